@@ -1,19 +1,57 @@
-"""Edits of a program: an operator, where it is made, and what was chosen there."""
+"""Edits of a program, and what is made of them: the combinators, which are the same for all operators.
+
+An `Edit` is an operator, where it is made, and what was chosen there. `OnPath` lets it count on one path only, `Times`
+has a factor besides, `InRows` holds for some rows, and `Both` makes two of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Literal, Protocol
 
-from grader.program.operation import NoCandidate
-from grader.program.program import Program
+import numpy as np
 
+from grader.program.operation import Array, NoCandidate
+from grader.program.program import At, Program, Rule, Sweep
+
+from . import factors
+from .case import Case, Rewriting, Sample, work_of
+from .mistake import Fact, Mistake
 from .operators.contract import Operator
 from .operators.places import Spot
 
+PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
+AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
+LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
+Rows = Literal["first", "last", "all but the first", "all but the last"]
+ROWS: Mapping[Rows, slice] = {
+    "first": slice(0, 1), "last": slice(-1, None),
+    "all but the first": slice(1, None), "all but the last": slice(0, -1),
+}  # fmt: skip
+ROW_WORDS: Mapping[Rows, str] = {
+    "first": "the first row", "last": "the last row", "all but the first": "every row but the first",
+    "all but the last": "every row but the last",
+}  # fmt: skip
 
-@dataclass(frozen=True)
+
+class Described(Rewriting, Protocol):
+    """A rewriting that can be told."""
+
+    @property
+    def rank(self) -> float:
+        """The likelihood rank."""
+
+    @property
+    def code(self) -> str:
+        """The public code of the mistake."""
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return what was done, in the words of the right program of a trial."""
+
+
+@dataclass(frozen=True, eq=False)
 class Edit:
     """An operator, made at all places of a spot with one choice.
 
@@ -38,33 +76,305 @@ class Edit:
         return self.operator.rank + self.spot.rank
 
     def apply(self, program: Program) -> Program:
-        """Return the program that a learner with this mistake wrote; where the operator does not apply, it is right.
+        """Return the program that a learner with this mistake wrote; the same one where the operator applies nowhere.
 
         Args:
             program: the program of any trial, perhaps with other edits.
-
-        Raises:
-            NoCandidate: it applies at none of the places.
         """
-        edited = program
         for place in self.spot.places(program.right):
-            edited = self.operator(edited, place, self.choice) or edited
-        if edited is program:
-            raise NoCandidate(f"{self.operator.name} does not apply")
-        return edited
+            program = self.operator(program, place, self.choice) or program
+        return program
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer that the edit gives."""
+        return told(self, case, case.explained_by(self))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
 
     def message(self, program: Program) -> str:
         """Return a clause about the answer; `program` is the right one of the trial that it is made for."""
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
         return f"{clause}, {self.spot.iterations}" if self.spot.iterations else clause
 
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return what was done, in the words of the right program of a trial."""
+        fields = self.operator.message_fields(program, self.spot, self.choice)
+        return (Fact(self.operator.name, {**fields, "says": self.message(program)}),)
 
-def edits_of(operators: tuple[Operator[Hashable], ...], program: Program) -> Iterator[Edit]:
-    """Yield every edit that is seen in a program, in the order of the operators' ranks and the widths of the places."""
-    spots = [
-        (operator.rank + spot.rank, operator, spot, choice)
-        for operator in operators
-        for spot, choice in operator.edits(program)
-    ]
-    for _, operator, spot, choice in sorted(spots, key=lambda each: each[0]):
-        yield Edit(operator, spot, choice)
+
+def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
+    """Return a rewriting as the mistake in some answers."""
+    if not names:
+        return {}
+    mistake = Mistake(edit.code, edit.facts(case.listing))
+    return dict.fromkeys(names, mistake)
+
+
+@dataclass(frozen=True, eq=False)
+class OnPath:
+    """An edit whose effect comes along one kind of edges only; along the others all is right.
+
+    Args:
+        edit: what is done.
+        spot: the edges.
+    """
+
+    edit: Edit
+    spot: Spot
+
+    @property
+    def code(self) -> str:
+        """The edit's code."""
+        return self.edit.code
+
+    @property
+    def rank(self) -> float:
+        """The edit's rank, and more for the path."""
+        return self.edit.rank + PATH_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the program in which the edges alone see what the edit makes of the upstream gradient."""
+        edited = self.edit.apply(program)
+        if edited.forward is not program.forward or edited.results:
+            raise NoCandidate("another forward pass has no path to itself")
+
+        def rule(before: Rule) -> Rule:
+            return lambda at: before(at._replace(g=sweep.gradient(at.node.id)))
+
+        sweep = edited_sweep(edited)
+        for place in self.spot.places(program.right):
+            program = program.with_vjp(place, rule(program.rules.get(place, At.right)))
+        return program
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer that the edit gives on this path."""
+        return told(self, case, case.explained_by(self))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's fact, with the path in front."""
+        (fact,) = self.edit.facts(program)
+        place, *_ = self.spot.places(program)
+        path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
+        says = f"on the path through {path}, {fact.parameters['says']}"
+        return (Fact(fact.operator, {**fact.parameters, "path": path, "says": says}),)
+
+
+def edited_sweep(program: Program) -> Sweep:
+    """Return a sweep of a program of the right forward pass that computes only what its edits lead to."""
+    forward, affected = program.forward, 0
+    for value in (*map(program.source, program.rules), *(value for _, value, _ in program.added)):
+        affected |= forward.ancestors[value]
+    return Sweep(program, program.right_sweep, affected)
+
+
+@dataclass(frozen=True, eq=False)
+class Right:
+    """No edit at all: what `Times` makes of it is the right answer but for a factor."""
+
+    code: str = ""
+    rank: float = 0.0
+
+    def apply(self, program: Program) -> Program:
+        """Return the program as it is."""
+        return program
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return no facts."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """A rewriting, and besides a factor in the whole answer that sizes or constants explain.
+
+    Args:
+        edit: what is done.
+        names: the answers that may have one.
+    """
+
+    edit: Described
+    names: tuple[str, ...]
+
+    @property
+    def rank(self) -> float:
+        """The edit's rank, and more for the factor."""
+        return self.edit.rank + FACTOR_RANK
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer that is the edit's but for a factor that can be read in every trial."""
+        mistakes = {}
+        for name in self.names:
+            factor = decoded(case, name, partial(self._gradient, name))
+            if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
+                besides = {"besides": True} if self.edit.code else {}
+                fact = Fact(factor.name, {**factor.parameters, **besides})
+                mistakes[name] = Mistake(self.edit.code or factor.code, (*self.edit.facts(case.listing), fact))
+        return mistakes
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether the edit leads to an answer that is right, too."""
+        return bool(self.edit.code) and case.disturbs(self.edit)
+
+    def _gradient(self, name: str, sample: Sample) -> tuple[Array, Array]:
+        """Return the learner's array, and the edit's."""
+        return sample.given[name], self.edit.apply(sample.program).gradients()[name]
+
+
+@dataclass(frozen=True, eq=False)
+class TimesOnPath:
+    """One path has a factor of its own, and the rest is right.
+
+    Args:
+        edit: drops the path.
+        names: the answers that may have it.
+    """
+
+    edit: Described
+    names: tuple[str, ...]
+
+    @property
+    def rank(self) -> float:
+        """The edit's rank, and more for the factor."""
+        return self.edit.rank + SCALED_PATH_RANK
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer in which the path has a factor that can be read in every trial."""
+        mistakes = {}
+        for name in self.names:
+            factor = decoded(case, name, partial(self._parts, name))
+            if factor is not None:
+                (fact,) = self.edit.facts(case.listing)
+                part = {"operator": fact.operator, **fact.parameters}
+                mistakes[name] = Mistake(factor.code, (Fact(factor.name, {**factor.parameters, "part": part}),))
+        return mistakes
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether the edit leads to an answer that is right, too."""
+        return bool(self.edit.code) and case.disturbs(self.edit)
+
+    def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:
+        """Return what the learner has of the path, and what it should be."""
+        without = self.edit.apply(sample.program).gradients()[name]
+        return sample.given[name] - without, sample.right[name] - without
+
+
+def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
+    """Return the factor between two arrays, read as an expression of sizes and constants that holds in every trial.
+
+    Args:
+        case: the trials.
+        name: the answer.
+        arrays: returns for a trial the array that has the factor, and the one without.
+    """
+    known, entries = [], 0
+    for sample in case.samples:
+        if name not in sample.given or not sample.has_shape(name):
+            continue
+        try:
+            array, plain = arrays(sample)
+        except NoCandidate:
+            return None
+        case.work += work_of(sample.program, full=True)
+        if plain.any() and not sample.is_vague(name):
+            ratio = factors.one_ratio(array, plain)
+            if ratio is None:
+                return None
+            known.append((sample.trial, ratio))
+            entries += max(int(np.count_nonzero(array)) - 1, 0)
+    averages = any(node.name in AVERAGING for node in case.listing.nodes)
+    return factors.decoded(known, averages) if entries >= LEAST_ENTRIES else None
+
+
+@dataclass(frozen=True, eq=False)
+class InRows:
+    """An edit that holds for some rows of an answer only; the others are right.
+
+    Args:
+        edit: what is done.
+        name: the answer.
+        rows: which of its rows.
+    """
+
+    edit: Described
+    name: str
+    rows: Rows
+
+    @property
+    def rank(self) -> float:
+        """The edit's rank, and more for the rows."""
+        return self.edit.rank + ROWS_RANK
+
+    @property
+    def code(self) -> str:
+        """What is right in a part of the batch is counted as that."""
+        return "partial-batch"
+
+    def apply(self, program: Program) -> Program:
+        """Return the program that hands out the edit's rows among the right ones."""
+        edited = self.edit.apply(program).gradients()[self.name]
+
+        def mixed(_: Program, right: Array) -> Array:
+            result = right.copy()
+            result[ROWS[self.rows]] = edited[ROWS[self.rows]]
+            return result
+
+        return program.with_result(self.name, mixed)
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake, if it gives the answer."""
+        return told(self, case, case.confirmed(self, [self.name]))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's facts, with the rows behind."""
+        (fact, *others) = self.edit.facts(program)
+        says = f"for {ROW_WORDS[self.rows]}, {fact.parameters['says']}; the other rows are right"
+        return (Fact(fact.operator, {**fact.parameters, "rows": self.rows, "says": says}), *others)
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """Two edits.
+
+    Args:
+        first: the likelier one, which gives the code.
+        second: the other one.
+    """
+
+    first: Described
+    second: Described
+
+    @property
+    def rank(self) -> float:
+        """The rank of two together."""
+        return self.first.rank + self.second.rank + PAIR_RANK
+
+    @property
+    def code(self) -> str:
+        """The code of the likelier one."""
+        return self.first.code
+
+    def apply(self, program: Program) -> Program:
+        """Return the program with one edit after the other."""
+        return self.second.apply(self.first.apply(program))
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer that both edits together give."""
+        return told(self, case, case.explained_by(self))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the facts of both."""
+        return (*self.first.facts(program), *self.second.facts(program))

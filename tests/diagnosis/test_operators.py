@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 
-import numpy as np
 import pytest
 
-from grader.diagnosis.edits import Edit, edits_of
+from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
-from grader.program.operation import Array, NoCandidate
-from grader.program.program import Program
 from grader.results import VALUE_CODES
 
-Trials = Sequence[tuple[Program, Mapping[str, Array]]]
 EXAMPLES = [
     pytest.param(operator, example, id=f"{operator.name}-{number}")
     for operator in OPERATORS
@@ -23,39 +20,21 @@ EXAMPLES = [
 ]
 
 
-def first_explanation(trials: Trials) -> Edit:
-    """The likeliest edit that gives the wrong gradients in every trial."""
-    first = trials[0][0]
-    for edit in edits_of(OPERATORS, first):
-        try:
-            if all(gives(edit.apply(program).gradients(), wrong) for program, wrong in trials):
-                return edit
-        except NoCandidate:
-            pass
-    raise AssertionError("no edit gives these gradients")
-
-
-def gives(gradients: Mapping[str, Array], wrong: Mapping[str, Array]) -> bool:
-    return all(
-        gradients[name].shape == array.shape
-        and np.abs(gradients[name] - array).max() <= 1e-6 * np.abs(array).max(initial=1e-9)
-        for name, array in wrong.items()
-    )
-
-
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES)
 def test_an_example_is_explained_by_its_operator(operator: Operator[Hashable], example: Example) -> None:
-    trials = list(example.trials())
-    for program, wrong in trials:
-        right = program.gradients()
-        assert set(wrong) <= set(right)
-        assert not gives(right, wrong), "the example is right"
-    edit = first_explanation(trials)
-    message = edit.message(trials[0][0])
-    assert edit.operator is operator, f"{edit.operator.name} explains it, too: {message}"
-    assert edit.code in VALUE_CODES
-    assert not re.search(r"\{|\}|%\d|  |\bfourth\b|\bNone\b", message)
-    print(f"{edit.code}: {message}")
+    samples = [Sample(trial, program, wrong) for trial, program, wrong in example.trials()]
+    wrong_names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
+    assert wrong_names, "the example is right"
+    right_names = tuple(set(samples[0].given) - set(wrong_names))
+    explanations = explain(Case(samples, wrong_names, right_names), OPERATORS)
+    assert set(explanations) == set(wrong_names), "no edit gives these gradients"
+    for name, explanation in explanations.items():
+        (fact,) = explanation.mistake.facts
+        message = fact.parameters["says"]
+        assert fact.operator == operator.name, f"{name} is explained otherwise: {message}"
+        assert explanation.mistake.code in VALUE_CODES
+        assert not re.search(r"\{|\}|%\d|  |\bfourth\b|\bNone\b", message)
+        print(f"{name}: {explanation.mistake.code}: {message}")
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)

@@ -28,6 +28,7 @@ from grader.program.program import Program
 from grader.program.queries import Arrival
 from grader.program.recording import record
 from grader.program.selectors import Made, Named, Read
+from grader.reference.trial import Trial
 from grader.results import CODES
 from grader.sampling import Sampler, normal
 from grader.shapes import named_axes
@@ -60,8 +61,8 @@ class Example:
     wrong: Callable[..., Mapping[str, torch.Tensor]]
     inputs: Mapping[str, str | Sampler]
 
-    def trials(self) -> Iterator[tuple[Program, dict[str, Array]]]:
-        """Yield for some trials of different sizes the right program, and the wrong gradients by input."""
+    def trials(self) -> Iterator[tuple[Trial, Program, dict[str, Array]]]:
+        """Yield some trials of different sizes, each with the right program, and the wrong gradients by input."""
         samplers = {name: normal(each) if isinstance(each, str) else each for name, each in self.inputs.items()}
         axes = named_axes([sampler.spec for sampler in samplers.values()])
         generator = np.random.default_rng(0)
@@ -74,7 +75,8 @@ class Example:
             inputs = {name: _tensor(getattr(each, "values", each)) for name, each in drawn.items()}
             g = torch.from_numpy(generator.standard_normal(self.forward(**inputs).shape))
             wrong = self.wrong(**inputs, g=g)
-            yield record(self.forward, inputs, g), {name: array.detach().numpy() for name, array in wrong.items()}
+            arrays = {name: array.detach().numpy() for name, array in wrong.items()}
+            yield Trial(setting, drawn, {}, inputs, out_g=g), record(self.forward, inputs, g), arrays
 
 
 def _tensor(value: object) -> object:
@@ -124,15 +126,9 @@ class Operator(Generic[C]):
         self.examples.append(build())
         return build
 
-    def edits(self, program: Program) -> Iterator[tuple[Spot, C]]:
-        """Yield every spot with each choice there, as far as they are seen in a program.
-
-        Args:
-            program: that of a trial with three iterations or more.
-        """
-        for spot in self.at.spots(program):
-            for choice in self.choices(program, typical_place(program, spot)):
-                yield spot, choice
+    def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
+        """Return the choices that there are at a spot."""
+        return self.choices(program, typical_place(program, spot))
 
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:
         """Return the fields that the message speaks of, in the learner's words.

@@ -192,7 +192,7 @@ def partial_sums(program: Program, place: Place) -> Iterator[Arrival]:
 @operator(
     "read-too-early",
     code="missing-path",
-    rank=2.0,
+    rank=1.8,
     at=edges,
     choices=partial_sums,
     message="for {operand} the gradient of {value} is used before the contribution of {choice} has been added to it",

@@ -1,0 +1,297 @@
+"""Wrong answers of one function: what the learner's arrays are in every trial, beside the right programs.
+
+A `Case` compares what an edit gives with what the learner gave. It does so in two steps: a `Screen` asks in one trial
+whether the edit moves the projections of the gradients as the learner's differ, which costs one rule and one product,
+and what passes is computed in full in every trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from grader.program.forward import SINK
+from grader.program.operation import Array, NoCandidate
+from grader.program.probes import draw_tangents, tolerances
+from grader.program.program import Program, Tangents
+from grader.reference.compare import MATCH, agrees, scaled_error
+from grader.reference.trial import Trial
+
+from .mistake import Mistake
+
+MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tells nothing of it
+DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
+TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
+SPREAD = 4.0  # standard deviations that the projection of an error may have
+ENTRIES = 2000.0  # numpy handles as many in the time of one call
+
+
+class Candidate(Protocol):
+    """A possible cause of wrong answers: an edit of the program, or a fact about the numbers."""
+
+    @property
+    def rank(self) -> float:
+        """The likelihood rank: of all candidates that fit, the one of the least is told."""
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake that it is in each answer whose numbers it gives, or is true of, in every trial."""
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too: then the learner did it for some answers only."""
+
+
+class Rewriting(Protocol):
+    """A candidate that rewrites the program."""
+
+    def apply(self, program: Program) -> Program:
+        """Return the program that the learner wrote in a trial, from the right one.
+
+        Raises:
+            NoCandidate: nobody can have written it.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A trial with the right program, and what the learner gave.
+
+    Args:
+        trial: the sizes, the inputs and the upstream gradient.
+        program: the right one.
+        given: the learner's array for some targets, those whose answers are wrong; without what was stored before.
+    """
+
+    trial: Trial
+    program: Program
+    given: Mapping[str, Array]
+
+    @cached_property
+    def right(self) -> dict[str, Array]:
+        """The right gradients of all targets."""
+        return self.program.gradients()
+
+    @cached_property
+    def rounding(self) -> dict[str, float]:
+        """How far rounding to single precision may move each gradient, in proportion to its greatest entry."""
+        known: dict[str, float] = self.trial.remember(
+            "rounding", lambda: tolerances(self.program, np.random.default_rng(0))
+        )
+        return known
+
+    def is_wrong(self, name: str) -> bool:
+        """Return whether the learner's array differs from the right one here."""
+        return name in self.given and not agrees(self.given[name], self.right[name])
+
+    def has_shape(self, name: str) -> bool:
+        """Return whether the learner's array has the right shape here."""
+        return name in self.given and self.given[name].shape == self.right[name].shape
+
+    def is_vague(self, name: str) -> bool:
+        """Return whether rounding hides here what an edit gives."""
+        return self.rounding[name] > MOST_ROUNDING
+
+    def gives(self, name: str, array: Array) -> bool:
+        """Return whether an array is the learner's, but for rounding."""
+        if near(self.given[name], array, self.right[name]):
+            return True
+        error = scaled_error(self.given[name], array)
+        return error <= MOST_ROUNDING and error <= self.rounding[name]
+
+    def tells_apart(self, name: str, array: Array) -> bool:
+        """Return whether an array differs from the right one by more than rounding explains."""
+        right = self.right[name]
+        return not near(array, right, right) and scaled_error(array, right) > min(self.rounding[name], MOST_ROUNDING)
+
+
+def near(array: Array, other: Array, right: Array) -> bool:
+    """Return whether two arrays are equal but for rounding; what an edit gives as zero may be rounding, too.
+
+    Args:
+        array: the learner's.
+        other: what an edit gives.
+        right: the right array, whose size tells what is zero.
+    """
+    size = float(np.abs(right).max(initial=0.0))
+    if np.abs(other).max(initial=0.0) > TINY * size:
+        return scaled_error(array, other) <= MATCH
+    return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
+
+
+class Screen:
+    """One trial in which it is cheap to see whether an edit gives the learner's gradients."""
+
+    def __init__(self, sample: Sample, names: Sequence[str]) -> None:
+        """Draw two random directions of each target, and project what the learner gave on them.
+
+        Args:
+            sample: a trial in which the answers are wrong.
+            names: their targets; each has the right shape here.
+        """
+        self.sample, self.names = sample, tuple(names)
+        key = ("tangents", self.names)
+        self.tangents: Tangents = sample.trial.remember(
+            key, lambda: draw_tangents(sample.program, np.random.default_rng(0), self.names)
+        )
+        given = {name: sample.given[name] for name in names}
+        self.wanted = self.tangents.project(given) - self.tangents.right
+        self.bounds = np.zeros(len(self.wanted))
+        for name, rows in self.tangents.rows.items():
+            array = sample.given[name]
+            error = max(MATCH, min(sample.rounding[name], DELICATE)) * np.abs(array).max(initial=0.0)
+            self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
+
+    def fitting(self, change: Array) -> tuple[str, ...]:
+        """Return the answers whose projections a change moves to those of the learner; shape of `change`: (rows,)."""
+        fits = np.abs(change - self.wanted) <= self.bounds
+        return tuple(name for name in self.names if fits[self.tangents.rows[name]].all())
+
+
+@dataclass(eq=False)
+class Case:
+    """The wrong answers of one function in all trials.
+
+    Args:
+        samples: the trials, the first one of the run first.
+        names: the targets whose answers are wrong.
+        right_names: the targets whose answers are known to be right.
+        work: what has been computed so far, in calls of numpy.
+        changes: what each edit changes of the projections in each screen, where it changes anything.
+    """
+
+    samples: Sequence[Sample]
+    names: tuple[str, ...]
+    right_names: tuple[str, ...] = ()
+    work: float = 0.0
+    changes: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
+
+    @property
+    def listing(self) -> Program:
+        """The right program that edits are listed in: one of three iterations or more, if there is one."""
+        return self.screens[0].sample.program if self.screens else self.samples[0].program
+
+    @cached_property
+    def screens(self) -> tuple[Screen, ...]:
+        """The trials for screening: for each answer one in which it is wrong, as few and as cheap ones as possible.
+
+        An answer that has the wrong shape wherever it is wrong, or is nothing but zeros, has none.
+        """
+        screens, open_names = [], [name for name in self.names if not self._is_zero(name)]
+        samples = sorted(self.samples, key=_unfit)
+        while open_names:
+            tell = {
+                id(sample): [n for n in open_names if sample.is_wrong(n) and sample.has_shape(n)] for sample in samples
+            }
+            sample = max(samples, key=lambda each: len(tell[id(each)]))
+            if not (names := tell[id(sample)]):
+                break
+            samples = [each for each in samples if each is not sample]
+            if all(sample.rounding[name] <= DELICATE for name in names) or not samples:
+                screens.append(Screen(sample, names))
+                open_names = [name for name in open_names if name not in names]
+        return tuple(screens)
+
+    def distance(self, name: str) -> tuple[int, int]:
+        """Return how far from the loss an answer is: what is made or used the latest in the forward pass is nearest."""
+        if not self.samples:
+            return 0, 0
+        forward = self.samples[0].program.forward
+        target = forward.targets[name]
+        made = -target if target not in forward.inputs.values() else 0
+        return made, -max((reader % len(forward.nodes) for reader, _ in forward.uses[target]), default=0)
+
+    def explained_by(self, edit: Rewriting) -> tuple[str, ...]:
+        """Return the answers whose numbers an edit gives in every trial that can tell."""
+        return self.confirmed(edit, self._screened(edit))
+
+    def confirmed(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some answers whose numbers an edit gives in every trial that can tell, in full."""
+        names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
+        for sample in self.samples:
+            if not names:
+                return ()
+            try:
+                program = edit.apply(sample.program)
+                self.work += work_of(program, full=True)
+                gradients = sample.right if program is sample.program else program.gradients()
+            except NoCandidate:
+                return ()
+            for name in [name for name in names if name in sample.given]:
+                if sample.gives(name, gradients[name]):
+                    if sample.tells_apart(name, gradients[name]):
+                        apart.add(name)
+                elif sample.is_vague(name):
+                    vague[name] += 1
+                else:
+                    names.remove(name)
+        return tuple(name for name in names if name in apart and 2 * vague[name] <= len(self.samples))
+
+    def disturbs(self, edit: Rewriting) -> bool:
+        """Return whether an edit leads to an answer that is right."""
+        return reaches(edit.apply(self.listing), self.right_names)
+
+    def _screened(self, edit: Rewriting) -> tuple[str, ...]:
+        """Return the answers that an edit may explain, as far as the screens tell; note what it changes."""
+        names: list[str] = []
+        changes: list[Array] = []
+        for screen in self.screens:
+            right = screen.sample.program
+            try:
+                program = edit.apply(right)
+                if program.results:  # of another shape, perhaps: no projections
+                    return tuple(name for name in program.results if name in self.names)
+                if program is right or not reaches(program, screen.names):
+                    self.work += 1
+                    continue
+                self.work += work_of(program)
+                change = program.change(screen.tangents)
+            except NoCandidate:
+                self.work += 1
+                continue
+            if (np.abs(change) > screen.bounds).any():
+                changes.append(change)
+                names.extend(screen.fitting(change))
+        if len(changes) == len(self.screens):
+            self.changes[edit] = tuple(changes)
+        return tuple(names)
+
+    def _is_zero(self, name: str) -> bool:
+        """Return whether the learner gave nothing but zeros: many edits leave nothing of a gradient."""
+        return not any(sample.given[name].any() for sample in self.samples if name in sample.given)
+
+
+def reaches(program: Program, names: Iterable[str]) -> bool:
+    """Return whether the edits of a program lead to one of some targets."""
+    right, affected = program.right.forward, 0
+    if program.forward is not right:
+        return True
+    for place in program.rules:
+        if place in right.sources:
+            affected |= right.ancestors[right.sources[place]]
+    for _, value, _ in program.added:
+        affected |= right.ancestors[value]
+    return any(affected >> right.targets[name] & 1 or name in program.results for name in names)
+
+
+def _unfit(sample: Sample) -> tuple[bool, bool, int]:
+    """Return how little a trial is fit for screening: the least is the best."""
+    forward = sample.program.forward
+    iterations = max(map(len, forward.by_key.values()))
+    return sample.trial.setting.is_special, iterations == 2, sum(node.value.size for node in forward.nodes)
+
+
+def work_of(program: Program, full: bool = False) -> float:
+    """Return how much work a candidate is, in calls of numpy: the same for the same edit on any machine.
+
+    Args:
+        program: the edited one.
+        full: all gradients are computed, and not what they change of projections.
+    """
+    nodes = program.nodes
+    if full or program.results or program.forward is not program.right.forward:
+        return 4.0 * len(nodes) + sum(node.value.size for node in nodes) / ENTRIES * 4
+    readers = [nodes[reader] for reader, _ in program.rules if reader != SINK]
+    return 5.0 + sum(3.0 + node.value.size / ENTRIES for node in readers)

@@ -1,0 +1,235 @@
+"""Facts about a wrong answer's numbers, as candidates of the stream: each has a likelihood rank of its own.
+
+They are told where no likelier edit gives the numbers. Most are computed by `facts` from the answer alone; *where* asks
+the program which value's gradient is wrong, so that all that follows from it on the way to the inputs is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.exercise import Answer
+from grader.program.forward import Node
+from grader.program.operation import Array, NoCandidate
+from grader.program.program import Program
+from grader.reference.answer_view import End
+from grader.reference.compare import MATCH, scaled_error
+
+from . import facts
+from .case import Candidate, Case, Sample
+from .facts import Given, Pair, fact
+from .mistake import Mistake
+from .operators.places import expression_of
+
+MOST_ENTRIES = 400  # of a value whose gradient is solved for: one sweep for each
+RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
+LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """A fact of the numbers.
+
+    Args:
+        rank: the likelihood rank.
+        observe: takes an answer and its trials; returns the fact as a mistake, or `None` where it is not true.
+        name: the target that the answer is about.
+        answer: the answer.
+        given: the trials with the learner's arrays as they were given.
+    """
+
+    rank: float
+    observe: Callable[[Answer, Given], Mistake | None]
+    name: str
+    answer: Answer
+    given: Given
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the fact, if it is true of the answer."""
+        mistake = self.observe(self.answer, self.given)
+        return {} if mistake is None else {self.name: mistake}
+
+    def disturbs(self, case: Case) -> bool:
+        """Return that a fact about one answer leads to no other."""
+        return False
+
+
+def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]]) -> list[Candidate]:
+    """Return all facts that may be true of some wrong answers, the likeliest first.
+
+    Args:
+        wrong: for each target the answer, with each trial and the learner's array in it.
+    """
+    given = {name: (answer, facts.wrong_in(answer, pairs)) for name, (answer, pairs) in wrong.items()}
+    every = [
+        Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in OBSERVED.items()
+    ]
+    return [*every, *map(Where, given)]
+
+
+def _stored(
+    combine: Callable[[Array, Array], Array], code: str, name: str
+) -> Callable[[Answer, Given], Mistake | None]:
+    """Return an observation of what was stored in place of the sum of the gradient and what was there before.
+
+    Args:
+        combine: returns what was stored, from the gradient and from what was there before.
+        code: the mistake's public code.
+        name: the name of the fact.
+    """
+
+    def observe(answer: Answer, given: Given) -> Mistake | None:
+        apart = False
+        for sample in given:
+            end = End(answer, sample.trial)
+            stored = sample.right if end.prior is None else combine(end.new, end.prior)
+            if scaled_error(sample.array, stored) > MATCH:
+                return None
+            apart = apart or end.prior is not None
+        return fact(code, name, variable=answer.wrt, answer=answer.name) if apart else None
+
+    return observe
+
+
+def _by_trials(observe: Callable[[Given], Mistake | None]) -> Callable[[Answer, Given], Mistake | None]:
+    """Return an observation that asks nothing of the answer."""
+    return lambda answer, given: observe(given)
+
+
+def _misshapen(answer: Answer, given: Given) -> Mistake | None:
+    """Return what is wrong with the shape, if it is wrong in a trial."""
+    sample = next((each for each in given if not each.has_shape), None)
+    return None if sample is None else facts.wrong_shape(answer, sample)
+
+
+def _broadcast(answer: Answer, given: Given) -> Mistake | None:
+    """Return by which accident two inputs were broadcast, if the shape is that of such a one."""
+    return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
+
+
+def _unknown(answer: Answer, given: Given) -> Mistake | None:
+    """Return how many entries are wrong, and how far."""
+    return facts.unknown(given) if any(not sample.agrees for sample in given) else fact("unknown", "nothing-to-compare")
+
+
+def _trivial(given: Given) -> Mistake | None:
+    """Return the constant that an answer is, 0 and 1 among them."""
+    return facts.constant(given, trivial=True)
+
+
+def _special(answer: Answer, given: Given) -> Mistake | None:
+    """Return in which trials alone the answer is right, if their settings tell."""
+    return facts.passes_where(answer, given) if facts.same_shapes(given) else None
+
+
+# The rank of each fact: after the edits that are likelier, before those that are not.
+OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
+    _by_trials(facts.constant): 0.5,
+    _stored(lambda new, prior: new, "overwritten", "prior-lost"): 0.8,
+    _stored(lambda new, prior: prior, "overwritten", "prior-kept"): 0.9,
+    _stored(lambda new, prior: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
+    _stored(lambda new, prior: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
+    facts.mixed_with_prior: 2.9,
+    _by_trials(facts.same_shape): 3.0,
+    _broadcast: 3.0,
+    _by_trials(facts.nothing): 3.0,
+    _by_trials(facts.offset): 3.2,
+    facts.a_step: 3.2,
+    _by_trials(facts.not_zero): 4.0,
+    _special: 4.5,
+    _by_trials(_trivial): 5.0,
+    _misshapen: 6.0,
+    _by_trials(facts.wrong_with): 7.0,
+    _by_trials(facts.varying_ratio): 7.5,
+    _by_trials(facts.imprecise): 8.5,
+    _unknown: 10.0,
+}
+
+
+@dataclass(frozen=True)
+class Where:
+    """From which value on the way to the inputs is right, because its gradient alone explains what is wrong.
+
+    Args:
+        name: the target that the answer is about.
+    """
+
+    name: str
+    rank: float = 7.0
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the value nearest to the loss whose gradient explains the answer; nothing where there is none."""
+        for sample in (screen.sample for screen in case.screens if self.name in screen.names):
+            value = self._place(case, sample, self.name)
+            if value is not None:
+                return {self.name: _where(sample.program, value, self.name)}
+        return {}
+
+    def disturbs(self, case: Case) -> bool:
+        """Return that a fact about one answer leads to no other."""
+        return False
+
+    def _place(self, case: Case, sample: Sample, name: str) -> Node | None:
+        """Return the value nearest to the loss whose gradient explains an answer, in a trial and in another one."""
+        program = sample.program
+        for node in reversed(program.nodes):
+            if _is_between(program, node, name) and explains_by_gradient(case, sample, node.id, name):
+                others = [each for each in case.samples if each is not sample and each.is_wrong(name)]
+                twin = next((same_value(node, each.program) for each in others[:1]), None)
+                if twin is None or explains_by_gradient(case, others[0], twin, name):
+                    return node
+        return None
+
+
+def same_value(node: Node, program: Program) -> int | None:
+    """Return the value of the same operation in the program of another trial; in a loop, of the same iteration."""
+    same = program.forward.by_key.get(node.key, ())
+    return same[node.iteration] if node.iteration < len(same) else None
+
+
+def _is_between(program: Program, node: Node, name: str) -> bool:
+    """Return whether a value is on the way from the loss to a target, and small enough to solve for its gradient."""
+    forward = program.forward
+    target = forward.targets[name]
+    spare = program.nodes[target].value.size - node.value.size
+    between = node.id != target and forward.ancestors[node.id] >> target & 1 and bool(forward.uses[node.id])
+    return bool(between) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
+
+
+def explains_by_gradient(case: Case, sample: Sample, value: int, name: str) -> bool:
+    """Return whether another gradient at a value gives the learner's answer, with all the rest right.
+
+    Args:
+        case: counts the work.
+        sample: the trial.
+        value: the id of the value.
+        name: the answer.
+    """
+    if not sample.has_shape(name):
+        return False
+    program = sample.program
+    size = program.nodes[value].value.size
+    case.work += 4.0 * size * len(program.nodes)
+    try:
+        jacobian = program.jacobians_of(value)[name].reshape(size, -1)
+    except NoCandidate:
+        return False
+    difference = (sample.given[name] - sample.right[name]).ravel()
+    solution, *_ = np.linalg.lstsq(jacobian.T, difference, rcond=None)
+    residual = difference - jacobian.T @ solution
+    determined = difference.size - np.linalg.matrix_rank(jacobian) >= LEAST_SPARE
+    scale = np.abs(difference).max(initial=0.0) + sample.rounding[name] / RESIDUAL * np.abs(sample.right[name]).max(
+        initial=0.0
+    )
+    return bool(determined and np.abs(residual).max(initial=0.0) <= RESIDUAL * scale)
+
+
+def _where(program: Program, node: Node, name: str) -> Mistake:
+    """Return the fact: from a value to a target all is right, and the gradient that arrives at the value is wrong."""
+    value = program.name_of(node.id)
+    step = expression_of(program, node)
+    says = f"from {step} to {name} all is right: the gradient that arrives at {value} is wrong already"
+    return fact("unknown", "where", value=value, step=step, variable=name, says=says)

@@ -1,0 +1,242 @@
+"""The one stream of candidates, in the order of their likelihood ranks.
+
+Each source yields candidates in rising rank, and is begun only when its least rank has its turn. So a combinator finds
+in the case what all likelier edits change, and makes its candidates from those that can be the cause.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from grader.program.operation import Array
+from grader.program.program import Program, nothing
+
+from .case import Candidate, Case, Screen
+from .edits import (
+    FACTOR_RANK,
+    PAIR_RANK,
+    PATH_RANK,
+    ROWS,
+    ROWS_RANK,
+    SCALED_PATH_RANK,
+    Both,
+    Edit,
+    InRows,
+    OnPath,
+    Right,
+    Times,
+    TimesOnPath,
+)
+from .operators.contract import Operator
+from .operators.places import Spot, edges
+
+LIKELY = 2.5  # what holds in some rows only, or interacts with another edit, is one of the likelier edits
+MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
+LEAST = 1.0  # no operator has a lesser rank
+
+
+@dataclass(frozen=True)
+class Source:
+    """Candidates in rising rank.
+
+    Args:
+        rank: no candidate has a lesser one.
+        candidates: begins to yield them.
+    """
+
+    rank: float
+    candidates: Callable[[], Iterator[Candidate]]
+
+
+def stream(
+    case: Case, operators: Iterable[Operator[Hashable]], others: Iterable[Candidate] = ()
+) -> Iterator[Candidate]:
+    """Yield every candidate, the likeliest first; of the same rank, in the order in which they are declared here.
+
+    Args:
+        case: the wrong answers.
+        operators: what edits are made of.
+        others: facts, and what the author of an exercise declares.
+    """
+    sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
+    if case.screens:
+        sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
+        sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
+    return merged(sources)
+
+
+def merged(sources: Iterable[Source]) -> Iterator[Candidate]:
+    """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn."""
+    number = itertools.count()  # of the same rank, the one that came first
+    begun: list[tuple[float, int, Candidate | None, Iterator[Candidate]]]
+    begun = [(source.rank, next(number), None, _begin(source)) for source in sources]
+    heapq.heapify(begun)
+    while begun:
+        rank, order, candidate, more = heapq.heappop(begun)
+        if candidate is not None:
+            yield candidate
+        following = next(more, None)
+        if following is not None:
+            heapq.heappush(begun, (max(rank, following.rank), order, following, more))
+
+
+def _begin(source: Source) -> Iterator[Candidate]:
+    """Yield what a source yields; the source is asked only for the first of them."""
+    yield from source.candidates()
+
+
+def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
+    """Yield every edit with an operator that is seen in a program, those at narrower places first."""
+    for spot in sorted(operator.at.spots(program), key=lambda each: each.rank):
+        for choice in operator.choices_at(program, spot):
+            yield Edit(operator, spot, choice)
+
+
+def in_rows(case: Case) -> Iterator[Candidate]:
+    """Yield the likelier edits for some rows of an answer."""
+    for edit, screen, change in _changes(case):
+        if isinstance(edit, Edit) and edit.rank <= LIKELY:
+            for name in _moved(screen, change):
+                if len(np.shape(screen.sample.given[name])) and len(screen.sample.given[name]) > 2:
+                    yield from (InRows(edit, name, rows) for rows in ROWS)
+
+
+def on_path(case: Case) -> Iterator[Candidate]:
+    """Yield edits that count along one of several kinds of edges by which they lead to an answer."""
+    program = case.listing
+    forks = [(spot, _leads_to(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
+    for edit, screen, change in _changes(case):
+        if isinstance(edit, Edit) and edit.rank <= LIKELY and screen.sample.program is program:
+            targets = sum(1 << program.forward.targets[name] for name in _moved(screen, change))
+            reached = 0
+            for reader, slot in edit.spot.places(program):
+                if (reader, slot) in program.forward.sources:
+                    reached |= program.forward.ancestors[program.source((reader, slot))]
+            for spot, sources in forks:
+                readers = {reader for reader, _ in spot.places(program)}
+                if sources & targets and any(reached >> reader & 1 for reader in readers):
+                    yield OnPath(edit, spot)
+
+
+def _is_fork(program: Program, place: tuple[int, int]) -> bool:
+    """Return whether an edge is one of several by which a gradient goes on from its reader, or comes to its value."""
+    return len(program.forward.edges[place[0]]) > 1
+
+
+def _leads_to(program: Program, spot: Spot) -> int:
+    """Return the values that some edges lead to, as a bit mask."""
+    mask = 0
+    for place in spot.places(program):
+        mask |= program.forward.ancestors[program.source(place)]
+    return mask
+
+
+def times_factor(case: Case) -> Iterator[Candidate]:
+    """Yield what is right, and what edits give, where the answer is that but for a factor."""
+    if names := [name for screen in case.screens for name in _multiples(screen, screen.tangents.right)]:
+        yield Times(Right(), tuple(names))
+    for edit, screen, change in _changes(case):
+        if isinstance(edit, Edit) and (names := _multiples(screen, screen.tangents.right + change)):
+            yield Times(edit, tuple(names))
+
+
+def times_on_path(case: Case) -> Iterator[Candidate]:
+    """Yield a factor in one path, where the answer differs by a multiple of what the path contributes."""
+    for edit, screen, change in _changes(case):
+        if isinstance(edit, Edit) and _drops(edit.apply(screen.sample.program)):
+            moved = [name for name in _moved(screen, change) if _is_multiple(screen, name, screen.wanted, change)]
+            if moved:
+                yield TimesOnPath(edit, tuple(moved))
+
+
+def _drops(program: Program) -> bool:
+    """Return whether nothing but edges without any contribution is edited."""
+    return bool(program.rules) and all(rule is nothing for rule in program.rules.values())
+
+
+def pairs(case: Case) -> Iterator[Candidate]:
+    """Yield two edits: those whose changes add up to the learner's, then likely ones that may interact."""
+    candidates = [*_sums(case), *_interacting(case)]
+    yield from sorted(candidates, key=lambda both: both.rank)
+
+
+def _sums(case: Case) -> Iterator[Both]:
+    """Yield two edits whose changes of the projections add up to what the learner's differ by."""
+    for number, screen in enumerate(case.screens):
+        made = [edit for edit in case.changes if isinstance(edit, Edit)]
+        if len(made) < 2:
+            continue
+        table = np.array([case.changes[edit][number] for edit in made])
+        for name in screen.names:
+            rows = screen.tangents.rows[name]
+            own, wanted, bound = table[:, rows], screen.wanted[rows], screen.bounds[rows]
+            order = np.argsort(own[:, 0], kind="stable")
+            column = own[order, 0]
+            found: list[tuple[int, int]] = []
+            for i in map(int, np.flatnonzero((np.abs(own) > bound).any(1))):
+                low, high = np.searchsorted(column, wanted[0] - own[i, 0] + np.array([-bound[0], bound[0]]))
+                for j in map(int, order[low:high]):
+                    adds_up = (np.abs(own[i] + own[j] - wanted) <= bound).all()
+                    if i < j and adds_up and (np.abs(own[j]) > bound).any():
+                        found.append((i, j))
+            found.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
+            for a, b in found[:MOST_SUMS]:
+                first, second = sorted((made[a], made[b]), key=lambda edit: edit.rank)
+                yield Both(first, second)
+
+
+def _interacting(case: Case) -> Iterator[Both]:
+    """Yield every two of the likeliest edits that change something."""
+    likely = [edit for edit in case.changes if isinstance(edit, Edit)][:MOST_INTERACTING]
+    for first, second in itertools.combinations(likely, 2):
+        if not set(first.spot.places(case.listing)) & set(second.spot.places(case.listing)):
+            yield Both(first, second)
+
+
+# Each with the least that it adds to the rank of an edit.
+COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
+    in_rows: ROWS_RANK,
+    on_path: PATH_RANK,
+    times_factor: FACTOR_RANK - LEAST,  # of what is right, whose rank is 0
+    times_on_path: SCALED_PATH_RANK,
+    pairs: PAIR_RANK + LEAST,
+}
+
+
+def _changes(case: Case) -> list[tuple[object, Screen, Array]]:
+    """Return what each edit so far changes of the projections, screen by screen, the likeliest edit first."""
+    return [
+        (edit, screen, change)
+        for edit, changes in case.changes.items()
+        for screen, change in zip(case.screens, changes, strict=True)
+    ]
+
+
+def _moved(screen: Screen, change: Array) -> list[str]:
+    """Return the answers whose projections a change moves."""
+    moves = np.abs(change) > screen.bounds
+    return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]
+
+
+def _multiples(screen: Screen, projections: Array) -> list[str]:
+    """Return the answers whose projections are a multiple of others, other than once."""
+    given = screen.tangents.right + screen.wanted
+    return [name for name in screen.names if _is_multiple(screen, name, given, projections)]
+
+
+def _is_multiple(screen: Screen, name: str, given: Array, projections: Array) -> bool:
+    """Return whether the projections of an answer are a multiple of others, other than once."""
+    rows = screen.tangents.rows[name]
+    own, other, bound = given[rows], projections[rows], screen.bounds[rows]
+    i = int(np.abs(other).argmax())
+    if abs(other[i]) <= bound[i]:
+        return False
+    ratio = own[i] / other[i]
+    fits = bool((np.abs(own - ratio * other) <= bound * (1 + abs(ratio))).all())
+    return fits and not bool((np.abs(own - other) <= bound).all())
