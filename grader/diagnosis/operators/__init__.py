@@ -1,7 +1,7 @@
 """Every mistake that can be named: one module for each family of operators."""
 
-from . import contractions, paths, pointwise, recurrences, windows
+from . import contractions, indexing, paths, pointwise, recurrences, windows
 from .contract import REGISTRY
 
-FAMILIES = (contractions, paths, pointwise, recurrences, windows)  # importing a family fills the registry
+FAMILIES = (contractions, indexing, paths, pointwise, recurrences, windows)  # importing a family fills the registry
 OPERATORS = tuple(REGISTRY.values())
