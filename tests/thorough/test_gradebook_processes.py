@@ -63,7 +63,7 @@ def test_without_the_option_nothing_of_nbgrader_is_imported(course: Course):
     hand_in(course.root, "ann", lin_grad=RIGHT)
     watched = "import atexit, sys; atexit.register(lambda: print({'nbgrader', 'sqlalchemy'} & set(sys.modules)))"
     words = ("grade", "submissions", "--workers", "1")
-    assert handgrad_process(*words, cwd=course.root, before=watched).endswith("set()\n")
+    assert "\nset()\n" in handgrad_process(*words, cwd=course.root, before=watched)
     results = json.loads((course.root / "grades" / "ann.json").read_text())
     assert results["score"] == 3.0
 
