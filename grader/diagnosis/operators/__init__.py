@@ -1,7 +1,26 @@
 """Every mistake that can be named: one module for each family of operators."""
 
-from . import contractions, indexing, paths, pointwise, recurrences, windows
+from . import (
+    contractions,
+    indexing,
+    partners,
+    paths,
+    pointwise,
+    recurrences,
+    upstream,
+    windows,
+)
 from .contract import REGISTRY
 
-FAMILIES = (contractions, indexing, paths, pointwise, recurrences, windows)  # importing a family fills the registry
+# Importing a family fills the registry.
+FAMILIES = (
+    contractions,
+    indexing,
+    partners,
+    paths,
+    pointwise,
+    recurrences,
+    upstream,
+    windows,
+)
 OPERATORS = tuple(REGISTRY.values())
