@@ -1,26 +1,16 @@
 """Every mistake that can be named: one module for each family of operators."""
 
-from . import (
-    contractions,
-    indexing,
-    partners,
-    paths,
-    pointwise,
-    recurrences,
-    upstream,
-    windows,
-)
+from . import contractions, indexing, paths, pointwise, rearrangements, recurrences, reductions, windows
 from .contract import REGISTRY
 
-# Importing a family fills the registry.
-FAMILIES = (
+FAMILIES = (  # importing a family fills the registry
     contractions,
     indexing,
-    partners,
     paths,
     pointwise,
+    rearrangements,
     recurrences,
-    upstream,
+    reductions,
     windows,
 )
 OPERATORS = tuple(REGISTRY.values())

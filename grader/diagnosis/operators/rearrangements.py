@@ -1,0 +1,626 @@
+"""Mistakes in moving entries back to where they came from: another order, another place, another part."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Change, Node, Place, bits
+from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
+from grader.program.program import Affects, At, Program
+from grader.sampling import normal, sized
+
+from .contract import Example, operator
+from .places import edges, nodes
+
+FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
+
+
+# Axes in another order ------------------------------------------------------------------------------------------------
+
+
+def is_no_involution(program: Program, place: Place) -> bool:
+    """Return whether doing a rearrangement twice does not give back what there was."""
+    node = program.reader(place)
+    if node.name == "permute":
+        dims = [dim % node.value.ndim for dim in node.options["dims"]]  # type: ignore[attr-defined]
+        return list(np.argsort(dims)) != dims
+    return True
+
+
+@operator(
+    "rearranged-again",
+    code=lambda choice: "transposed" if choice == "permute" else "wrong-local",
+    rank=1.5,
+    at=edges.of("permute", "roll").where(is_no_involution),
+    choices=lambda program, place: (program.reader(place).name,),
+    message="the gradient of {operand} goes through {step} as the forward pass does, and must go through its inverse",
+)
+def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
+    """Rearrange the upstream gradient as the forward pass rearranges the operand."""
+    return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
+
+
+@rearrange_again.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x.permute(1, 2, 0) * w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        turned = x.permute(1, 2, 0)
+        return {"x": (g * (1 - torch.tanh(turned * w) ** 2) * w).permute(1, 2, 0)}
+
+    return Example(forward, wrong, {"x": "n n n", "w": "n"})
+
+
+@rearrange_again.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.square() + x.roll(1, 0).exp()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": 2 * x * g + (g * x.roll(1, 0).exp()).roll(1, 0)}
+
+    return Example(forward, wrong, {"x": "t n"})
+
+
+def moves_within_its_shape(program: Program, place: Place) -> bool:
+    """Return whether a rearrangement keeps the shape, and does something."""
+    node = program.reader(place)
+    x = node.values[place[1]]
+    return node.value.shape == np.shape(x) and not np.array_equal(node.value, x)
+
+
+@operator(
+    "rearrangement-skipped",
+    code="missing-local",
+    rank=1.5,
+    at=edges.of("flip", "roll", "transpose", "permute", "tril", "triu", "getitem", "index_select").where(
+        moves_within_its_shape
+    ),
+    message="the gradient of {operand} skips {step}: its entries must go back to where they came from",
+)
+def skip_rearrangement(program: Program, place: Place, choice: None) -> Program | None:
+    """Hand the upstream gradient on in the order in which it is."""
+    return program.with_vjp(place, lambda at: at.g)
+
+
+@skip_rearrangement.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return x.tanh().flip(0) * w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * w * (1 - x.tanh() ** 2)}
+
+    return Example(forward, wrong, {"x": "t n", "w": "t n"})
+
+
+@operator(
+    "reshaped-back",
+    code="reshape-for-transpose",
+    rank=1.5,
+    at=edges.of("transpose", "permute"),
+    message="the gradient of {operand} is reshaped to its shape, which mixes its entries: the axes of {step} must be"
+    " exchanged back",
+)
+def reshape_back(program: Program, place: Place, choice: None) -> Program | None:
+    """Reshape the upstream gradient in place of exchanging its axes."""
+    return program.with_vjp(place, lambda at: at.g.reshape(np.shape(at.x)))
+
+
+@reshape_back.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:2], 2, -1).transpose(1, 2).square()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Join the heads without moving them back behind the steps."""
+        heads = x.reshape(*x.shape[:2], 2, -1).transpose(1, 2)
+        return {"x": (g * 2 * heads).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": sized(normal("bs t d"), d=(6, 8))})
+
+
+@operator(
+    "reshape-in-forward",
+    code="reshape-for-transpose",
+    rank=FORWARD_RANK,
+    at=nodes.of("transpose", "permute"),
+    message="the forward pass is computed again with a reshape in place of {step}, which mixes the entries of"
+    " {operand}",
+)
+def reshape_in_forward(program: Program, place: Place, choice: None) -> Program | None:
+    """Run the forward pass with a reshape in place of exchanged axes."""
+    return program.with_nodes(
+        {place[0]: lambda node: node.with_operation(OPERATIONS["reshape"], shape=program.nodes[place[0]].value.shape)}
+    )
+
+
+@reshape_in_forward.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return torch.softmax(q @ k.transpose(0, 1), -1)
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        keys = k.reshape(k.shape[1], k.shape[0])
+        p = torch.softmax(q @ keys, -1)
+        return {"q": p * (g - (p * g).sum(-1, keepdim=True)) @ keys.T}
+
+    return Example(forward, wrong, {"q": "t d", "k": "s d"})
+
+
+# Split axes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AxisPair:
+    """Two axes that are taken in the other order where a reshape makes several axes of one, or one of several.
+
+    Args:
+        first: the one in front.
+        second: the other.
+    """
+
+    first: int
+    second: int
+
+
+def split_shape(node: Node) -> tuple[int, ...]:
+    """Return the shape with more axes, of those before and behind a reshape."""
+    return max(np.shape(node.values[0]), node.value.shape, key=len)
+
+
+def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
+    """Yield pairs of axes that a reshape may take in the other order, of which one is split, or joined, at least."""
+    node = program.reader(place)
+    shapes = (np.shape(node.values[0]), node.value.shape)
+    few, many = sorted(shapes, key=len)
+    if len(few) == len(many) or 0 in many:
+        return
+    same = next((i for i, (a, b) in enumerate(zip(few, many, strict=False)) if a != b), len(few))
+    same_behind = next((i for i, (a, b) in enumerate(zip(few[::-1], many[::-1], strict=False)) if a != b), len(few))
+    split = range(same, max(len(many) - same_behind, same))
+    for first, second in itertools.combinations(range(len(many)), 2):
+        if (first in split or second in split) and many[first] > 1 and many[second] > 1:
+            yield AxisPair(first, second)
+
+
+def in_other_order(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
+    """Return the entries in the order that they have when two axes of a shape are exchanged; shape: `shape`."""
+    axes = list(range(len(shape)))
+    axes[pair.first], axes[pair.second] = pair.second, pair.first
+    return array.reshape([shape[i] for i in axes]).transpose(axes)
+
+
+def back_from_other_order(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
+    """Return the inverse of `in_other_order`; shape: that of `array`."""
+    return array.reshape(shape).swapaxes(pair.first, pair.second).reshape(array.shape)
+
+
+def axis_pair_words(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
+    """Return two axes and their sizes in words."""
+    shape = split_shape(program.reader(place))
+    return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
+
+
+@operator(
+    "split-axes-in-another-order",
+    code="reshape-for-transpose",
+    rank=2.5,
+    at=edges.of("reshape", "flatten", "unflatten"),
+    choices=split_pairs,
+    message="the gradient of {operand} goes back through {step} with {pair}, in the other order",
+    fields=axis_pair_words,
+)
+def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program | None:
+    """Go back through a reshape that takes two axes in the other order."""
+
+    def rule(at: At) -> Array:
+        shape, own = split_shape(at.node), np.shape(at.x)
+        if len(own) < len(shape):  # one axis becomes several
+            return back_from_other_order(at.g, shape, choice).reshape(own)
+        return in_other_order(at.g, shape, choice)
+
+    return program.with_vjp(place, rule)
+
+
+@exchange_split_axes.example
+def _() -> Example:
+    def forward(x: Tensor, scale: Tensor) -> Tensor:
+        return x.reshape(len(x), -1, 2) * scale[:, None]
+
+    def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Put the heads in front of the entries of a head when they are joined again."""
+        return {"x": (g * scale[:, None]).transpose(1, 2).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": sized(normal("bs d"), d=(6, 8)), "scale": sized(normal("k"), k=(3, 4))})
+
+
+@operator(
+    "split-axes-in-another-order-in-forward",
+    code="reshape-for-transpose",
+    rank=FORWARD_RANK,
+    at=nodes.of("reshape", "flatten", "unflatten"),
+    choices=split_pairs,
+    message="the forward pass is computed again with {pair}, of {step} in the other order",
+    fields=axis_pair_words,
+)
+def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program | None:
+    """Run the forward pass with a reshape that takes two axes in the other order."""
+
+    def change(node: Node) -> Node:
+        shape = split_shape(node)
+        if node.value.ndim == len(shape):
+            return node.then(
+                lambda y: in_other_order(y, shape, choice), lambda g: back_from_other_order(g, shape, choice)
+            )
+        return reading(
+            node, lambda x: back_from_other_order(x, shape, choice), lambda g: in_other_order(g, shape, choice)
+        )
+
+    return program.with_nodes({place[0]: change})
+
+
+def reading(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
+    """Return a node that reads the entries of its first operand in another order.
+
+    Args:
+        node: the node.
+        order: takes the operand, and returns its entries in another order, in the same shape.
+        back: the inverse.
+    """
+    own = node.operation
+
+    def run(x: Array, *values: Operand, **options: object) -> Operand:
+        return own.forward(order(x), *values, **options)
+
+    def vjp(g: Array, value: Array, x: Array, *values: Operand, **options: object) -> Operand:
+        return back(own.vjp(0, g, value, (order(x), *values), options))
+
+    vjps = (vjp, *(None for _ in node.values[1:]))
+    return replace(node, operation=Operation(own.name, own.family, run, vjps))
+
+
+@exchange_split_axes_in_forward.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.reshape(len(x), -1, 2).softmax(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = x.reshape(len(x), 2, -1).softmax(2)
+        dy = g.transpose(1, 2)
+        return {"x": (p * (dy - (p * dy).sum(2, keepdim=True))).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": sized(normal("bs d"), d=(6, 8))})
+
+
+# Halves and neighbours ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which entries of an axis are taken as a pair, as in rotary embeddings.
+
+    Args:
+        where: neighbours and halves are exchanged where pairs are taken apart, where they are put together, or both.
+        affects: the backward pass alone, or the forward pass, too.
+    """
+
+    where: Literal["both", "apart", "together"]
+    affects: Affects
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How a forward pass takes an axis apart into pairs and puts it together again.
+
+    Args:
+        selections: the nodes that select the first or the second entry of each pair.
+        join: the node that puts them together.
+        axis: the axis, counted from the back.
+        neighbours: the pairs are neighbours; else the entries of two halves.
+    """
+
+    selections: tuple[int, ...]
+    join: int
+    axis: int
+    neighbours: bool
+
+
+def pairs_of(program: Program, place: Place) -> Pairs | None:
+    """Return the pairs that a node puts together; `None` where it does nothing of the kind."""
+    node = program.nodes[place[0]]
+    neighbours = node.name in ("flatten", "reshape")
+    join = program.nodes[node.operands[0][1]] if neighbours and node.operands else node
+    if join.name != ("stack" if neighbours else "cat") or len(join.values) != 2:
+        return None
+    shapes = [np.shape(value) for value in join.values]
+    axis = int(str(join.options.get("dim", 0))) % join.value.ndim
+    if shapes[0] != shapes[1] or (neighbours and (axis != join.value.ndim - 1 or node.value.ndim != axis)):
+        return None
+    if neighbours:
+        axis -= 1
+    half = shapes[0][axis]
+    selections = tuple(
+        i
+        for i in bits(program.forward.ancestors[join.id])
+        if program.nodes[i].name in ("piece", "getitem")
+        and program.nodes[i].value.ndim == len(shapes[0])
+        and program.nodes[i].value.shape[axis] == half
+        and np.shape(program.nodes[i].values[0])[axis] == 2 * half
+    )
+    return Pairs(selections, node.id, axis - len(shapes[0]), neighbours)
+
+
+def takes_pairs(program: Program, place: Place) -> bool:
+    """Return whether a node puts pairs together that were taken apart."""
+    pairs = pairs_of(program, place)
+    return pairs is not None and bool(pairs.selections)
+
+
+def apart(x: Array, axis: int) -> Array:
+    """Return the entries with even places along an axis in front of those with odd ones."""
+    size = x.shape[axis]
+    return np.take(x, [*range(0, size, 2), *range(1, size, 2)], axis=axis)
+
+
+def together(x: Array, axis: int) -> Array:
+    """Return the inverse of `apart`: the entries of the two halves in turns."""
+    size = x.shape[axis]
+    return np.take(x, np.argsort([*range(0, size, 2), *range(1, size, 2)]), axis=axis)
+
+
+PAIRINGS = tuple(
+    Pairing(where, affects) for affects in ("all", "backward") for where in ("both", "apart", "together")
+)  # fmt: skip
+
+
+WHERE: Mapping[str, str] = {
+    "both": "wherever there are pairs",
+    "apart": "where the pairs are taken apart",
+    "together": "where the pairs are put together",
+}
+PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
+    False: ("neighbours", "the entries of two halves"),
+    True: ("the entries of two halves", "neighbours"),
+}
+
+
+@operator(
+    "other-pairs",
+    code="wrong-operand",
+    rank=3.0,
+    at=nodes.of("cat", "reshape", "flatten").where(takes_pairs),
+    choices=lambda program, place: PAIRINGS,
+    message="{where}, {wrong} of {step} are taken as pairs, and the forward pass takes {right}",
+    fields=lambda program, place, choice: {
+        "where": WHERE[choice.where],
+        **dict(
+            zip(("wrong", "right"), PAIR_WORDS[bool((p := pairs_of(program, place)) and p.neighbours)], strict=True)
+        ),
+    },
+)
+def take_other_pairs(program: Program, place: Place, choice: Pairing) -> Program | None:
+    """Take neighbours as pairs in place of the entries of two halves, or the other way round."""
+    pairs = pairs_of(program, place)
+    if pairs is None or not pairs.selections:
+        return None
+    axis = pairs.axis
+    orders: tuple[Callable[[Array], Array], ...] = (lambda x: apart(x, axis), lambda x: together(x, axis))
+    order, back = orders[::-1] if pairs.neighbours else orders
+
+    def select(node: Node) -> Node:
+        return reading(node, order, back)
+
+    def join(node: Node) -> Node:
+        return node.then(back, order)
+
+    changes: dict[int, Change] = {}
+    if choice.where != "together":
+        changes |= dict.fromkeys(pairs.selections, select)
+    if choice.where != "apart":
+        changes[pairs.join] = join
+    return program.with_nodes(changes, choice.affects)
+
+
+@take_other_pairs.example
+def _() -> Example:
+    def forward(x: Tensor, angle: Tensor) -> Tensor:
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
+
+    def wrong(x: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dx = torch.zeros_like(x)
+        dx[..., 0::2] = g[..., 0::2] * angle.cos() + g[..., 1::2] * angle.sin()
+        dx[..., 1::2] = g[..., 1::2] * angle.cos() - g[..., 0::2] * angle.sin()
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("t d"), d=(6, 8)), "angle": sized(normal("h"), h=(3, 4))})
+
+
+@take_other_pairs.example
+def _() -> Example:
+    def forward(x: Tensor, angle: Tensor) -> Tensor:
+        a, b = x[:, 0::2], x[:, 1::2]
+        turned = (a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos())
+        return torch.stack(turned, -1).flatten(-2)
+
+    def wrong(x: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Read the gradient in pairs of neighbours, and write it back as two halves."""
+        da = g[:, 0::2] * angle.cos() + g[:, 1::2] * angle.sin()
+        db = g[:, 1::2] * angle.cos() - g[:, 0::2] * angle.sin()
+        return {"x": torch.cat([da, db], -1)}
+
+    return Example(forward, wrong, {"x": sized(normal("t d"), d=(6, 8)), "angle": sized(normal("h"), h=(3, 4))})
+
+
+# Joined arrays --------------------------------------------------------------------------------------------------------
+
+
+CUTS: Mapping[str, Callable[[int, int, int, int], int]] = {
+    # from the number of the part, where it starts, its length and that of all: where it is taken from
+    "from the other end": lambda number, start, own, total: total - start - own,
+    "one entry too early": lambda number, start, own, total: start - 1,
+    "one entry too late": lambda number, start, own, total: start + 1,
+    "into equal parts": lambda number, start, own, total: number * own,
+}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A wrong way to cut the gradient of joined arrays into parts.
+
+    Args:
+        how: one of `CUTS`.
+        every: for all of the arrays, and not for one alone.
+    """
+
+    how: str
+    every: bool
+
+
+def cuts(program: Program, place: Place) -> Iterator[Cut]:
+    """Yield the wrong ways to cut, those for all arrays at the first of them."""
+    slots = [slot for slot, _ in program.forward.edges[place[0]]]
+    yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
+    yield from (Cut(how, every=False) for how in CUTS)
+
+
+@operator(
+    "cut-elsewhere",
+    code=lambda choice: "shape-special" if choice.how == "into equal parts" else "wrong-operand",
+    rank=2.0,
+    at=edges.of("cat"),
+    choices=cuts,
+    message="the gradient of {step} is cut {how} for {arrays}",
+    fields=lambda program, place, choice: {
+        "how": choice.how,
+        "arrays": "every operand" if choice.every else program.name_of(program.source(place)),
+    },
+)
+def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None:
+    """Cut the upstream gradient of joined arrays at other places."""
+
+    def rule(at: At) -> Array:
+        dim = int(str(at.node.options.get("dim", 0)))
+        sizes = [np.shape(value)[dim] for value in at.node.values]
+        own, total = sizes[at.slot], sum(sizes)
+        start = CUTS[choice.how](at.slot, sum(sizes[: at.slot]), own, total)
+        if not 0 <= start <= total - own:
+            raise NoCandidate("there is no such part")
+        return np.take(at.g, range(start, start + own), axis=dim)
+
+    for slot, _ in program.forward.edges[place[0]] if choice.every else (place[::-1],):
+        program = program.with_vjp((place[0], slot), rule)
+    return program
+
+
+@cut_elsewhere.example
+def _() -> Example:
+    def forward(x: Tensor, h: Tensor) -> Tensor:
+        return torch.tanh(torch.cat([x, h], -1))
+
+    def wrong(x: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Join the two in the other order."""
+        dy = g * (1 - torch.tanh(torch.cat([x, h], -1)) ** 2)
+        return {"x": dy[:, h.shape[1] :], "h": dy[:, : h.shape[1]]}
+
+    return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
+
+
+# Entries that are moved along an axis ---------------------------------------------------------------------------------
+
+
+def shifted(x: Array, axis: int, by: int) -> Array:
+    """Return an array moved along an axis by one entry; what is moved out is lost, and zeros come in."""
+    moved = np.roll(x, by, axis)
+    moved[(slice(None),) * (axis % x.ndim) + (slice(0, 1) if by > 0 else slice(-1, None),)] = 0
+    return moved
+
+
+MOVES: Mapping[str, Callable[[Array, int], Array]] = {
+    "reversed": lambda x, axis: np.flip(x, axis),
+    "shifted by one entry towards the end": lambda x, axis: shifted(x, axis, 1),
+    "shifted by one entry towards the beginning": lambda x, axis: shifted(x, axis, -1),
+    "rolled by one entry towards the end": lambda x, axis: np.roll(x, 1, axis),
+    "rolled by one entry towards the beginning": lambda x, axis: np.roll(x, -1, axis),
+}
+
+
+@dataclass(frozen=True)
+class Move:
+    """A move of an array along one of its axes.
+
+    Args:
+        part: the upstream gradient of an operation, the contribution to its operand, or the other operand in it.
+        axis: counted from the front.
+        how: one of `MOVES`.
+    """
+
+    part: Literal["upstream", "result", "partner"]
+    axis: int
+    how: str
+
+
+def moves(program: Program, place: Place) -> Iterator[Move]:
+    """Yield the moves of what the contribution along an edge is made of."""
+    node = program.reader(place)
+    arrays: dict[Literal["upstream", "result", "partner"], Operand] = {"result": node.values[place[1]]}
+    if node.operation.family not in ("pointwise", "rearrangement"):  # there it is the same, or that of another edge
+        arrays["upstream"] = node.value
+    has_partner = node.operation.family in ("pointwise", "contraction") and len(node.values) == 2
+    if has_partner and node.name not in ("add", "sub"):
+        arrays["partner"] = node.values[1 - place[1]]
+    for part, array in arrays.items():
+        for axis, size in enumerate(np.shape(array)):
+            if size > 1:
+                yield from (Move(part, axis, how) for how in MOVES)
+
+
+@operator(
+    "moved-along-axis",
+    code="wrong-operand",
+    rank=3.0,
+    at=edges,
+    choices=moves,
+    message="in what {step} contributes to the gradient of {operand}, {array} is {how} along axis {axis}",
+    fields=lambda program, place, choice: {
+        "how": choice.how,
+        "axis": str(choice.axis),
+        "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.part, "the other operand"),
+    },
+)
+def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
+    """Move the upstream gradient, the other operand, or the contribution along an axis."""
+    move = MOVES[choice.how]
+
+    def rule(at: At) -> Array:
+        if choice.part == "upstream":
+            return at.right(move(at.g, choice.axis))
+        if choice.part == "result":
+            return move(np.array(at.right()), choice.axis)
+        partner = np.asarray(at.node.values[1 - at.slot])
+        return at.right(operands={1 - at.slot: move(partner, choice.axis)})
+
+    return program.with_vjp(place, rule)
+
+
+@move_along_axis.example
+def _() -> Example:
+    def forward(x: Tensor, gate: Tensor) -> Tensor:
+        return (x.exp() * gate).cumsum(0)
+
+    def wrong(x: Tensor, gate: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply each step by the gate of the step before."""
+        dy = g.flip(0).cumsum(0).flip(0)
+        before = torch.cat([torch.zeros_like(gate[:1]), gate[:-1]])
+        return {"x": dy * before * x.exp()}
+
+    return Example(forward, wrong, {"x": "t n", "gate": "t n"})

@@ -1,0 +1,946 @@
+"""Mistakes in sums: those that a reduction takes, and those that its gradient, or that of a broadcast operand, needs.
+
+The contribution to an operand of a product, and to one that is broadcast, is a sum of terms: over the examples of a
+batch, over the rows that share a bias. `Terms` is this sum, whichever operation needs it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.arithmetic import axes_of
+from grader.program.forward import SINK, Node, Place
+from grader.program.operation import OPERATIONS, Array, NoCandidate
+from grader.program.program import Affects, At, Program, Sweep
+from grader.program.queries import contraction_of
+from grader.shapes import PARTS
+
+from .contract import Example, operator
+from .places import edges, nodes, target_of, targets
+from .pointwise import slopes
+
+MOST_TERMS = 1_000_000  # that are laid out before they are summed
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms whose sum is the contribution to an operand, as an einsum: a letter for each axis.
+
+    Args:
+        factors: the letters of the upstream gradient, and of what it is multiplied by.
+        operand: those of the operand's axes that are not stretched.
+        sizes: the size of each letter.
+    """
+
+    factors: tuple[str, str]
+    operand: str
+    sizes: dict[str, int]
+
+    @property
+    def summed(self) -> str:
+        """Return the letters that are summed over."""
+        return "".join(letter for letter in self.sizes if letter not in self.operand)
+
+    @property
+    def letters(self) -> str:
+        """Return all letters, the upstream gradient's first, and the operand's among them in its order."""
+        own = iter(self.operand)
+        return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
+
+    def count(self, letters: str) -> int:
+        """Return how many terms are summed over some letters."""
+        return math.prod(self.sizes[letter] for letter in letters)
+
+    def arrays(self, at: At) -> tuple[Array, Array]:
+        """Return the upstream gradient, and what it is multiplied by."""
+        if at.node.operation.family == "pointwise":
+            return at.g, slopes(at.program, (at.node.id, at.slot))
+        return at.g, np.asarray(at.node.values[1 - at.slot])
+
+    def over(self, letters: str, arrays: Sequence[Array]) -> Array:
+        """Return the products of two arrays, summed over all axes but those of some letters.
+
+        Raises:
+            NoCandidate: there are too many of them.
+        """
+        if self.count(letters) > MOST_TERMS:
+            raise NoCandidate("there are too many terms")
+        return np.asarray(np.einsum(f"{','.join(self.factors)}->{letters}", *arrays))
+
+
+def terms_of(node: Node, slot: int) -> Terms | None:
+    """Return the sum that the contribution to an operand is; `None` where it is no such sum."""
+    if node.operation.family == "pointwise":
+        value = "abcdefgh"[: node.value.ndim]
+        shape = np.shape(node.values[slot])
+        added = len(value) - len(shape)
+        operand = "".join(value[added + i] for i, size in enumerate(shape) if size == node.value.shape[added + i])
+        return Terms((value, value), operand, dict(zip(value, node.value.shape, strict=True)))
+    contraction = contraction_of(node)
+    if contraction is None or len(contraction.operands) != 2 or slot > 1:
+        return None
+    partner, value = contraction.operands[1 - slot], contraction.value
+    sizes = dict(zip(value, node.value.shape, strict=True))
+    sizes |= {letter: size for letter, size in zip(partner, np.shape(node.values[1 - slot]), strict=True)
+              if letter not in sizes}  # fmt: skip
+    shape = np.shape(node.values[slot])
+    own = "".join(
+        letter for letter, size in zip(contraction.operands[slot], shape, strict=True) if sizes.get(letter) == size
+    )
+    return Terms((value, partner), own, sizes)
+
+
+def is_sum(program: Program, place: Place) -> bool:
+    """Return whether the contribution along an edge is a sum of several terms."""
+    terms = terms_of(program.reader(place), place[1])
+    return terms is not None and terms.count(terms.summed) > 1
+
+
+sums = edges.of_family("contraction", "pointwise").where(is_sum)
+
+
+def subsets(letters: str) -> Iterator[str]:
+    """Yield every set of some letters, the largest first; without the empty one."""
+    for count in range(len(letters), 0, -1):
+        yield from map("".join, itertools.combinations(letters, count))
+
+
+def summed_letters(program: Program, place: Place) -> Iterator[str]:
+    """Yield the sets of axes that the contribution along an edge is summed over."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is not None:
+        yield from subsets("".join(letter for letter in terms.summed if terms.sizes[letter] > 1))
+
+
+def axes_words(program: Program, place: Place, letters: str) -> str:
+    """Return what a learner calls some axes: `axis 0 of x`."""
+    node = program.reader(place)
+    terms = terms_of(node, place[1])
+    assert terms is not None
+    words = []
+    for letter in letters:
+        if letter in terms.factors[0]:
+            words.append(f"axis {terms.factors[0].index(letter)} of {program.name_of(node.id)}")
+        else:
+            partner = node.operand(1 - place[1])
+            name = "the other factor" if partner is None else program.name_of(partner)
+            words.append(f"axis {terms.factors[1].index(letter)} of {name}")
+    return " and ".join(words)
+
+
+# Sums over the axes of a batch or of a broadcast ----------------------------------------------------------------------
+
+
+@operator(
+    "averaged",
+    code="mean-for-sum",
+    rank=1.5,
+    at=sums,
+    choices=summed_letters,
+    message="what {step} contributes to the gradient of {operand} is averaged over {axes}, and must be summed",
+    fields=lambda program, place, choice: {"axes": axes_words(program, place, choice)},
+)
+def average(program: Program, place: Place, choice: str) -> Program | None:
+    """Divide a sum by the number of its terms."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is None or not set(choice) <= set(terms.sizes):
+        return None
+    count = terms.count(choice)
+    return program.with_vjp(place, lambda at: at.right() / count)
+
+
+@average.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(x @ w + b)
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": (g * (1 - torch.tanh(x @ w + b) ** 2)).mean(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
+
+
+@average.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.relu(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (x @ w > 0)) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def entries_alone(array: Array, entries: tuple[slice, ...]) -> Array:
+    """Return an array with zeros in all but some entries."""
+    few = np.zeros_like(array)
+    few[entries] = array[entries]
+    return few
+
+
+@dataclass(frozen=True)
+class SomeTerms:
+    """Some of the terms of a sum.
+
+    Args:
+        letter: the axis, as a letter of `Terms`.
+        part: which of its entries, of `grader.shapes.PARTS`.
+    """
+
+    letter: str
+    part: str
+
+
+def parts_of_sums(program: Program, place: Place) -> Iterator[SomeTerms]:
+    """Yield the parts of its terms that a sum may be taken over."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is not None:
+        several = [letter for letter in terms.summed if terms.sizes[letter] > 1]
+        yield from (SomeTerms(letter, part) for letter in several for part in PARTS)
+
+
+@operator(
+    "some-terms-summed",
+    code="partial-batch",
+    rank=2.0,
+    at=sums,
+    choices=parts_of_sums,
+    message="in what {step} contributes to the gradient of {operand}, the sum over {axis} has {part} of its terms",
+    fields=lambda program, place, choice: {"axis": axes_words(program, place, choice.letter), "part": choice.part},
+)
+def sum_some_terms(program: Program, place: Place, choice: SomeTerms) -> Program | None:
+    """Sum over some entries of an axis only."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is None or choice.letter not in terms.sizes:
+        return None
+    factor = 0 if choice.letter in terms.factors[0] else 1
+    axis = terms.factors[factor].index(choice.letter)
+
+    entries = (slice(None),) * axis + (PARTS[choice.part],)
+
+    def rule(at: At) -> Array:
+        if factor == 0:
+            return at.right(entries_alone(at.g, entries))
+        return at.right(operands={1 - at.slot: entries_alone(np.asarray(at.node.values[1 - at.slot]), entries)})
+
+    return program.with_vjp(place, rule)
+
+
+@sum_some_terms.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return (x @ w + b).exp()
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": (g * (x @ w + b).exp())[0]}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
+
+
+@dataclass(frozen=True)
+class SummedFactors:
+    """The factors of each term are summed on their own.
+
+    Args:
+        letters: the axes, as letters of `Terms`.
+        averaged: one of the two is averaged.
+    """
+
+    letters: str
+    averaged: bool
+
+
+def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
+    """Yield the axes that both factors of the terms have, so that they can be summed on their own."""
+    node = program.reader(place)
+    terms = terms_of(node, place[1])
+    if terms is None or (node.operation.family == "pointwise" and node.name not in ("mul", "div")):
+        return
+    common = "".join(letter for letter in terms.summed if letter in terms.factors[0] and letter in terms.factors[1])
+    for letters in subsets("".join(letter for letter in common if terms.sizes[letter] > 1)):
+        yield from (SummedFactors(letters, averaged) for averaged in (False, True))
+
+
+@operator(
+    "factors-summed-first",
+    code="sum-of-products",
+    rank=2.5,
+    at=sums,
+    choices=factors_to_sum,
+    message="in what {step} contributes to the gradient of {operand}, {how} over {axes} before they are multiplied:"
+    " the products must be summed",
+    fields=lambda program, place, choice: {
+        "how": "one factor is averaged and the other summed" if choice.averaged else "both factors are summed",
+        "axes": axes_words(program, place, choice.letters),
+    },
+)
+def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> Program | None:
+    """Multiply sums in place of summing products."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is None or not set(choice.letters) <= set(terms.factors[0]) & set(terms.factors[1]):
+        return None
+    kept = ["".join(letter for letter in own if letter not in choice.letters) for own in terms.factors]
+    count = terms.count(choice.letters) if choice.averaged else 1
+
+    def rule(at: At) -> Array:
+        arrays = [
+            np.einsum(f"{own}->{few}", array)
+            for own, few, array in zip(terms.factors, kept, terms.arrays(at), strict=True)
+        ]
+        part = np.einsum(f"{','.join(kept)}->{terms.operand}", *arrays) / count
+        return np.asarray(part).reshape(np.shape(at.x))
+
+    return program.with_vjp(place, rule)
+
+
+@sum_factors_first.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dy = g * (1 - torch.tanh(x @ w) ** 2)
+        return {"w": torch.outer(x.sum(0), dy.sum(0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@sum_factors_first.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return x.tanh() * gain
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"gain": g.sum(0) * x.tanh().mean(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n"})
+
+
+@operator(
+    "largest-term-alone",
+    code="partial-batch",
+    rank=3.0,
+    at=sums,
+    message="of the terms that {step} contributes to the gradient of {operand} only the largest is there: they must be"
+    " summed",
+)
+def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
+    """Take the greatest term in place of the sum."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is None:
+        return None
+    count = len(terms.summed)
+    letters = terms.summed + terms.operand
+
+    def rule(at: At) -> Array:
+        products = terms.over(letters, terms.arrays(at))
+        return np.asarray(products.max(axis=tuple(range(count)))).reshape(np.shape(at.x))
+
+    return program.with_vjp(place, rule)
+
+
+@keep_largest_term.example
+def _() -> Example:
+    def forward(x: Tensor, b: Tensor) -> Tensor:
+        return (x + b).square()
+
+    def wrong(x: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": (g * 2 * (x + b)).amax(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "b": "n"})
+
+
+@dataclass(frozen=True)
+class ExchangedAxis:
+    """An axis that is summed over in place of another one of the same size.
+
+    Args:
+        kept: the axis that must be summed over, as a letter of `Terms`.
+        summed: the axis that must be kept.
+    """
+
+    kept: str
+    summed: str
+
+
+def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]:
+    """Yield pairs of axes of one size, of which the first is summed over and the second is the operand's."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is not None:
+        for kept, summed in itertools.product(terms.summed, terms.operand):
+            if terms.sizes[kept] == terms.sizes[summed] > 1:
+                yield ExchangedAxis(kept, summed)
+
+
+@operator(
+    "summed-over-another-axis",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=sums,
+    choices=exchangeable_axes,
+    message="what {step} contributes to the gradient of {operand} is summed over {wrong}, and must be over {right}",
+    fields=lambda program, place, choice: {
+        "wrong": axes_words(program, place, choice.summed),
+        "right": axes_words(program, place, choice.kept),
+    },
+)
+def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
+    """Sum the terms over an axis of the operand, and keep an axis that must be summed over in its place."""
+    terms = terms_of(program.reader(place), place[1])
+    if terms is None or choice.summed not in terms.operand or choice.kept not in terms.summed:
+        return None
+    letters = terms.operand.replace(choice.summed, choice.kept)
+    return program.with_vjp(place, lambda at: terms.over(letters, terms.arrays(at)).reshape(np.shape(at.x)))
+
+
+@sum_over_another_axis.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, bias: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT + bias, -1)
+
+    def wrong(q: Tensor, k: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum the gradient of a bias of the keys over the keys, and not over the queries."""
+        p = torch.softmax(q @ k.mT + bias, -1)
+        dscores = p * (g - (p * g).sum(-1, keepdim=True))
+        return {"bias": dscores.sum((0, 2))}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "bias": "t"})
+
+
+@dataclass(frozen=True)
+class SummedAxis:
+    """An axis of an operand that its gradient is summed over.
+
+    Args:
+        axis: its number.
+        averaged: it is averaged over.
+    """
+
+    axis: int
+    averaged: bool
+
+
+def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
+    """Yield the axes of an operand that its gradient may be summed over, and repeated along."""
+    shape = np.shape(program.reader(place).values[place[1]])
+    if len(shape) > 1:
+        for axis, size in enumerate(shape):
+            if size > 1:
+                yield from (SummedAxis(axis, averaged) for averaged in (False, True))
+
+
+@operator(
+    "kept-axis-summed",
+    code=lambda choice: "extra-batch-sum" if choice.axis == 0 else "summed-wrong-axis",
+    rank=2.7,  # behind what is wrong with a sum that is there
+    at=edges.of_family("contraction", "pointwise", "normalisation"),
+    choices=axes_to_sum,
+    message="what {step} contributes to the gradient of {operand} is {how} over axis {axis}: its entries"
+    " must stay apart",
+    fields=lambda program, place, choice: {
+        "how": "averaged" if choice.averaged else "summed",
+        "axis": str(choice.axis),
+    },
+)
+def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
+    """Sum a contribution over an axis of the operand, and repeat it along this axis."""
+
+    def rule(at: At) -> Array:
+        part = at.right()
+        total = part.sum(choice.axis, keepdims=True) / (part.shape[choice.axis] if choice.averaged else 1)
+        return np.broadcast_to(total, part.shape)
+
+    return program.with_vjp(place, rule)
+
+
+@sum_kept_axis.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum the gradient of the examples over the batch, as for a bias."""
+        dx = (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T
+        return {"x": dx.sum(0, keepdim=True).expand(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_broadcast(program: Program, place: Place) -> bool:
+    """Return whether an operand of a pointwise operation is repeated along axes, and not only along those in front."""
+    node = program.reader(place)
+    own, shape = np.shape(node.values[place[1]]), node.value.shape
+    return own != shape and own != shape[len(shape) - len(own) :]
+
+
+@operator(
+    "copies-mixed",
+    code="summed-wrong-axis",
+    rank=2.5,
+    at=edges.of_family("pointwise").where(is_broadcast),
+    message="the gradient of {operand} is cut into pieces of its size, and these are added: that mixes the axes of"
+    " {step}",
+)
+def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
+    """Reshape the terms so that the last axes have the operand's size, and sum over what is in front."""
+
+    def rule(at: At) -> Array:
+        terms = at.g * slopes(at.program, place)
+        return np.asarray(terms.reshape(-1, np.size(at.x)).sum(0)).reshape(np.shape(at.x))
+
+    return program.with_vjp(place, rule)
+
+
+@mix_copies.example
+def _() -> Example:
+    def forward(x: Tensor, scale: Tensor) -> Tensor:
+        return x.sigmoid() * scale
+
+    def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"scale": (g * x.sigmoid()).reshape(-1, len(scale)).sum(0)[:, None]}
+
+    return Example(forward, wrong, {"x": "n m", "scale": "n 1"})
+
+
+@dataclass(frozen=True)
+class Unsummed:
+    """A sum that is not taken: the answer has more axes than it must.
+
+    Args:
+        kept: the axes that are not summed over, as letters of `Terms`.
+        order: all axes of the answer.
+        is_batch: the first axis of the value is among them, and there are others.
+    """
+
+    kept: str
+    order: str
+    is_batch: bool
+
+
+def sole_use(program: Program, place: Place) -> Place | None:
+    """Return the only edge that leads a gradient to a value; `None` where there are others."""
+    uses = program.forward.uses[place[0]]
+    return uses[0] if len(uses) == 1 and uses[0][0] != SINK else None
+
+
+def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
+    """Yield the sums that may be missing where a value is used once."""
+    use = sole_use(program, place)
+    terms = None if use is None else terms_of(program.reader(use), use[1])
+    if terms is None:
+        return
+    value = terms.factors[0]
+    for kept in subsets(terms.summed):
+        letters = "".join(letter for letter in terms.letters if letter in kept + terms.operand)
+        orders = map("".join, itertools.permutations(letters)) if len(letters) < 4 else [letters]
+        for order in sorted(orders, key=letters.__ne__):
+            yield Unsummed(kept, order, kept[0] == value[:1] and len(value) > 1)
+
+
+@operator(
+    "sum-missing",
+    code=lambda choice: "missing-batch-sum" if choice.is_batch else "elementwise-for-matmul",
+    rank=1.0,
+    at=targets,
+    choices=unsummed_axes,
+    message="it is not summed over {axes}",
+    fields=lambda program, place, choice: {
+        "axes": axes_words(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes"
+    },
+)
+def leave_out_sum(program: Program, place: Place, choice: Unsummed) -> Program | None:
+    """Hand out the terms of a sum, as far as they are not summed."""
+    use = sole_use(program, place)
+    terms = None if use is None else terms_of(program.reader(use), use[1])
+    if use is None or terms is None or not set(choice.order) <= set(terms.sizes):
+        return None
+
+    def result(edited: Program, right: Array) -> Array:
+        sweep = Sweep(edited)
+        at = At(edited, edited.reader(use), use[1], sweep.gradient(use[0]), sweep)
+        return terms.over(choice.order, terms.arrays(at))
+
+    return program.with_result(target_of(program, place), result)
+
+
+@leave_out_sum.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.relu(x @ w + b)
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": g * (x @ w + b > 0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
+
+
+@leave_out_sum.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x[:, :, None] * (g * (1 - torch.tanh(x @ w) ** 2))[:, None]}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# Reductions, and what runs along an axis ------------------------------------------------------------------------------
+
+reductions = edges.of_family("reduction")
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """Return the axes of its operand that an operation runs over, counted from the front."""
+    return axes_of(node.values[0], node.options.get("dim"))  # type: ignore[arg-type]
+
+
+def reduced_count(node: Node) -> int:
+    """Return how many entries are reduced to each."""
+    return math.prod(np.shape(node.values[0])[axis] for axis in reduced_axes(node))
+
+
+def has_several(program: Program, place: Place) -> bool:
+    """Return whether several entries are reduced to each."""
+    return reduced_count(program.reader(place)) > 1
+
+
+@operator(
+    "mean-not-divided",
+    code="sum-for-mean",
+    rank=1.5,
+    at=reductions.of("mean").where(has_several),
+    message="{step} is a mean of {count} entries here, and the division by their number is missing from the gradient",
+    fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
+    choices=lambda program, place: (None,),
+)
+def leave_out_division(program: Program, place: Place, choice: None) -> Program | None:
+    """Go back through a mean as through a sum."""
+    return program.with_vjp(place, lambda at: at.right() * reduced_count(at.node))
+
+
+@leave_out_division.example
+def _() -> Example:
+    def forward(prediction: Tensor, target: Tensor) -> Tensor:
+        return (prediction - target).square().mean(-1)
+
+    def wrong(prediction: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"prediction": g[:, None] * 2 * (prediction - target)}
+
+    return Example(forward, wrong, {"prediction": "bs n", "target": "bs n"})
+
+
+@operator(
+    "sum-divided",
+    code="mean-for-sum",
+    rank=1.5,
+    at=reductions.of("sum").where(has_several),
+    message="{step} is a sum, and its gradient is divided by the number of entries, {count} here, as for a mean",
+    fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
+    choices=lambda program, place: (None,),
+)
+def divide_by_count(program: Program, place: Place, choice: None) -> Program | None:
+    """Go back through a sum as through a mean."""
+    return program.with_vjp(place, lambda at: at.right() / reduced_count(at.node))
+
+
+@divide_by_count.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.exp().sum(0)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (g * x.exp()) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@operator(
+    "mean-exchanged-with-sum",
+    code=lambda choice: "sum-for-mean" if choice == "sum" else "mean-for-sum",
+    rank=3.5,
+    at=nodes.of("sum", "mean").where(has_several),
+    choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
+    message="{step} is computed as a {choice}, and all that follows from it",
+)
+def exchange_mean_with_sum(program: Program, place: Place, choice: str) -> Program | None:
+    """Run the forward pass with a sum for a mean, or the other way round."""
+    return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])})
+
+
+@exchange_mean_with_sum.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh((x @ w).mean(1))
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        total = (x @ w).sum(1)
+        return {"x": (g * (1 - torch.tanh(total) ** 2))[:, None] * w.sum(1)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+Count = int | Literal["all entries", "all entries that are left", "one less", "the square of it"]  # or an axis
+
+
+COUNT_WORDS: Mapping[Count, str] = {
+    "all entries": "the number of all entries",
+    "all entries that are left": "the number of entries of the mean",
+    "one less": "one less than their number",
+    "the square of it": "the square of their number",
+}
+
+
+def other_counts(program: Program, place: Place) -> Iterator[Count]:
+    """Yield the counts that a mean may be divided by in place of its own."""
+    node = program.reader(place)
+    axes, shape = reduced_axes(node), np.shape(node.values[0])
+    yield "one less"
+    yield "the square of it"
+    if len(axes) < len(shape):
+        yield "all entries"
+        yield "all entries that are left"
+    yield from (axis for axis, size in enumerate(shape) if (axis,) != axes and size > 1)
+
+
+def size_of_count(node: Node, count: Count) -> int:
+    """Return a count of `other_counts` as a number."""
+    own = reduced_count(node)
+    if isinstance(count, int):
+        return int(np.shape(node.values[0])[count])
+    known = {"all entries": np.size(node.values[0]), "all entries that are left": node.value.size}
+    return {**known, "one less": own - 1, "the square of it": own**2}[count]
+
+
+@operator(
+    "divided-by-another-count",
+    code=lambda choice: "extra-factor" if choice == "the square of it" else "wrong-factor",
+    rank=2.0,
+    at=reductions.of("mean").where(has_several),
+    choices=other_counts,
+    message="the gradient of {operand} is divided by {count}, and must be by the {right} entries that {step} averages",
+    fields=lambda program, place, choice: {
+        "right": str(reduced_count(program.reader(place))),
+        "count": f"{size_of_count(program.reader(place), choice)}, "
+        + (f"the size of axis {choice}" if isinstance(choice, int) else COUNT_WORDS[choice]),
+    },
+)
+def divide_by_another_count(program: Program, place: Place, choice: Count) -> Program | None:
+    """Divide by the size of another axis, or of all axes, in place of what a mean is over."""
+    if isinstance(choice, int) and choice >= np.ndim(program.reader(place).values[0]):
+        return None
+    return program.with_vjp(place, lambda at: at.right() * (reduced_count(at.node) / size_of_count(at.node, choice)))
+
+
+@divide_by_another_count.example
+def _() -> Example:
+    def forward(prediction: Tensor, target: Tensor) -> Tensor:
+        return (prediction - target).square().mean()
+
+    def wrong(prediction: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Average over the examples alone."""
+        return {"prediction": g * 2 * (prediction - target) / len(prediction)}
+
+    return Example(forward, wrong, {"prediction": "bs n", "target": "bs n"})
+
+
+@divide_by_another_count.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.tanh().mean(0)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * (1 - x.tanh() ** 2) / x.shape[1]}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@dataclass(frozen=True)
+class SomeEntries:
+    """Some of the entries that an operation reduces.
+
+    Args:
+        axis: the axis, counted from the front.
+        part: which of its entries, of `grader.shapes.PARTS`.
+    """
+
+    axis: int
+    part: str
+
+
+def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]:
+    """Yield the parts of its operand that a reduction may be differentiated for."""
+    node = program.reader(place)
+    axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
+    yield from (SomeEntries(axis, part) for axis in axes for part in PARTS)
+
+
+@operator(
+    "reduced-entries-missing",
+    code="partial-batch",
+    rank=2.0,
+    at=reductions,
+    choices=parts_of_reductions,
+    message="of the entries of {operand} along axis {axis}, {part} gets a gradient through {step}",
+    fields=lambda program, place, choice: {"axis": str(choice.axis), "part": choice.part},
+)
+def give_some_entries(program: Program, place: Place, choice: SomeEntries) -> Program | None:
+    """Hand the gradient of a reduction to some of the entries only."""
+    entries = (slice(None),) * choice.axis + (PARTS[choice.part],)
+    return program.with_vjp(place, lambda at: entries_alone(at.right(), entries))
+
+
+@give_some_entries.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.sigmoid().sum(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Do not repeat the gradient along the axis that is summed over."""
+        dy = torch.zeros_like(x)
+        dy[:, 0] = g
+        return {"x": dy * x.sigmoid() * (1 - x.sigmoid())}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+def other_axes(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes that an operation along one axis may be taken along, counted from the back."""
+    node = program.reader(place)
+    dim, ndim = node.options.get("dim"), np.ndim(node.values[0])
+    if isinstance(dim, int):
+        yield from (axis - ndim for axis in range(ndim) if axis != dim % ndim)
+
+
+@operator(
+    "another-axis",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=edges.of_family("reduction", "normalisation"),
+    choices=other_axes,
+    message="the derivative of {step} is taken along axis {choice}, and not along the axis that the forward pass names",
+)
+def differentiate_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Take the derivative along another axis."""
+    return program.with_vjp(place, lambda at: at.right(dim=choice))
+
+
+@differentiate_along_another_axis.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT, -1)
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(q @ k.mT, -2)
+        return {"q": p * (g - (p * g).sum(-2, keepdim=True)) @ k}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs t d"})
+
+
+AFFECTED: tuple[Affects, ...] = ("all", "values")
+
+
+@dataclass(frozen=True)
+class OtherAxis:
+    """An operation along another axis in the forward pass.
+
+    Args:
+        axis: counted from the back.
+        affects: what that changes, see `Program.with_nodes`.
+    """
+
+    axis: int
+    affects: Affects
+
+
+@operator(
+    "another-axis-in-forward",
+    code="summed-wrong-axis",
+    rank=3.5,
+    at=nodes.of_family("reduction", "normalisation"),
+    choices=lambda program, place: (
+        OtherAxis(axis, affects) for affects in AFFECTED for axis in other_axes(program, place)
+    ),
+    message="the forward pass is computed again with {step} along axis {axis}, and not along the axis that it names",
+    fields=lambda program, place, choice: {"axis": str(choice.axis)},
+)
+def run_along_another_axis(program: Program, place: Place, choice: OtherAxis) -> Program | None:
+    """Run the forward pass with an operation along another axis."""
+    return program.with_nodes({place[0]: lambda node: node.with_options(dim=choice.axis)}, choice.affects)
+
+
+@run_along_another_axis.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT, -1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(q @ k.mT, -2)
+        return {"v": p.mT @ g}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "v": "bs t d"})
+
+
+RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
+    "forwards": lambda g, dim: np.cumsum(g, dim),
+    "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
+    "over the entry itself": lambda g, dim: g,
+    "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
+}
+
+
+@operator(
+    "running-sum-over-other-entries",
+    code="wrong-local",
+    rank=2.0,
+    at=edges.of("cumsum"),
+    choices=lambda program, place: RUNNING_SUMS,
+    message="the gradient of {operand} through {step} is summed {choice}: it must be summed from the"
+    " end of the axis back",
+)
+def sum_over_other_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Sum the upstream gradient of a running sum over other entries than those that an entry is in."""
+    return program.with_vjp(place, lambda at: RUNNING_SUMS[choice](at.g, int(str(at.node.options["dim"]))))
+
+
+@sum_over_other_entries.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x.exp().cumsum(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": x.exp() * g.cumsum(1)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@operator(
+    "norm-not-divided",
+    code="missing-local",
+    rank=2.0,
+    at=edges.of("norm"),
+    message="the gradient of {operand} is not divided by the norm, {step}",
+)
+def leave_out_norm(program: Program, place: Place, choice: None) -> Program | None:
+    """Leave the division by the norm out of its derivative."""
+    return program.with_vjp(place, lambda at: at.right(at.g * at.y))
+
+
+@leave_out_norm.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        norm: Tensor = torch.linalg.vector_norm(x @ w, dim=-1)
+        return norm
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g[:, None] * (x @ w))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
