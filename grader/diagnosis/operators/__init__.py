@@ -1,16 +1,29 @@
 """Every mistake that can be named: one module for each family of operators."""
 
-from . import contractions, indexing, paths, pointwise, rearrangements, recurrences, reductions, windows
-from .contract import REGISTRY
-
-FAMILIES = (  # importing a family fills the registry
+from . import (
     contractions,
     indexing,
+    partners,
     paths,
     pointwise,
     rearrangements,
     recurrences,
     reductions,
+    upstream,
+    windows,
+)
+from .contract import REGISTRY
+
+FAMILIES = (  # importing a family fills the registry
+    contractions,
+    indexing,
+    partners,
+    paths,
+    pointwise,
+    rearrangements,
+    recurrences,
+    reductions,
+    upstream,
     windows,
 )
 OPERATORS = tuple(REGISTRY.values())

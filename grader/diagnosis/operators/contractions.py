@@ -18,7 +18,6 @@ from grader.program.forward import Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import At, Program
 from grader.program.queries import contraction_of
-from grader.program.selectors import SecondValue, second_values
 
 from .contract import Example, operator
 from .places import edges
@@ -345,44 +344,6 @@ def _() -> Example:
         return {"x": g * (1 - torch.tanh(x @ w) ** 2)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
-
-
-def other_partners(program: Program, place: Place) -> Iterator[SecondValue]:
-    """Yield the values that may be taken for the other factor of a product."""
-    node = program.reader(place)
-    slot = partner_slot(node, place[1])
-    shape, own = np.shape(node.values[slot]), node.operand(slot)
-    yield from (name for name, value in second_values(program, node.id, shape).items() if value not in (own, node.id))
-
-
-@operator(
-    "another-factor",
-    code="wrong-operand",
-    rank=3.0,
-    at=products,
-    choices=other_partners,
-    message="for {operand} the upstream gradient is multiplied by {choice}, and must be by {partner}",
-)
-def take_another_partner(program: Program, place: Place, choice: SecondValue) -> Program | None:
-    """Multiply by another value of the forward pass in place of the other factor."""
-    value = choice.find(program, place[0])
-    if value is None:
-        return None
-    return program.with_vjp(place, lambda at: contribution(at, {"partner": lambda _: at.program.nodes[value].value}))
-
-
-@take_another_partner.example
-def _() -> Example:
-    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
-        h = torch.tanh(x @ w)
-        return torch.tanh(h @ u)
-
-    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the input of the network in place of the input of its second layer."""
-        y = torch.tanh(torch.tanh(x @ w) @ u)
-        return {"u": x.T @ (g * (1 - y**2))}
-
-    return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n m"})
 
 
 # The diagonal alone ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,345 @@
+"""Mistakes in the partner operands that a derivative is computed with: another value, or one of another iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Key, Place
+from grader.program.operation import Array
+from grader.program.program import At, Program, Rule
+from grader.program.selectors import SecondValue, second_values
+
+from .contract import Example, operator
+from .places import edges, values
+from .recurrences import first_values, iterations_of
+
+
+@dataclass(frozen=True)
+class OfIteration:
+    """The value of a key in another iteration of the reader's loop.
+
+    Args:
+        key: what makes it.
+        which: counted from the reader's own iteration, or one for all of them. In front of the first iteration, the one
+            before is the last, as index -1 has it.
+    """
+
+    key: Key
+    which: Literal["first", "last", "next", "before"]
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the value's id; `None` where there is no such iteration."""
+        ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
+        chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1}[self.which]
+        return ids[chosen] if -len(ids) <= chosen < len(ids) else None
+
+    def describe(self, program: Program) -> str:
+        """Return what a learner calls it, and from which iteration it is."""
+        name = program.name_of(program.forward.by_key[self.key][0])
+        return f"{name} of the iteration before" if self.which == "before" else f"{name} of the {self.which} iteration"
+
+
+@dataclass(frozen=True)
+class Partner:
+    """Another value for a partner operand.
+
+    Args:
+        slot: which operand.
+        value: what is used.
+        through: what makes the operand of a single value, such as a transposition, is done to the other value.
+    """
+
+    slot: int
+    value: SecondValue | OfIteration
+    through: bool = False
+
+    def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
+        """Return the function that gives the array; `None` where there is none."""
+        value = self.value.find(program, reader)
+        if value is None:
+            return None
+        array = program.nodes[value].value
+        operand = program.nodes[reader].operand(self.slot)
+        if not self.through or operand is None:
+            return lambda: array
+        maker = program.nodes[operand]
+        return lambda: maker.operation.run((array, *maker.values[1:]), maker.options)
+
+
+OF_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("last", "next", "before", "first")
+
+
+def has_partner(program: Program, place: Place) -> bool:
+    """Return whether the derivative along an edge is computed with another operand."""
+    node = program.reader(place)
+    return len(node.operands) > 1 and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
+
+
+def other_partners(program: Program, place: Place) -> Iterator[Partner]:
+    """Yield other values for each partner operand: of its shape, of another iteration, or in what it is made of."""
+    reader = program.reader(place)
+    for slot, operand in reader.operands:
+        if slot == place[1]:
+            continue
+        maker = program.nodes[operand]
+        for name, value in second_values(program, reader.id, maker.value.shape).items():
+            if value != operand:
+                yield Partner(slot, name)
+        if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
+            yield from (Partner(slot, OfIteration(maker.key, which)) for which in OF_ITERATIONS)
+        if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "pointwise"):
+            (_, source), *_ = maker.operands
+            for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+                if value not in (source, operand):
+                    yield Partner(slot, name, through=True)
+
+
+@operator(
+    "another-partner",
+    code="wrong-operand",
+    rank=2.5,
+    at=edges.where(has_partner),
+    choices=other_partners,
+    message="{other} is used in place of {own} in what {step} contributes to {operand}",
+    fields=lambda program, place, choice: {
+        "other": choice.value.describe(program), "own": name_of_replaced(program, place, choice)
+    },
+)  # fmt: skip
+def use_another_partner(program: Program, place: Place, choice: Partner) -> Program | None:
+    """Compute the contribution to one operand with another value in place of a partner."""
+    array = choice.find(program, place[0])
+    return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
+
+
+def name_of_replaced(program: Program, place: Place, choice: Partner) -> str:
+    """Return what a learner calls the value that belongs there."""
+    operand = program.source((place[0], choice.slot))
+    return name_beside(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
+
+
+def name_beside(program: Program, reader: int, value: int) -> str:
+    """Return what a learner calls a value, and that it is of the iteration before that of its reader where it is."""
+    node, name = program.nodes[value], program.name_of(value)
+    in_loop = node.operation.family != "input" and len(iterations_of(program, value)) > 1
+    return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
+
+
+@use_another_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the new state for the old one in the gradient of `u`."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        du, dh = torch.zeros_like(u), g
+        for t in reversed(range(len(x))):
+            dz = dh * (1 - states[t + 1] ** 2)
+            du += states[t + 1].T @ dz
+            dh = dz @ u.T
+        return {"u": du}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@use_another_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            gate = torch.sigmoid(step @ u)
+            h = gate * (h + step @ w)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the gate that is left behind the loop in all iterations."""
+        gate, dw = torch.sigmoid(x[-1] @ u), torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            g = g * gate
+            dw += x[t].T @ g
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "h": "bs m"})
+
+
+@use_another_partner.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return torch.tanh(q @ k.T)
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the transpose of `q` where that of `k` belongs."""
+        dz = g * (1 - torch.tanh(q @ k.T) ** 2)
+        return {"q": dz @ q}
+
+    return Example(forward, wrong, {"q": "n m", "k": "n m"})
+
+
+@use_another_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        h = torch.tanh(x @ w)
+        return torch.tanh(h @ u)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the input of the network in place of the input of its second layer."""
+        y = torch.tanh(torch.tanh(x @ w) @ u)
+        return {"u": x.T @ (g * (1 - y**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n m"})
+
+
+def has_operands_alike(program: Program, place: Place) -> bool:
+    """Return whether an operation has two operands of one shape."""
+    node = program.reader(place)
+    return len(node.operands) == 2 and np.shape(node.values[0]) == np.shape(node.values[1])
+
+
+@operator(
+    "operands-exchanged",
+    code="wrong-operand",
+    rank=2.5,
+    at=edges.of("div", "pow").where(has_operands_alike),
+    message="{operand} and {partner} are exchanged in the derivative of {step}",
+)
+def exchange_operands(program: Program, place: Place, choice: None) -> Program | None:
+    """Take the derivative of a quotient or a power with its two operands exchanged."""
+    node = program.reader(place)
+    return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
+
+
+@exchange_operands.example
+def _() -> Example:
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return torch.tanh(torch.exp(x) / torch.exp(y))
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write the derivative of a / b with respect to b as -b / a**2."""
+        a, b = torch.exp(x), torch.exp(y)
+        dz = g * (1 - torch.tanh(a / b) ** 2)
+        return {"y": dz * -b / a**2 * b}
+
+    return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
+
+
+def is_partner(program: Program, value: int) -> bool:
+    """Return whether the derivative of an operation with respect to another operand is computed with a value."""
+    return any(place[0] >= 0 and has_partner(program, place) for place in program.forward.uses[value])
+
+
+def exchangeable_partners(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values that may be taken for a value by all that read the two, each pair at one of them."""
+    if is_partner(program, place[0]):
+        for name, value in second_values(program, place[0], program.nodes[place[0]].value.shape).items():
+            if value > place[0] and is_partner(program, value):
+                yield name
+
+
+@operator(
+    "partners-exchanged",
+    code="wrong-operand",
+    rank=2.5,
+    at=values,
+    choices=exchangeable_partners,
+    message="{value} and {choice} are exchanged in the backward pass",
+)
+def exchange_partners(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Compute with each of two values where the other one is the partner."""
+    other = choice.find(program, place[0])
+    if other is None:
+        return None
+    for own, replacement in ((place[0], other), (other, place[0])):
+        program = with_other_value(program, own, program.nodes[replacement].value, partner_only=True)
+    return program
+
+
+def with_other_value(program: Program, value: int, array: Array, partner_only: bool = False) -> Program:
+    """Return the program in which the rules of all that reads a value compute with another array in its place.
+
+    Args:
+        program: what is edited.
+        value: the value's id.
+        array: of its shape.
+        partner_only: the derivatives with respect to the value itself are taken at the value as it is.
+    """
+
+    def at_other(slot: int, before: Rule) -> Rule:
+        return lambda at: before(at._replace(node=at.node.with_value(replaced(at.node.values, slot), at.node.value)))
+
+    def replaced(operands: tuple[Array | float, ...], slot: int) -> tuple[Array | float, ...]:
+        return (*operands[:slot], array, *operands[slot + 1 :])
+
+    for reader, slot in program.forward.uses[value]:
+        for own, _ in program.forward.edges[reader] if reader >= 0 else ():
+            if not (partner_only and own == slot):
+                before = program.rules.get((reader, own), At.right)
+                program = program.with_vjp((reader, own), at_other(slot, before))
+    return program
+
+
+@exchange_partners.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            keep, new = torch.sigmoid(step @ w), torch.sigmoid(step @ u)
+            h = keep * h + new * torch.tanh(step @ v)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by each gate where the other one belongs."""
+        dv = torch.zeros_like(v)
+        for step in reversed(x):
+            keep, new = torch.sigmoid(step @ w), torch.sigmoid(step @ u)
+            dv += step.T @ (g * keep * (1 - torch.tanh(step @ v) ** 2))
+            g = g * new
+        return {"v": dv, "h": g}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "v": "n m", "h": "bs m"})
+
+
+@operator(
+    "one-iteration-for-all",
+    code="wrong-operand",
+    rank=2.5,
+    at=first_values,
+    choices=lambda program, place: ("last", "first"),
+    message="{value} of the {choice} iteration is used in all iterations of the backward pass",
+)
+def keep_one_iteration(program: Program, place: Place, choice: str) -> Program | None:
+    """Compute in every iteration with the value of a single one, in its own derivative and in what reads it."""
+    ids = iterations_of(program, place[0])
+    array = program.nodes[ids[-1] if choice == "last" else ids[0]].value
+    for value in ids:
+        program = with_other_value(program, value, array)
+        if program.nodes[value].operation.value_vjp is not None:
+            for slot, _ in program.forward.edges[value]:
+                program = program.with_vjp((value, slot), lambda at: at.right(value=array))
+    return program
+
+
+@keep_one_iteration.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
+        total = torch.zeros_like(x[0] @ w)
+        for step in x:
+            gate = torch.sigmoid(step @ w)
+            total = total + gate * (step @ u) + gate * c
+        return total
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the gate that is left behind the loop, wherever a gate is used."""
+        gate = torch.sigmoid(x[-1] @ w)
+        dw = sum(step.T @ (g * (step @ u + c) * gate * (1 - gate)) for step in x)
+        du = sum(step.T @ (g * gate) for step in x)
+        return {"w": dw, "u": du, "c": len(x) * (g * gate).sum(0)}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "c": "m"})
