@@ -8,6 +8,7 @@ and what passes is computed in full in every trial.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -237,6 +238,10 @@ class Case:
         """Return the answers that an edit may explain, as far as the screens tell; note what it changes."""
         names: list[str] = []
         changes: list[Array] = []
+        if not self.screens:  # answers of another shape
+            with suppress(NoCandidate):
+                names += [name for name in edit.apply(self.listing).results if name in self.names]
+            return tuple(names)
         for screen in self.screens:
             right = screen.sample.program
             try:

@@ -68,6 +68,9 @@ def stream(
     if case.screens:
         sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
+    else:  # of another shape: that comes only of what is handed out in place of a gradient
+        handed = [operator for operator in operators if operator.at.kind == "target"]
+        sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in handed]
     return merged(sources)
 
 
