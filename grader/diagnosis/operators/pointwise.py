@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from grader.program.arithmetic import sigmoid
 from grader.program.forward import Place
-from grader.program.operation import Array, unbroadcast
-from grader.program.program import Program
+from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
+from grader.program.program import At, Program
 from grader.program.selectors import SecondValue, second_values
 
 from .contract import Example, operator
+from .partners import OF_ITERATIONS, OfIteration
 from .places import edges
 
 pointwise = edges.of_family("pointwise")
@@ -123,3 +128,570 @@ def _() -> Example:
         return {"w": x.T @ (g * (1 - torch.tanh(y) ** 2))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# Another derivative -------------------------------------------------------------------------------------------------
+
+
+@operator(
+    "derivative-twice",
+    code="extra-factor",
+    rank=2.0,
+    at=pointwise.where(has_derivative),
+    message="the derivative of {step} is applied twice",
+)
+def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply by the local derivative once more."""
+    return program.with_vjp(place, lambda at: at.right(at.g * slopes_at(at)))
+
+
+def slopes_at(at: At) -> Array:
+    """Return the local derivative along an edge; shaped like the reader's value."""
+    wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
+    return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
+
+
+@apply_derivative_twice.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sigmoid(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.sigmoid(x @ w)
+        return {"w": x.T @ (g * (y * (1 - y)) ** 2)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+Combination = Literal["added", "divided"]
+
+
+@operator(
+    "derivative-not-multiplied",
+    code="wrong-local",
+    rank=2.5,
+    at=pointwise.where(has_derivative),
+    choices=lambda program, place: COMBINATIONS,
+    message="the upstream gradient {how} the derivative of {step}, and must be multiplied by it",
+    fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
+)
+def combine_otherwise(program: Program, place: Place, choice: Combination) -> Program | None:
+    """Add the local derivative to the upstream gradient, or divide by it."""
+
+    def rule(at: At) -> Array:
+        slope = slopes_at(at)
+        return unbroadcast(at.g + slope if choice == "added" else at.g / slope, at.x)
+
+    return program.with_vjp(place, rule)
+
+
+COMBINATIONS: tuple[Combination, ...] = ("added", "divided")
+
+
+@combine_otherwise.example
+def _() -> Example:
+    def forward(x: Tensor, a: Tensor) -> Tensor:
+        return torch.exp(a * x)
+
+    def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (g + torch.exp(a * x)) * a}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "n"})
+
+
+@combine_otherwise.example
+def _() -> Example:
+    def forward(x: Tensor, a: Tensor) -> Tensor:
+        return torch.sin(x) * a
+
+    def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g / a * torch.cos(x)}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "n"})
+
+
+def is_function_of_operand(program: Program, place: Place) -> bool:
+    """Return whether an operation has a single operand that is an array, and changes it."""
+    node = program.reader(place)
+    return len(node.operands) == 1 and node.name not in ("neg", "cast", "detach", "add", "sub", "mul", "div")
+
+
+functions = pointwise.where(is_function_of_operand)
+Factor = Literal["value", "operand"]
+FACTORS: tuple[Factor, ...] = ("value", "operand")
+
+
+@operator(
+    "value-for-derivative",
+    code="wrong-local",
+    rank=2.5,
+    at=functions,
+    choices=lambda program, place: FACTORS,
+    message="{factor} is used in place of the derivative of {step}",
+    fields=lambda program, place, choice: {
+        "factor": program.name_of(place[0] if choice == "value" else program.source(place))
+    },
+)
+def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
+    """Multiply by the value of a function, or by its operand, where the derivative belongs."""
+    return program.with_vjp(place, lambda at: at.g * (at.y if choice == "value" else at.x))
+
+
+@use_value_for_derivative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        y = torch.tanh(x @ w)
+        return y.square()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.tanh(x @ w)
+        return {"w": x.T @ (g * 2 * y * y)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "derivative-at-negative",
+    code="wrong-point",
+    rank=3.0,
+    at=functions.where(depends_on_operand),
+    message="the derivative of {step} is taken at minus {operand}",
+)
+def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program | None:
+    """Take the derivative of a function at the negative of its operand."""
+    return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.asarray(at.x)}))
+
+
+@take_derivative_at_negative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * torch.sigmoid(-(x @ w)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "function-of-gradient",
+    code="wrong-local",
+    rank=3.0,
+    at=functions,
+    message="{step} is applied to the gradient, and must be differentiated",
+)
+def apply_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
+    """Apply a function to the upstream gradient, as if the backward pass were the same operation."""
+    return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
+
+
+@apply_to_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.relu(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ torch.relu(g)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# The functions that are taken for another one.
+KIN = (
+    "tanh",
+    "sigmoid",
+    "relu",
+    "exp",
+    "log",
+    "sqrt",
+    "square",
+    "sin",
+    "cos",
+    "silu",
+    "gelu",
+    "softplus",
+    "reciprocal",
+)
+
+
+@dataclass(frozen=True)
+class OtherFunction:
+    """A function whose derivative is used in place of the right one.
+
+    Args:
+        name: torch's name of it.
+        of: its derivative is written in terms of the operand, or of the value.
+    """
+
+    name: str
+    of: Factor
+
+    def contribution(self, at: At) -> Array:
+        """Return the contribution along the edge of a function."""
+        other = OPERATIONS[self.name]
+        if self.of == "operand":
+            return other.vjp(0, at.g, other.run((at.x,), {}), (at.x,), {})
+        if other.value_vjp is None:
+            raise NoCandidate(f"the derivative of {self.name} is not written in terms of its value")
+        return np.asarray(other.value_vjp(at.g, at.y, at.x))
+
+
+def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
+    """Yield the functions that a function may be taken for."""
+    for name in KIN:
+        if name != program.reader(place).name:
+            yield OtherFunction(name, "operand")
+            if OPERATIONS[name].value_vjp is not None:
+                yield OtherFunction(name, "value")
+
+
+@operator(
+    "derivative-of-another-function",
+    code="wrong-local",
+    rank=2.5,
+    at=functions,
+    choices=other_functions,
+    message="the derivative of {name} is used in place of that of {step}",
+    fields=lambda program, place, choice: {"name": choice.name},
+)
+def use_another_derivative(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+    """Multiply by the derivative of another function."""
+    return program.with_vjp(place, choice.contribution)
+
+
+@use_another_derivative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sigmoid(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.sigmoid(x @ w)
+        return {"w": x.T @ (g * (1 - y**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_another_derivative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.nn.functional.gelu(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (x @ w > 0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# Derivatives that are written with the value ------------------------------------------------------------------------
+
+
+def has_derivative_of_value(program: Program, place: Place) -> bool:
+    """Return whether the derivative of a function can be written with its value alone."""
+    return program.reader(place).operation.value_vjp is not None
+
+
+def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIteration]:
+    """Yield what may be used in place of the value of a function in its own derivative."""
+    node = program.reader(place)
+    yield from (name for name, value in second_values(program, node.id, node.value.shape).items() if value != node.id)
+    if len(program.forward.by_key[node.key]) > 2:
+        yield from (OfIteration(node.key, which) for which in OF_ITERATIONS)
+
+
+@operator(
+    "derivative-with-another-value",
+    code="wrong-point",
+    rank=2.0,
+    at=pointwise.where(has_derivative_of_value),
+    choices=other_values,
+    message="the derivative of {step} is written with its value, and {other} is used in place of {value}",
+    fields=lambda program, place, choice: {"other": choice.describe(program)},
+)
+def use_another_value(program: Program, place: Place, choice: SecondValue | OfIteration) -> Program | None:
+    """Write the derivative of a function with another value than the function's own."""
+    value = choice.find(program, place[0])
+    return None if value is None else program.with_vjp(place, lambda at: at.right(value=at.program.nodes[value].value))
+
+
+@use_another_value.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        z = x @ w
+        return torch.tanh(z)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write 1 - z**2 with the input where the value of tanh belongs."""
+        z = x @ w
+        return {"w": x.T @ (g * (1 - z**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_another_value.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the last state in each iteration."""
+        dw, last = torch.zeros_like(w), h
+        for step in x:
+            last = torch.tanh(step @ w + last @ u)
+        for step in reversed(x):
+            dz = g * (1 - last**2)
+            dw += step.T @ dz
+            g = dz @ u.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@dataclass(frozen=True)
+class OnePlace:
+    """Another value in one of the two places where a derivative has the function's own.
+
+    Args:
+        value: which.
+        first: in the first of the two places, as y (1 - y).
+    """
+
+    value: SecondValue
+    first: bool
+
+
+def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
+    """Yield other values for one of the places of a function's value in its derivative."""
+    node = program.reader(place)
+    for name, value in second_values(program, node.id, node.value.shape).items():
+        if value != node.id:
+            yield OnePlace(name, first=False)
+            if node.name == "sigmoid":
+                yield OnePlace(name, first=True)
+
+
+@operator(
+    "another-value-in-one-place",
+    code="wrong-point",
+    rank=3.0,
+    at=pointwise.of("sigmoid", "tanh"),
+    choices=values_in_one_place,
+    message="in the derivative of {step}, {other} is used in one of the two places of {value}",
+    fields=lambda program, place, choice: {"other": choice.value.describe(program)},
+)
+def use_another_value_once(program: Program, place: Place, choice: OnePlace) -> Program | None:
+    """Write the derivative of sigmoid or tanh with another value in one of two places."""
+    value = choice.value.find(program, place[0])
+    if value is None:
+        return None
+
+    def rule(at: At) -> Array:
+        y, other = at.y, at.program.nodes[value].value
+        if at.node.name == "tanh":
+            return np.asarray(at.g * (1 - y * other))
+        return np.asarray(at.g * (other * (1 - y) if choice.first else y * (1 - other)))
+
+    return program.with_vjp(place, rule)
+
+
+@use_another_value_once.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        z = x @ w
+        return torch.sigmoid(z)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        z = x @ w
+        y = torch.sigmoid(z)
+        return {"w": x.T @ (g * y * (1 - z))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "upstream-in-derivative",
+    code="not-linear",
+    rank=3.0,
+    at=functions.where(depends_on_operand),
+    choices=lambda program, place: FACTORS if has_derivative_of_value(program, place) else ("operand",),
+    message="in the derivative of {step}, the upstream gradient is used in place of {replaced}",
+    fields=lambda program, place, choice: {
+        "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
+    },
+)
+def use_upstream_in_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
+    """Take the derivative of a function at the upstream gradient, or write it with that."""
+    if choice == "value":
+        return program.with_vjp(place, lambda at: at.right(value=at.g))
+    return program.with_vjp(place, lambda at: at.right(operands={at.slot: at.g}))
+
+
+@use_upstream_in_derivative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (1 - g**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# Formulas of single functions ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A wrong contribution of a single operation that is common enough to have a sentence.
+
+    Args:
+        operations: their names.
+        code: the public code.
+        mistake: a clause about the derivative; `{partner}` is the other operand.
+        contribution: takes the upstream gradient, the operand, the value, and the other operand: an exponent or a
+            denominator, or 2 for a square.
+        slot: the operand.
+    """
+
+    operations: str
+    code: str
+    mistake: str
+    contribution: Callable[[Array, Array, Array, Operand], Array]
+    slot: int = 0
+
+
+FORMULAS = (
+    Formula("sigmoid", "missing-local", "one of the two factors is missing", lambda g, x, y, n: g * (1 - y)),
+    Formula("sigmoid", "missing-local", "the exponential inside is not differentiated", lambda g, x, y, n: g * y * y),
+    Formula("sigmoid", "wrong-sign", "the second term is added, and must be subtracted",
+            lambda g, x, y, n: g * (y + y * y)),
+    Formula("sigmoid", "wrong-local", "it is differentiated once more", lambda g, x, y, n: g * (1 - 2 * y)),
+    Formula("sigmoid", "missing-upstream", "the upstream gradient multiplies the first term alone",
+            lambda g, x, y, n: g * y - y * y),
+    Formula("sigmoid", "missing-upstream", "the upstream gradient multiplies the second term alone",
+            lambda g, x, y, n: y - g * y * y),
+    Formula("tanh", "wrong-local", "the square is missing", lambda g, x, y, n: g * (1 - y)),
+    Formula("tanh", "wrong-sign", "the square is added, and must be subtracted", lambda g, x, y, n: g * (1 + y * y)),
+    Formula("tanh", "wrong-local", "1 / cosh is not squared", lambda g, x, y, n: g / np.cosh(x)),
+    Formula("tanh", "wrong-local", "the difference is squared, and the value alone must be",
+            lambda g, x, y, n: g * (1 - y) ** 2),
+    Formula("tanh", "wrong-local", "it is differentiated once more", lambda g, x, y, n: g * -2 * y),
+    Formula("tanh", "missing-upstream", "the upstream gradient multiplies the first term alone",
+            lambda g, x, y, n: g - y * y),
+    Formula("tanh", "missing-upstream", "the upstream gradient multiplies the second term alone",
+            lambda g, x, y, n: 1 - g * y * y),
+    Formula("exp", "wrong-local", "the power rule is applied, which is for powers of the variable",
+            lambda g, x, y, n: g * x * np.exp(x - 1)),
+    Formula("sqrt", "missing-local", "the factor 1/2 is missing", lambda g, x, y, n: g / y),
+    Formula("sqrt", "wrong-local", "the root is in the numerator, and belongs in the denominator",
+            lambda g, x, y, n: g * y / 2),
+    Formula("erf", "missing-local", "the factor 2 / sqrt(pi) is missing", lambda g, x, y, n: g * np.exp(-x * x)),
+    Formula("erf", "wrong-sign", "the exponent lacks its minus",
+            lambda g, x, y, n: g * 2 / math.sqrt(math.pi) * np.exp(x * x)),
+    Formula("silu", "missing-path", "only the first factor of x sigmoid(x) is differentiated",
+            lambda g, x, y, n: g * sigmoid(x)),
+    Formula("silu", "missing-path", "only the second factor of x sigmoid(x) is differentiated",
+            lambda g, x, y, n: g * x * sigmoid(x) * sigmoid(-x)),
+    Formula("gelu", "missing-path", "only the first factor of x Phi(x) is differentiated",
+            lambda g, x, y, n: g * y / x),
+    Formula("gelu", "missing-path", "only the second factor of x Phi(x) is differentiated",
+            lambda g, x, y, n: g * x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)),
+    Formula("elu", "wrong-local", "what holds below 0 is used above it, too", lambda g, x, y, n: g * np.exp(x)),
+    Formula("relu", "wrong-local", "there is -1 where the function is flat, and must be 0",
+            lambda g, x, y, n: g * np.sign(x)),
+    Formula("pow square", "missing-local", "the factor {exponent} that comes down is missing",
+            lambda g, x, y, n: g * x ** (n - 1)),
+    Formula("pow square", "missing-local", "only the factor {exponent} that comes down is there",
+            lambda g, x, y, n: g * n),
+    Formula("pow square", "wrong-local", "the exponent is not lowered", lambda g, x, y, n: g * n * x**n),
+    Formula("pow square", "wrong-local", "the exponent is raised, and must be lowered",
+            lambda g, x, y, n: g * n * x ** (n + 1)),
+    Formula("pow square", "wrong-local", "the exponent is one too high", lambda g, x, y, n: g * (n + 1) * x**n),
+    Formula("pow square", "wrong-local", "the factor {exponent} that comes down is raised to the new power as well",
+            lambda g, x, y, n: g * (n * x) ** (n - 1)),
+    Formula("pow square", "wrong-local", "the lowered exponent needs brackets: 1 is subtracted after the power",
+            lambda g, x, y, n: n * y - g),
+    Formula("pow square", "extra-factor", "the factor {exponent} that comes down is there twice",
+            lambda g, x, y, n: g * n * n * x ** (n - 1)),
+    Formula("pow square", "wrong-sign", "the sign of the operand is lost",
+            lambda g, x, y, n: g * n * np.abs(x) ** (n - 1)),
+    Formula("div", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y, slot=1),
+    Formula("reciprocal", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y),
+    Formula("div", "wrong-local", "the quotient is differentiated as if it were a product",
+            lambda g, x, y, n: g * n, slot=1),
+    Formula("add sub", "wrong-local", "the sum is differentiated as if it were a product", lambda g, x, y, n: g * n),
+    Formula("add sub", "wrong-local", "the sum is differentiated as if it were a product",
+            lambda g, x, y, n: g * n, slot=1),
+)  # fmt: skip
+
+
+def formulas(program: Program, place: Place) -> Iterator[Formula]:
+    """Yield the wrong formulas for an operation."""
+    name = program.reader(place).name
+    yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
+
+
+def other_operand(program: Program, place: Place) -> Operand:
+    """Return the other operand of an operation; 2 where there is none, as for a square."""
+    values = program.reader(place).values
+    return values[1 - place[1]] if len(values) > 1 else 2.0
+
+
+@operator(
+    "formula-wrong",
+    code=lambda choice: choice.code,
+    rank=2.2,
+    at=pointwise,
+    choices=formulas,
+    message="in the derivative of {step}, {mistake}",
+    fields=lambda program, place, choice: {
+        "mistake": choice.mistake.format(exponent=spelling(other_operand(program, place)))
+    },
+)
+def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program | None:
+    """Contribute what a common wrong formula gives."""
+    partner = other_operand(program, place)
+
+    def rule(at: At) -> Array:
+        return unbroadcast(choice.contribution(at.g, np.asarray(at.x), at.y, partner), at.x)
+
+    return program.with_vjp(place, rule)
+
+
+def spelling(number: Operand) -> str:
+    """Return how a number is written; an array is the exponent."""
+    return "that is the exponent" if np.ndim(number) else f"{float(number):g}"
+
+
+@use_wrong_formula.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (1 - torch.tanh(x @ w)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_wrong_formula.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w) ** 3
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * 3 * (x @ w) ** 3)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_wrong_formula.example
+def _() -> Example:
+    def forward(x: Tensor, scale: Tensor) -> Tensor:
+        return x / torch.cosh(scale)
+
+    def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"scale": (g * -x / torch.cosh(scale)).sum(0) * torch.sinh(scale)}
+
+    return Example(forward, wrong, {"x": "bs n", "scale": "n"})
