@@ -272,7 +272,10 @@ def reaches(program: Program, names: Iterable[str]) -> bool:
     """Return whether the edits of a program lead to one of some targets."""
     right, affected = program.right.forward, 0
     if program.forward is not right:
-        return True
+        for node, own in zip(program.nodes, right.nodes, strict=True):
+            if node is not own:
+                for _, operand in (*program.forward.edges[node.id], *right.edges[node.id]):
+                    affected |= right.ancestors[operand]
     for place in program.rules:
         if place in right.sources:
             affected |= right.ancestors[right.sources[place]]

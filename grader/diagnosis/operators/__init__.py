@@ -2,6 +2,7 @@
 
 from . import (
     contractions,
+    forward_pass,
     indexing,
     partners,
     paths,
@@ -16,6 +17,7 @@ from .contract import REGISTRY
 
 FAMILIES = (  # importing a family fills the registry
     contractions,
+    forward_pass,
     indexing,
     partners,
     paths,

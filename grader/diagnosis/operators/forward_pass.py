@@ -1,0 +1,871 @@
+"""Another forward pass: an operation that is left out, another number, function, operand, option or order.
+
+What is changed may reach the values, the backward pass, or both; the code and the message depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Change, Node, Place
+from grader.program.operation import OPERATIONS
+from grader.program.program import Affects, Program
+from grader.program.selectors import SecondValue, second_values
+from grader.sampling import normal, positive, sized
+
+from .contract import Example, operator
+from .places import expression_of, nodes
+
+PASSES: Mapping[Affects, str] = {
+    "all": "in the forward pass and in the backward pass",
+    "values": "in the forward pass alone",
+    "backward": "in the backward pass alone",
+    "partners": "in the values that gradients are multiplied by",
+}
+SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where")
+# What a number is as if it were missing.
+NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PRODUCTS, 1.0), "pow": 1.0,
+                                **dict.fromkeys(MASKING, 0.0), "clamp": 0.0}  # fmt: skip
+
+
+def is_mask(node: Node) -> bool:
+    """Return whether a value takes no part in gradients: it is a mask, or made of whole numbers."""
+    return node.value.dtype.kind != "f"
+
+
+def passes(node: Node, *names: Affects) -> tuple[Affects, ...]:
+    """Return in which passes a node may be another one; for a mask there is one way."""
+    return ("all",) if is_mask(node) else names
+
+
+# Operations left out ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An operation that is left out.
+
+    Args:
+        kept: the slot of the operand that is used in place of its value.
+        affects: where it is.
+        code: the public code.
+    """
+
+    kept: int
+    affects: Affects
+    code: str
+
+
+def code_of_left_out(node: Node, kept: int, affects: Affects) -> str:
+    """Return the public code of an operation that is left out."""
+    if node.name in SUMS:
+        return "missing-path"
+    if node.name in ("transpose", "permute"):
+        return "transposed"
+    if is_mask(node):
+        return "inverted-mask"
+    if affects == "partners":
+        return "wrong-operand"
+    return "wrong-point" if affects == "values" or node.name in ("masked_fill", "where") else "missing-local"
+
+
+def ways_to_leave_out(program: Program, place: Place) -> Iterator[LeftOut]:
+    """Yield the operands that may be used in place of an operation's value: those of its shape."""
+    node = program.nodes[place[0]]
+    modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
+    if node.name in NEUTRAL and len(node.operands) < 2 and node.name not in MASKING:
+        return  # that is a number that is missing
+    for slot, operand in node.operands:
+        value = program.nodes[operand].value
+        if value.shape == node.value.shape and value.dtype.kind == node.value.dtype.kind:
+            for affects in passes(node, *modes):
+                yield LeftOut(slot, affects, code_of_left_out(node, slot, affects))
+
+
+def left_out_fields(program: Program, place: Place, choice: LeftOut) -> dict[str, str]:
+    """Return what is left out of an operation with several operands, and where."""
+    node = program.nodes[place[0]]
+    others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
+    if node.name in MASKING:
+        what = "the mask of "
+    else:
+        what = f"{' and '.join(others)} in " if others else ""
+    return {"what": what, "where": PASSES[choice.affects]}
+
+
+def _number(node: Node, slot: int) -> float:
+    """Return the number in a slot; NaN where an array is there."""
+    return float(node.values[slot]) if np.ndim(node.values[slot]) == 0 else math.nan
+
+
+@operator(
+    "operation-left-out",
+    code=lambda choice: choice.code,
+    rank=3.5,
+    at=nodes,
+    choices=ways_to_leave_out,
+    fields=left_out_fields,
+    message="{what}{step} is left out {where}",
+)
+def leave_out(program: Program, place: Place, choice: LeftOut) -> Program | None:
+    """Use an operand in place of an operation's value."""
+    if choice.kept >= len(program.nodes[place[0]].values):
+        return None
+    return program.with_nodes({place[0]: lambda node: without_operation(node, choice.kept)}, choice.affects)
+
+
+def without_operation(node: Node, kept: int) -> Node:
+    """Return a node whose value is one of its operands, negated where a difference loses the first one."""
+    if node.name == "sub" and kept == 1:
+        return node.with_operation(OPERATIONS["neg"], (1,))
+    return node.without_operation(kept)
+
+
+@leave_out.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        return torch.tanh(x @ w).square() @ u
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute the values without the tanh, and then its derivative at them."""
+        z = x @ w
+        return {"w": x.T @ (g @ u.T * 2 * z * (1 - z**2)), "u": (z**2).T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
+
+
+@leave_out.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        scores = q @ k.T
+        seen = torch.ones_like(scores).tril() == 1
+        return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget the causal mask when the probabilities are computed once more."""
+        return {"v": (q @ k.T).softmax(-1).T @ g}
+
+    return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
+
+
+@leave_out.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return x * torch.sigmoid(x.detach() @ w).detach() + (x @ w).detach() * x
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate through the second `detach` as well."""
+        return {"x": g * torch.sigmoid(x @ w) + g * (x @ w) + (g * x) @ w.T, "w": x.T @ (g * x)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+def broadcasts_otherwise(program: Program, place: Place) -> bool:
+    """Return whether an operation only gives its operand another shape, which something may broadcast in its place."""
+    node = program.nodes[place[0]]
+    kinds = ("unsqueeze", "reshape", "squeeze", "getitem", "transpose", "permute")
+    same = node.value.size == np.size(node.values[0]) and len(node.operands) == 1
+    return node.name in kinds and same and node.value.shape != np.shape(node.values[0])
+
+
+@operator(
+    "shapes-not-aligned",
+    code="broadcast-accident",
+    rank=4.0,
+    at=nodes.where(broadcasts_otherwise),
+    message="without {step} what follows is broadcast along other axes",
+)
+def leave_out_alignment(program: Program, place: Place, choice: None) -> Program | None:
+    """Leave out an operation that lines axes up, so that what follows is broadcast otherwise."""
+    return program.with_nodes({place[0]: lambda node: node.without_operation()})
+
+
+@leave_out_alignment.example
+def _() -> Example:
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        return (x.exp() * c.exp().unsqueeze(-1)).sum()
+
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * x.exp() * c.exp()}
+
+    return Example(forward, wrong, {"x": "n n", "c": "n"})
+
+
+# Numbers ------------------------------------------------------------------------------------------------------------
+
+OTHER_NUMBERS: Mapping[str, Callable[[float], float]] = {
+    "negated": lambda c: -c,
+    "inverted": lambda c: 1 / c if c else c,
+    "squared": lambda c: c * c,
+    "replaced by its square root": lambda c: math.sqrt(c) if c > 0 else c,
+    "halved": lambda c: c / 2,
+    "doubled": lambda c: 2 * c,
+    "one too great": lambda c: c + 1,
+    "one too small": lambda c: c - 1,
+    "taken from 1": lambda c: 1 - c,
+}
+
+
+@dataclass(frozen=True)
+class OtherNumber:
+    """Another number in an operation of the forward pass.
+
+    Args:
+        slot: which operand it is; `None` for an option.
+        option: the option's name.
+        how: what becomes of it, of `OTHER_NUMBERS`; or `"missing"`.
+        affects: where it does.
+        code: the public code.
+    """
+
+    slot: int | None
+    option: str
+    how: str
+    affects: Affects
+    code: str
+
+    def number(self, node: Node) -> float:
+        """Return the number in the given forward pass."""
+        return _number(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
+
+    def changed(self, node: Node) -> Node:
+        """Return the node with the other number."""
+        number = self.number(node)
+        other = NEUTRAL[node.name] if self.how == "missing" else OTHER_NUMBERS[self.how](number)
+        if self.slot is not None:
+            return node.with_operand(self.slot, other)
+        return node.with_options(**{self.option: other})
+
+
+NUMBER_OPTIONS = ("negative_slope", "alpha", "beta", "diagonal", "shifts", "correction", "p")
+
+
+def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
+    """Yield what may become of the numbers of an operation, and where."""
+    node = program.nodes[place[0]]
+    known = dict(node.operands)
+    slots = (
+        [slot for slot, value in enumerate(node.values) if slot not in known and np.ndim(value) == 0] if known else []
+    )
+    for slot in slots:
+        number = _number(node, slot)
+        modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "backward")
+        code = "wrong-factor" if node.name in PRODUCTS else "wrong-point"
+        for affects in passes(node, *modes):
+            if node.name in NEUTRAL and number != NEUTRAL[node.name]:
+                yield OtherNumber(slot, "", "missing", affects, "missing-local" if node.name in PRODUCTS else code)
+            if math.isfinite(number):
+                for how, change in OTHER_NUMBERS.items():
+                    if change(number) != number:
+                        yield OtherNumber(slot, "", how, affects, code)
+    for option in NUMBER_OPTIONS:
+        value = node.options.get(option)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            for how in ("negated", "one too great", "one too small", "inverted"):
+                if (changed := OTHER_NUMBERS[how](value)) != value and (
+                    type(value) is float or changed == int(changed)
+                ):
+                    code = "inverted-mask" if option == "diagonal" else "wrong-local"
+                    for affects in passes(node, "all", "values", "backward"):
+                        yield OtherNumber(None, option, how, affects, code)
+
+
+@operator(
+    "number-mistaken",
+    code=lambda choice: choice.code,
+    rank=4.0,
+    at=nodes,
+    choices=other_numbers,
+    fields=lambda program, place, choice: {
+        "number": f"{choice.number(program.nodes[place[0]]):.3g}",
+        "how": choice.how,
+        "where": PASSES[choice.affects],
+    },
+    message="the number {number} of {step} is {how} {where}",
+)
+def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
+    """Take another number in an operation."""
+    return program.with_nodes({place[0]: choice.changed}, choice.affects)
+
+
+@mistake_number.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return x / (x.square().mean(-1, keepdim=True) + 0.5).sqrt() * w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Leave out the small number in the root."""
+        n, rms = x.shape[-1], x.square().mean(-1, keepdim=True).sqrt()
+        y = x / rms
+        return {"x": (g * w - y * (g * w * y).sum(-1, keepdim=True) / n) / rms, "w": (g * y).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n"})
+
+
+@mistake_number.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return ((x @ w) / 3.0).softmax(-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute the probabilities without the temperature, and divide by it on the way back."""
+        p = (x @ w).softmax(-1)
+        dz = p * (g - (p * g).sum(-1, keepdim=True)) / 3
+        return {"x": dz @ w.T, "w": x.T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@mistake_number.example
+def _() -> Example:
+    def forward(scores: Tensor, v: Tensor) -> Tensor:
+        return scores.softmax(-1).tril(1) @ v
+
+    def wrong(scores: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"v": scores.softmax(-1).tril(0).T @ g}
+
+    return Example(forward, wrong, {"scores": "t t", "v": "t m"})
+
+
+FORMS: Mapping[str, Callable[[float], float]] = {
+    "{}": lambda n: n, "sqrt({})": math.sqrt, "1 / {}": lambda n: 1 / n, "1 / sqrt({})": lambda n: 1 / math.sqrt(n),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of an axis of an input.
+
+    Args:
+        name: the input's.
+        axis: counted from the end.
+    """
+
+    name: str
+    axis: int
+
+    def of(self, program: Program) -> int:
+        """Return the size; raises an IndexError where there is no such axis."""
+        shape: tuple[int, ...] = program.nodes[program.inputs[self.name]].value.shape
+        return shape[self.axis]
+
+    def describe(self) -> str:
+        """Return it as a learner writes it."""
+        return f"{self.name}.shape[{self.axis}]"
+
+
+@dataclass(frozen=True)
+class OtherSize:
+    """The size of another axis in a number that is made of a size.
+
+    Args:
+        slot: the operand.
+        form: how the number is made, of `FORMS`.
+        right: the size that it is made of.
+        wrong: the size that is taken.
+        affects: where it is.
+    """
+
+    slot: int
+    form: str
+    right: Size
+    wrong: Size
+    affects: Affects
+
+
+def sizes_of(program: Program) -> dict[int, Size]:
+    """Return for every size of an input above 1 a name of it."""
+    sizes: dict[int, Size] = {}
+    for name, value in program.inputs.items():
+        shape = program.nodes[value].value.shape
+        for axis in range(-1, -len(shape) - 1, -1):
+            if shape[axis] > 1:
+                sizes.setdefault(shape[axis], Size(name, axis))
+    return sizes
+
+
+def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
+    """Yield the sizes that a number of a product may be made of by mistake, where it is made of a size."""
+    node = program.nodes[place[0]]
+    for slot in range(len(node.values)):
+        if node.operand(slot) is None and np.ndim(node.values[slot]) == 0:
+            sizes, number = sizes_of(program), _number(node, slot)
+            for form, made in FORMS.items():
+                right = next((size for n, size in sizes.items() if math.isclose(made(n), number, rel_tol=1e-6)), None)
+                for wrong in sizes.values() if right is not None else ():
+                    if right is not None and wrong != right:
+                        modes: tuple[Affects, ...] = ("all", "values", "backward")
+                        yield from (OtherSize(slot, form, right, wrong, affects) for affects in modes)
+
+
+@operator(
+    "size-of-another-axis",
+    code="wrong-factor",
+    rank=3.5,
+    at=nodes.of(*PRODUCTS),
+    choices=other_sizes,
+    fields=lambda program, place, choice: {
+        "wrong": choice.form.format(choice.wrong.describe()),
+        "right": choice.form.format(choice.right.describe()),
+        "where": PASSES[choice.affects],
+    },
+    message="in {step}, {wrong} is used in place of {right} {where}",
+)
+def take_another_size(program: Program, place: Place, choice: OtherSize) -> Program | None:
+    """Make a number of the size of another axis."""
+    made = FORMS[choice.form]
+    right, wrong = (made(size.of(program.right)) for size in (choice.right, choice.wrong))
+    if not math.isclose(right, _number(program.right.nodes[place[0]], choice.slot), rel_tol=1e-6):
+        return None
+    return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, wrong)}, choice.affects)
+
+
+@take_another_size.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1)
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by the root of the number of keys."""
+        root = k.shape[0] ** 0.5
+        p = (q @ k.T / root).softmax(-1)
+        return {"q": p * (g - (p * g).sum(-1, keepdim=True)) / root @ k}
+
+    return Example(forward, wrong, {"q": "t n", "k": "s n"})
+
+
+# Functions ----------------------------------------------------------------------------------------------------------
+
+
+def named(operation: str) -> Change:
+    """Return the change to another operation of the same operands and options."""
+    return lambda node: replace(node, operation=OPERATIONS[operation])
+
+
+def negated(node: Node) -> Node:
+    """Return a node with the value of the other sign."""
+    return node.then(np.negative, np.negative)
+
+
+def reshaped(node: Node) -> Node:
+    """Return a reshape to the shape that a permutation gives."""
+    return node.with_operation(OPERATIONS["reshape"], shape=node.value.shape)
+
+
+def first_entries(node: Node) -> Node:
+    """Return the first entries along an axis, in place of the greatest or of all in order."""
+    dim = int(str(node.options.get("dim", -1)))
+    return node.with_operation(OPERATIONS["piece"], dim=dim, start=0, length=node.value.shape[dim])
+
+
+def with_transposed_mask(node: Node) -> Node:
+    """Return a node with its mask transposed."""
+    slot = {"where": 0, "masked_fill": 1}[node.name]
+    return node.with_operand(slot, np.swapaxes(np.asarray(node.values[slot]), -1, -2))
+
+
+def with_inverted_mask(node: Node) -> Node:
+    """Return a node with its mask inverted."""
+    slot = {"where": 0, "masked_fill": 1}[node.name]
+    return node.with_operand(slot, ~np.asarray(node.values[slot]))
+
+
+@dataclass(frozen=True)
+class Function:
+    """Another function in the place of an operation.
+
+    Args:
+        name: what is taken, in words.
+        code: the public code.
+    """
+
+    name: str
+    code: str
+
+
+OTHER_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
+    "add": {Function("a difference", "wrong-sign"): named("sub")},
+    "sub": {Function("a sum", "wrong-sign"): named("add")},
+    "mul": {Function("a quotient", "wrong-operand"): named("div")},
+    "div": {Function("a product", "wrong-operand"): named("mul")},
+    "sin": {Function("the cosine", "wrong-local"): named("cos"), Function("the negative sine", "wrong-sign"): negated},
+    "cos": {Function("the sine", "wrong-local"): named("sin")},
+    "exp": {Function("the exponential less 1", "wrong-point"): named("expm1")},
+    "log": {Function("the logarithm of 1 plus it", "wrong-point"): named("log1p"),
+            Function("the logarithm to base 2", "wrong-factor"): named("log2")},
+    "sqrt": {Function("the square", "wrong-local"): named("square")},
+    "square": {Function("the absolute value", "wrong-local"): named("abs")},
+    "abs": {Function("the square", "wrong-local"): named("square")},
+    "tanh": {Function("the sigmoid", "wrong-local"): named("sigmoid")},
+    "sigmoid": {Function("the tanh", "wrong-local"): named("tanh"),
+                Function("its logarithm", "wrong-local"): named("logsigmoid")},
+    "silu": {Function("the sigmoid", "wrong-local"): named("sigmoid"),
+             Function("the relu", "wrong-local"): named("relu")},
+    "gelu": {Function("the relu", "wrong-local"): named("relu")},
+    "softplus": {Function("the relu", "wrong-local"): named("relu")},
+    "softmax": {Function("the log-softmax", "wrong-local"): named("log_softmax"),
+                Function("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
+    "log_softmax": {Function("the softmax", "wrong-local"): named("softmax")},
+    "logsumexp": {Function("the maximum", "wrong-local"): named("amax")},
+    "amax": {Function("the minimum", "inverted-mask"): named("amin")},
+    "amin": {Function("the maximum", "inverted-mask"): named("amax")},
+    "max": {Function("the minimum", "inverted-mask"): named("min")},
+    "min": {Function("the maximum", "inverted-mask"): named("max")},
+    "maximum": {Function("the minimum", "inverted-mask"): named("minimum")},
+    "minimum": {Function("the maximum", "inverted-mask"): named("maximum")},
+    "var": {Function("the standard deviation", "wrong-local"): named("std")},
+    "std": {Function("the variance", "wrong-local"): named("var")},
+    "gt": {Function("`<`", "inverted-mask"): named("lt"), Function("`>=`", "inverted-mask"): named("ge")},
+    "lt": {Function("`>`", "inverted-mask"): named("gt"), Function("`<=`", "inverted-mask"): named("le")},
+    "ge": {Function("`<=`", "inverted-mask"): named("le"), Function("`>`", "inverted-mask"): named("gt")},
+    "le": {Function("`>=`", "inverted-mask"): named("ge"), Function("`<`", "inverted-mask"): named("lt")},
+    "eq": {Function("`!=`", "inverted-mask"): named("ne")},
+    "ne": {Function("`==`", "inverted-mask"): named("eq")},
+    "logical_and": {Function("`or`", "inverted-mask"): named("logical_or")},
+    "logical_or": {Function("`and`", "inverted-mask"): named("logical_and")},
+    "where": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+              Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "masked_fill": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+                    Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "transpose": {Function("a reshape", "reshape-for-transpose"): reshaped},
+    "permute": {Function("a reshape", "reshape-for-transpose"): reshaped},
+    "topk": {Function("the first entries", "wrong-operand"): first_entries},
+    "sort": {Function("the entries in their own order", "wrong-operand"): first_entries},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OtherFunction:
+    """Another function in the place of an operation.
+
+    Args:
+        function: which one.
+        affects: where it is taken.
+    """
+
+    function: Function
+    affects: Affects
+
+
+def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
+    """Yield the functions that may be taken for an operation, and where."""
+    node = program.nodes[place[0]]
+    modes: tuple[Affects, ...] = ("all", "values", "backward", "partners")
+    if node.name in SUMS:
+        modes = ("all", "values")
+    for function in OTHER_FUNCTIONS[node.name]:
+        yield from (OtherFunction(function, affects) for affects in passes(node, *modes))
+
+
+@operator(
+    "function-mistaken",
+    code=lambda choice: choice.function.code,
+    rank=4.0,
+    at=nodes.of(*OTHER_FUNCTIONS),
+    choices=other_functions,
+    fields=lambda program, place, choice: {"other": choice.function.name, "where": PASSES[choice.affects]},
+    message="in place of {step}, {other} is taken {where}",
+)
+def mistake_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+    """Take another function of the same operands."""
+    change = OTHER_FUNCTIONS[program.nodes[place[0]].name].get(choice.function)
+    return None if change is None else program.with_nodes({place[0]: change}, choice.affects)
+
+
+@mistake_function.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        return torch.nn.functional.silu(x @ w) @ u
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute a relu, and go back through the silu."""
+        z = x @ w
+        return {"u": z.relu().T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
+
+
+@mistake_function.example
+def _() -> Example:
+    def forward(x: Tensor, m: Tensor) -> Tensor:
+        return (x.log_softmax(-1) - m.log_softmax(-1)).exp() * m
+
+    def wrong(x: Tensor, m: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add the logarithms."""
+        ratio = (x.log_softmax(-1) + m.log_softmax(-1)).exp()
+        d = g * m * ratio
+        return {"x": d - x.softmax(-1) * d.sum(-1, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "bs n", "m": "bs n"})
+
+
+def rotations(program: Program, place: Place) -> tuple[Affects, ...]:
+    """Return in which passes a sine and a cosine may be exchanged."""
+    return ("all", "partners")
+
+
+@operator(
+    "sine-and-cosine-exchanged",
+    code="wrong-operand",
+    rank=3.5,
+    at=nodes.of("sin"),
+    choices=rotations,
+    fields=lambda program, place, choice: {"where": PASSES[choice]},
+    message="{step} and the cosine of the same angle are exchanged {where}",
+)
+def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) -> Program | None:
+    """Take the sine of an angle for its cosine, and the cosine for its sine."""
+    sine = program.nodes[place[0]]
+    cosines = [node.id for node in program.nodes if node.name == "cos" and node.operands == sine.operands]
+    if not cosines:
+        return None
+    return program.with_nodes({sine.id: named("cos"), **dict.fromkeys(cosines, named("sin"))}, choice)
+
+
+@exchange_sine_and_cosine.example
+def _() -> Example:
+    def forward(x: Tensor, angle: Tensor) -> Tensor:
+        a, b = x[..., 0::2], x[..., 1::2]
+        return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
+
+    def wrong(x: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
+        c, s = angle.sin(), angle.cos()
+        da, db = g[..., 0] * c + g[..., 1] * s, g[..., 1] * c - g[..., 0] * s
+        return {"x": torch.stack([da, db], -1).flatten(-2)}
+
+    return Example(forward, wrong, {"x": sized(normal("t n"), n=(4, 6)), "angle": "t 1"})
+
+
+# Options ------------------------------------------------------------------------------------------------------------
+
+FLAGS = ("keepdim", "descending", "largest", "approximate")
+
+
+@dataclass(frozen=True)
+class OtherFlag:
+    """Another value of an option that has two.
+
+    Args:
+        option: its name.
+        affects: where it is taken.
+    """
+
+    option: str
+    affects: Affects
+
+    def value(self, node: Node) -> object:
+        """Return the other value."""
+        own = node.options[self.option]
+        return {"none": "tanh", "tanh": "none"}[str(own)] if isinstance(own, str) else not own
+
+
+def other_flags(program: Program, place: Place) -> Iterator[OtherFlag]:
+    """Yield the options of an operation that may have their other value."""
+    node = program.nodes[place[0]]
+    for option in FLAGS:
+        if isinstance(node.options.get(option), bool | str):
+            modes: tuple[Affects, ...] = ("all",) if option == "keepdim" else ("all", "values", "backward")
+            yield from (OtherFlag(option, affects) for affects in passes(node, *modes))
+
+
+@operator(
+    "option-mistaken",
+    code=lambda choice: "broadcast-accident" if choice.option == "keepdim" else "wrong-local",
+    rank=4.0,
+    at=nodes.where(lambda program, place: any(flag in program.nodes[place[0]].options for flag in FLAGS)),
+    choices=other_flags,
+    fields=lambda program, place, choice: {
+        "option": f"{choice.option}={choice.value(program.nodes[place[0]])!r}",
+        "where": PASSES[choice.affects],
+    },
+    message="{step} is computed with {option} {where}",
+)
+def mistake_option(program: Program, place: Place, choice: OtherFlag) -> Program | None:
+    """Take the other value of an option."""
+
+    def change(node: Node) -> Node:
+        return node.with_options(**{choice.option: choice.value(node)})
+
+    return program.with_nodes({place[0]: change}, choice.affects)
+
+
+@mistake_option.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x / x.sum(1, keepdim=True)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide the columns by the sums of the rows."""
+        total = x.sum(1)
+        return {"x": g / total - (g * x / total**2).sum(0)[:, None]}
+
+    return Example(forward, wrong, {"x": positive("n n")})
+
+
+# Operands -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OtherOperand:
+    """Another value in the place of an operand.
+
+    Args:
+        slot: the operand's.
+        name: the other value's.
+        affects: where it is taken.
+    """
+
+    slot: int
+    name: SecondValue
+    affects: Affects
+
+
+def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
+    """Yield the values that may be taken for an operand of an operation: those of its shape that are known by then."""
+    node = program.nodes[place[0]]
+    for slot, operand in node.operands:
+        made = program.nodes[operand]
+        if made.value.dtype.kind == "f":
+            known = (operand, *(i for _, i in made.operands))  # without the operation that made it, it is left out
+            for name, other in second_values(program, node.id, made.value.shape).items():
+                if other not in known and other < node.id:
+                    yield from (OtherOperand(slot, name, affects) for affects in passes(node, "all", "values"))
+
+
+@operator(
+    "operand-mistaken",
+    code=lambda choice: "wrong-operand" if choice.affects == "all" else "wrong-point",
+    rank=4.5,
+    at=nodes,
+    choices=other_operands,
+    fields=lambda program, place, choice: {
+        "other": choice.name.describe(program),
+        "own": program.name_of(program.nodes[place[0]].operand(choice.slot) or 0),
+        "where": PASSES[choice.affects],
+    },
+    message="{step} is computed with {other} in place of {own} {where}",
+)
+def mistake_operand(program: Program, place: Place, choice: OtherOperand) -> Program | None:
+    """Take another value for an operand."""
+    other = choice.name.find(program, place[0])
+    if other is None or other >= place[0]:
+        return None
+
+    def change(node: Node) -> Node:
+        return node.with_operand(choice.slot, program.nodes[other].value, other)
+
+    return program.with_nodes({place[0]: change}, choice.affects)
+
+
+@mistake_operand.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        gate = torch.sigmoid(x @ w)
+        return gate * torch.tanh(x @ u)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute the gate from the product with u, too, and go back through that product."""
+        z = x @ u
+        gate, y = torch.sigmoid(z), torch.tanh(z)
+        return {
+            "u": x.T @ (g * gate * (1 - y**2) + g * y * gate * (1 - gate)),
+        }
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
+
+
+# The order of operations --------------------------------------------------------------------------------------------
+
+
+def only_reader(program: Program, place: Place) -> Node | None:
+    """Return the operation that alone reads a value, if both can be exchanged.
+
+    Both keep the shape, and the later one reads besides it only what was there before the earlier one.
+    """
+    node = program.nodes[place[0]]
+    readers = [other for other in program.nodes[node.id + 1 :] if node.id in dict(other.operands).values()]
+    if len(readers) != 1 or node.id in program.forward.outputs or not node.operands:
+        return None
+    (reader,) = readers
+    slots = [slot for slot, operand in reader.operands if operand == node.id]
+    before = all(operand < node.id for _, operand in reader.operands if operand != node.id)
+    operand = main_slot(node)
+    same = operand is not None and np.shape(node.values[operand]) == node.value.shape == reader.value.shape
+    return reader if same and before and len(slots) == 1 and reader.value.dtype == node.value.dtype else None
+
+
+def main_slot(node: Node) -> int | None:
+    """Return the slot of the first floating-point operand of an operation that has its shape."""
+    slots = (slot for slot, _ in node.operands if np.shape(node.values[slot]) == node.value.shape)
+    return next((slot for slot in slots if np.asarray(node.values[slot]).dtype.kind == "f"), None)
+
+
+def does_not_commute(program: Program, place: Place) -> bool:
+    """Return whether an operation is followed by one of another kind, so that their order matters."""
+    reader = only_reader(program, place)
+    linear = (*SUMS, "neg")
+    return reader is not None and not ({reader.name, program.nodes[place[0]].name} <= {*linear} or
+                                       {reader.name, program.nodes[place[0]].name} <= {*PRODUCTS, "neg"})  # fmt: skip
+
+
+def both_passes(program: Program, place: Place) -> tuple[Affects, ...]:
+    """Return in which passes two operations may be exchanged."""
+    return ("all", "values", "backward")
+
+
+@operator(
+    "operations-in-another-order",
+    code="wrong-local",
+    rank=4.5,
+    at=nodes.where(does_not_commute),
+    choices=both_passes,
+    fields=lambda program, place, choice: {
+        "next": expression_of(program, reader) if (reader := only_reader(program, place)) else "the next operation",
+        "where": PASSES[choice],
+    },
+    message="the operation of {step} is done after that of {next}, not before it, {where}",
+)
+def exchange_operations(program: Program, place: Place, choice: Affects) -> Program | None:
+    """Do an operation after the one that reads its value."""
+    own, reader = program.nodes[place[0]], only_reader(program, place)
+    slot = main_slot(own)
+    if reader is None or slot is None:
+        return None
+    into = next(s for s, operand in reader.operands if operand == own.id)
+    operand = own.operand(slot)
+
+    def earlier(node: Node) -> Node:
+        """Return the later operation, of what the earlier one reads."""
+        moved = reader.with_operand(into, node.values[slot], operand)
+        return replace(moved, id=node.id, key=node.key)
+
+    def later(node: Node) -> Node:
+        """Return the earlier operation, of what the later one gives; what is masked there is 0."""
+        fills = own.name == "masked_fill" and np.ndim(own.values[2]) == 0 and not np.isfinite(own.values[2])
+        return replace(
+            (own.with_operand(2, 0.0) if fills else own).with_operand(slot, node.values[into], own.id),
+            id=node.id,
+            key=node.key,
+        )
+
+    return program.with_nodes({own.id: earlier, reader.id: later}, choice)
+
+
+@exchange_operations.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        scores = x @ w
+        return scores.masked_fill(torch.ones_like(scores).tril() == 0, -torch.inf).softmax(-1) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Apply the mask after the softmax."""
+        p = (x @ w).softmax(-1)
+        return {"v": p.masked_fill(torch.ones_like(p).tril() == 0, 0).T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
