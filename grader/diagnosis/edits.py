@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from grader.program.forward import SINK
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import At, Program, Rule, Sweep
 
@@ -187,6 +188,22 @@ class Right:
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return no facts."""
         return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Nothing:
+    """No gradient at all: what `InRows` makes of it is an answer in which some rows are left out."""
+
+    code: str = "partial-batch"
+    rank: float = 0.5
+
+    def apply(self, program: Program) -> Program:
+        """Return the program to which no upstream gradient comes."""
+        return program.without(*((SINK, k) for k, _ in enumerate(program.forward.outputs)))
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the fact that no gradient is there."""
+        return (Fact("rows-missing", {"says": "the gradient is missing"}),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from grader.program.operation import Array
 from grader.program.program import Program, nothing
+from grader.reference.compare import MATCH
 
 from .case import Candidate, Case, Screen
 from .edits import (
@@ -28,8 +29,10 @@ from .edits import (
     Both,
     Edit,
     InRows,
+    Nothing,
     OnPath,
     Right,
+    Rows,
     Times,
     TimesOnPath,
 )
@@ -38,6 +41,7 @@ from .operators.places import Spot, edges
 
 LIKELY = 2.5  # what holds in some rows only, or interacts with another edit, is one of the likelier edits
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
+LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 LEAST = 1.0  # no operator has a lesser rank
 
 
@@ -102,12 +106,27 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
 
 
 def in_rows(case: Case) -> Iterator[Candidate]:
-    """Yield the likelier edits for some rows of an answer."""
+    """Yield the likelier edits for some rows of an answer, where the other rows are right."""
+    wrong_rows = {name: rows for screen in case.screens for name in screen.names if (rows := _wrong_rows(screen, name))}
+    yield from (InRows(Nothing(), name, rows) for name, rows in wrong_rows.items())
     for edit, screen, change in _changes(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELY:
-            for name in _moved(screen, change):
-                if len(np.shape(screen.sample.given[name])) and len(screen.sample.given[name]) > 2:
-                    yield from (InRows(edit, name, rows) for rows in ROWS)
+            yield from (InRows(edit, name, wrong_rows[name]) for name in _moved(screen, change) if name in wrong_rows)
+
+
+def _wrong_rows(screen: Screen, name: str) -> Rows | None:
+    """Return which rows of an answer are wrong, where the others are right; `None` where all are, or none of these."""
+    given, right = screen.sample.given[name], screen.sample.right[name]
+    if not given.ndim or len(given) < LEAST_ROWS:
+        return None
+    bound = MATCH * np.abs(right).max(initial=0.0)
+    wrong = np.array([bool((np.abs(a - b) > bound).any()) for a, b in zip(given, right, strict=True)])
+    for rows, part in ROWS.items():
+        expected = np.zeros(len(given), dtype=bool)
+        expected[part] = True
+        if (wrong == expected).all():
+            return rows
+    return None
 
 
 def on_path(case: Case) -> Iterator[Candidate]:

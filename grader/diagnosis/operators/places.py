@@ -9,7 +9,7 @@ in all its iterations, or in the last one, or every product with a certain input
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -78,21 +78,26 @@ class NodeSelector:
 PlaceSelector = Selector | NodeSelector | Target | Output
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spot:
     """Places of one kind, by a name that holds in the program of any trial.
 
     Args:
         selector: finds them.
         kind: what they must fulfil; the others that the selector finds are left out.
+        known: the places in some forward passes.
     """
 
     selector: PlaceSelector
     kind: Places
+    known: WeakKeyDictionary[Forward, tuple[Place, ...]] = field(default_factory=WeakKeyDictionary, repr=False)
 
     def places(self, program: Program) -> tuple[Place, ...]:
         """Return the places in the order of the forward pass; none where the program does not have them."""
-        return tuple(place for place in self.selector.places(program) if self.kind.admits(program, place))
+        if program.forward not in self.known:
+            places = self.selector.places(program)
+            self.known[program.forward] = tuple(place for place in places if self.kind.admits(program, place))
+        return self.known[program.forward]
 
     @property
     def rank(self) -> float:
