@@ -8,7 +8,6 @@ and what passes is computed in full in every trial.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -238,30 +237,29 @@ class Case:
         """Return the answers that an edit may explain, as far as the screens tell; note what it changes."""
         names: list[str] = []
         changes: list[Array] = []
-        if not self.screens:  # answers of another shape
-            with suppress(NoCandidate):
-                names += [name for name in edit.apply(self.listing).results if name in self.names]
-            return tuple(names)
-        for screen in self.screens:
-            right = screen.sample.program
+        self.work += 1
+        for sample, screen in self._screenings:
             try:
-                program = edit.apply(right)
+                program = edit.apply(sample.program)
                 if program.results:  # of another shape, perhaps: no projections
                     return tuple(name for name in program.results if name in self.names)
-                if program is right or not reaches(program, screen.names):
-                    self.work += 1
+                if screen is None or program is sample.program or not reaches(program, screen.names):
                     continue
                 self.work += work_of(program)
                 change = program.change(screen.tangents)
             except NoCandidate:
-                self.work += 1
                 continue
             if (np.abs(change) > screen.bounds).any():
                 changes.append(change)
                 names.extend(screen.fitting(change))
-        if len(changes) == len(self.screens):
+        if changes and len(changes) == len(self.screens):
             self.changes[edit] = tuple(changes)
         return tuple(names)
+
+    @property
+    def _screenings(self) -> list[tuple[Sample, Screen | None]]:
+        """The screens with their trials; the first trial with none, where no answer can be screened."""
+        return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
 
     def _is_zero(self, name: str) -> bool:
         """Return whether the learner gave nothing but zeros: many edits leave nothing of a gradient."""

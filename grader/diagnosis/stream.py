@@ -69,12 +69,9 @@ def stream(
         others: facts, and what the author of an exercise declares.
     """
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
-    if case.screens:
+    if case.samples:
         sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
-    else:  # of another shape: that comes only of what is handed out in place of a gradient
-        handed = [operator for operator in operators if operator.at.kind == "target"]
-        sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in handed]
     return merged(sources)
 
 

@@ -14,8 +14,8 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 from grader.program.forward import SINK, Forward, Node, Place
-from grader.program.operation import Family
-from grader.program.program import Program
+from grader.program.operation import Array, Family
+from grader.program.program import At, Program, Rule, Sweep
 from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
 
 WHOLE = -2  # the slot in a place that is a node
@@ -230,3 +230,28 @@ def expression_of(program: Program, node: Node) -> str:
 def target_of(program: Program, place: Place) -> str:
     """Return the name of a target by its place, as `Program.with_result` takes it."""
     return next(name for name, value in program.forward.targets.items() if value == place[0])
+
+
+def with_any_shape(program: Program, place: Place, rule: Rule) -> Program | None:
+    """Return the program that hands out what a rule gives along the only edge to a target, whatever its shape.
+
+    So an operator can leave a sum out, or keep an axis: inside the graph the contribution could not be added.
+
+    Args:
+        program: the program.
+        place: the edge.
+        rule: returns an array of any shape.
+
+    Returns:
+        `None` where the edge leads to no target, or not it alone.
+    """
+    value = program.source(place)
+    name = next((name for name, target in program.forward.targets.items() if target == value), None)
+    if name is None or program.forward.uses[value] != (place,):
+        return None
+
+    def result(edited: Program, _: Array) -> Array:
+        sweep = Sweep(edited)
+        return rule(At(edited, edited.reader(place), place[1], sweep.gradient(place[0]), sweep))
+
+    return program.with_result(name, result)
