@@ -404,13 +404,12 @@ def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis)
 @sum_over_another_axis.example
 def _() -> Example:
     def forward(q: Tensor, k: Tensor, bias: Tensor) -> Tensor:
-        return torch.softmax(q @ k.mT + bias, -1)
+        return torch.sigmoid(q @ k.mT + bias)
 
     def wrong(q: Tensor, k: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Sum the gradient of a bias of the keys over the keys, and not over the queries."""
-        p = torch.softmax(q @ k.mT + bias, -1)
-        dscores = p * (g - (p * g).sum(-1, keepdim=True))
-        return {"bias": dscores.sum((0, 2))}
+        p = torch.sigmoid(q @ k.mT + bias)
+        return {"bias": (g * p * (1 - p)).sum((0, 2))}
 
     return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "bias": "t"})
 
