@@ -1,6 +1,7 @@
 """Every mistake that can be named: one module for each family of operators."""
 
 from . import (
+    branches,
     contractions,
     forward_pass,
     indexing,
@@ -16,6 +17,7 @@ from . import (
 from .contract import REGISTRY
 
 FAMILIES = (  # importing a family fills the registry
+    branches,
     contractions,
     forward_pass,
     indexing,

@@ -240,14 +240,15 @@ def exchangeable_partners(program: Program, place: Place) -> Iterator[SecondValu
     """Yield the values that may be taken for a value by all that read the two, each pair at one of them."""
     if is_partner(program, place[0]):
         for name, value in second_values(program, place[0], program.nodes[place[0]].value.shape).items():
-            if value > place[0] and is_partner(program, value):
+            alike = program.name_of(value) == program.name_of(place[0])
+            if value > place[0] and not alike and is_partner(program, value):
                 yield name
 
 
 @operator(
     "partners-exchanged",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.7,  # where both are parts of one value, `parts-exchanged` says more
     at=values,
     choices=exchangeable_partners,
     message="{value} and {choice} are exchanged in the backward pass",
