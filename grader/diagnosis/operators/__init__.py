@@ -5,6 +5,7 @@ from . import (
     contractions,
     forward_pass,
     indexing,
+    inputs,
     partners,
     paths,
     pointwise,
@@ -16,11 +17,12 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (  # importing a family fills the registry
+FAMILIES = (
     branches,
     contractions,
     forward_pass,
     indexing,
+    inputs,
     partners,
     paths,
     pointwise,
@@ -29,5 +31,5 @@ FAMILIES = (  # importing a family fills the registry
     reductions,
     upstream,
     windows,
-)
+)  # importing a family fills the registry
 OPERATORS = tuple(REGISTRY.values())

@@ -453,11 +453,6 @@ def negated(node: Node) -> Node:
     return node.then(np.negative, np.negative)
 
 
-def reshaped(node: Node) -> Node:
-    """Return a reshape to the shape that a permutation gives."""
-    return node.with_operation(OPERATIONS["reshape"], shape=node.value.shape)
-
-
 def first_entries(node: Node) -> Node:
     """Return the first entries along an axis, in place of the greatest or of all in order."""
     dim = int(str(node.options.get("dim", -1)))
@@ -533,8 +528,6 @@ OTHER_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
               Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
     "masked_fill": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
                     Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "transpose": {Function("a reshape", "reshape-for-transpose"): reshaped},
-    "permute": {Function("a reshape", "reshape-for-transpose"): reshaped},
     "topk": {Function("the first entries", "wrong-operand"): first_entries},
     "sort": {Function("the entries in their own order", "wrong-operand"): first_entries},
 }  # fmt: skip
