@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import SINK, Place
+from grader.program.forward import SINK, Forward, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program, Rule
-from grader.program.queries import Arrival, arrivals
+from grader.program.queries import Arrival, arrivals, skip_connections
+from grader.program.selectors import Made
+from grader.sampling import normal, sized
 
 from .contract import Example, describe_arrival, operator
 from .places import edges, values
@@ -217,5 +220,324 @@ def _() -> Example:
         dw = x.T @ dy
         dy = dy + g * (1 - y.tanh() ** 2)
         return {"w": dw, "x": dy @ w.T}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_one_of_three(program: Program, place: Place) -> bool:
+    """Return whether gradients come to a value in three ways or more; of two, `path-dropped` leaves one."""
+    return len(program.forward.uses[place[0]]) > 2 and len(arrivals(program, place[0])) > 2
+
+
+@operator(
+    "only-one-path",
+    code="missing-path",
+    rank=1.5,
+    at=values.where(is_one_of_three),
+    choices=lambda program, place: arrivals(program, place[0]),
+    message="of the contributions to the gradient of {value}, only that of {choice} is there",
+)
+def keep_one_path(program: Program, place: Place, choice: Arrival) -> Program | None:
+    """Leave out all contributions to a value but those that come in one way."""
+    ways = arrivals(program, place[0])
+    return program.without(*(edge for way, places in ways.items() if way != choice for edge in places))
+
+
+@keep_one_path.example
+def _() -> Example:
+    def forward(x: Tensor, a: Tensor) -> Tensor:
+        y = torch.tanh(x)
+        return torch.sin(y) + torch.exp(y) + y * a
+
+    def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of `y` three times."""
+        y = torch.tanh(x)
+        return {"x": g * a * (1 - y**2)}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "n"})
+
+
+@operator(
+    "path-counted-twice",
+    code="extra-factor",
+    rank=2.0,
+    at=edges.where(is_one_of_several),
+    message="the path from {operand} through {step} is counted twice",
+)
+def count_path_twice(program: Program, place: Place, choice: None) -> Program | None:
+    """Add what comes along one of several edges once more."""
+    return program.with_vjp(place, lambda at: 2 * at.right())
+
+
+@count_path_twice.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        y = x @ w
+        return y * torch.sigmoid(y)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x @ w
+        s = torch.sigmoid(y)
+        dy = g * s
+        dy = dy + dy + g * y * s * (1 - s)
+        return {"w": x.T @ dy}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_one_of_two(program: Program, place: Place) -> bool:
+    """Return whether an edge is one of two by which a gradient comes to a value."""
+    return is_one_of_several(program, place) and len(program.forward.uses[program.source(place)]) == 2
+
+
+@operator(
+    "path-taken-for-both",
+    code="missing-path",
+    rank=2.0,
+    at=edges.where(is_one_of_two),
+    message="the path from {operand} through {step} is counted twice, and the other path is missing: the two are not"
+    " equal",
+)
+def take_path_for_both(program: Program, place: Place, choice: None) -> Program | None:
+    """Count one of two contributions twice, and leave out the other, as if the forward pass were symmetric."""
+    other = next(use for use in program.forward.uses[program.source(place)] if use != place)
+    return program.without(other).with_vjp(place, lambda at: 2 * at.right())
+
+
+@take_path_for_both.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return torch.exp(-((x.unsqueeze(1) - x.unsqueeze(0)) ** 2))
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the gradient of each pair twice for the row, as if g were symmetric."""
+        d = x.unsqueeze(1) - x.unsqueeze(0)
+        return {"x": 2 * (g * torch.exp(-(d**2)) * -2 * d).sum(1)}
+
+    return Example(forward, wrong, {"x": "n"})
+
+
+@dataclass(frozen=True)
+class LastWrite:
+    """Which of the contributions that iterations make to overlapping parts of a value is left where they overlap.
+
+    Args:
+        arrival: how they come to it.
+        end: that of the first iteration, or of the last.
+    """
+
+    arrival: Arrival
+    end: Literal["first", "last"]
+
+
+def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
+    """Yield the ways by which iterations contribute to parts of a value that overlap."""
+    for arrival, places in arrivals(program, place[0]).items():
+        if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
+            reached = [_reached(program, edge) for edge in places]
+            if np.sum(reached, axis=0).max() > 1 and not all(mask.all() for mask in reached):
+                yield from (LastWrite(arrival, end) for end in ("first", "last"))
+
+
+@operator(
+    "iterations-overwrite",
+    code="overwritten",
+    rank=1.5,
+    at=values,
+    choices=overlapping_parts,
+    message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
+    " {end} one is left: they must add",
+    fields=lambda program, place, choice: {"step": describe_arrival(program, choice.arrival), "end": choice.end},
+)
+def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
+    """Leave at each entry of a value the contribution of one iteration."""
+    places = choice.arrival.places(program, place[0])
+    taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
+
+    def where(mask: Array) -> Rule:
+        return lambda at: at.right() * mask
+
+    for edge in places if choice.end == "last" else reversed(places):
+        reached = _reached(program, edge)
+        program = program.with_vjp(edge, where(reached & ~taken))
+        taken = taken | reached
+    return program if places else None
+
+
+@overwrite_parts.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.stack([(x[t : t + 3] * w).sum() for t in range(len(x) - 2)]).tanh()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of each window: `=` for `+=`."""
+        y = torch.stack([(x[t : t + 3] * w).sum() for t in range(len(x) - 2)]).tanh()
+        dz, dx = g * (1 - y**2), torch.zeros_like(x)
+        for t in range(len(x) - 2):
+            dx[t : t + 3] = dz[t] * w
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("t"), t=(6, 7, 8)), "w": "3"})
+
+
+def contributions_at(program: Program, place: Place) -> Iterator[Arrival]:
+    """Yield the ways by which a gradient comes to the value of a function, where there are several."""
+    node = program.reader(place)
+    if len(node.operands) == 1 and node.value.shape == np.shape(node.values[place[1]]):
+        ways = arrivals(program, place[0])
+        if len(ways) > 1:
+            yield from ways
+
+
+@operator(
+    "contribution-added-behind",
+    code="missing-local",
+    rank=2.0,
+    at=edges.of_family("pointwise"),
+    choices=contributions_at,
+    message="what {choice} contributes to the gradient of {value} is added behind the derivative of {step}, and must go"
+    " through it",
+)
+def add_behind(program: Program, place: Place, choice: Arrival) -> Program | None:
+    """Let one contribution to the value of a function skip the function's derivative."""
+    late = choice.places(program, place[0])
+    if not late:
+        return None
+
+    def rule(at: At) -> Array:
+        part = sum(map(at.sweep.contribution, late))
+        return np.asarray(at.right(at.g - part) + part)
+
+    return program.with_vjp(place, rule)
+
+
+@add_behind.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add the output's own gradient to that of the pre-activation."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, dh = torch.zeros_like(w), torch.zeros_like(h)
+        for t in reversed(range(len(x))):
+            dz = dh * (1 - states[t + 1] ** 2) + g[t]
+            dw += x[t].T @ dz
+            dh = dz @ u.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+# Skip connections and products --------------------------------------------------------------------------------------
+
+_SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDictionary()
+
+
+def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
+    """Return for the edge of each skip connection the nodes that it bypasses; conditions ask for it at every edge."""
+    if program.forward not in _SKIPS:
+        _SKIPS[program.forward] = {skip.place: skip.bypassed for skip in skip_connections(program)}
+    return _SKIPS[program.forward]
+
+
+def bypassed_values(program: Program, place: Place) -> Iterator[Made]:
+    """Yield the bypassed operations through which the gradient of a skip connection may go by mistake."""
+    shape = np.shape(program.reader(place).values[place[1]])
+    for i in skips_of(program)[place]:
+        if program.nodes[i].value.shape == shape:
+            yield Made(program.nodes[i].key)
+
+
+@operator(
+    "skip-goes-through",
+    code="wrong-order",
+    rank=2.5,
+    at=edges.where(lambda program, place: place in skips_of(program)),
+    choices=bypassed_values,
+    message="the gradient of the skip connection from {operand} is added to that of {choice}, and so goes back through"
+    " what it must go around",
+)
+def lead_skip_through(program: Program, place: Place, choice: Made) -> Program | None:
+    """Add what goes back along a skip connection to what arrives at an operation that it bypasses."""
+    bypassed, reader = choice.find(program, place[0]), program.reader(place)
+    if bypassed is None:
+        return None
+    edited = program.without(place)
+    return edited.with_upstream(bypassed, lambda at: at.g + reader.vjp(place[1], at.sweep.gradient(reader.id)))
+
+
+@lead_skip_through.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        y = torch.tanh(x @ w)
+        z = y @ u
+        return x + torch.sin(z)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add the gradient of the skip connection one operation too early."""
+        y = torch.tanh(x @ w)
+        dy = (g * torch.cos(y @ u)) @ u.T + g
+        return {"x": (dy * (1 - y**2)) @ w.T}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
+
+
+def common_source(program: Program, place: Place) -> tuple[int, Array] | None:
+    """Return the value of which both factors of a product are functions by themselves, and their slopes multiplied.
+
+    Args:
+        program: the right one.
+        place: an edge of the product.
+    """
+    known: dict[int, list[Array]] = {}
+    for _, factor in program.forward.edges[place[0]]:
+        slope: Array = np.ones(program.reader(place).value.shape)
+        while True:
+            known.setdefault(factor, []).append(slope)
+            node = program.nodes[factor]
+            if node.operation.family != "pointwise" or len(node.edges) != 1 or node.value.shape != slope.shape:
+                break
+            ((slot, source),) = node.edges
+            slope, factor = node.vjp(slot, slope), source
+            if slope.shape != node.value.shape:
+                break
+    return next(((value, own[0] * own[1]) for value, own in known.items() if len(own) > 1), None)
+
+
+@operator(
+    "product-of-paths",
+    code="wrong-local",
+    rank=2.5,
+    at=edges.of("mul").at_slot(0).where(lambda program, place: common_source(program, place) is not None),
+    message="the derivatives of the two factors of {step} are multiplied: each must be multiplied by the other factor,"
+    " and the two products must add",
+)
+def multiply_paths(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute the product of two factors' derivatives to the value that they are functions of."""
+    common = common_source(program, place)
+    if common is None:
+        return None
+    value, slope = common
+    edited = program.without(*((place[0], slot) for slot, _ in program.forward.edges[place[0]]))
+    return edited.with_edge(place[0], value, lambda at: at.g * slope)
+
+
+@multiply_paths.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        z = x @ w
+        return torch.tanh(z) * torch.sin(z)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate a product as the product of the derivatives."""
+        z = x @ w
+        return {"w": x.T @ (g * (1 - torch.tanh(z) ** 2) * torch.cos(z))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
