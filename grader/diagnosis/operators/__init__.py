@@ -6,6 +6,7 @@ from . import (
     forward_pass,
     indexing,
     inputs,
+    normalisation,
     partners,
     paths,
     pointwise,
@@ -17,12 +18,13 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (
+FAMILIES = (  # importing a family fills the registry
     branches,
     contractions,
     forward_pass,
     indexing,
     inputs,
+    normalisation,
     partners,
     paths,
     pointwise,
@@ -31,5 +33,5 @@ FAMILIES = (
     reductions,
     upstream,
     windows,
-)  # importing a family fills the registry
+)
 OPERATORS = tuple(REGISTRY.values())

@@ -1,0 +1,767 @@
+"""Mistakes in layers that normalise: layer norms, batch norms, RMS norms, vectors of length 1.
+
+A normalised value h = (x - mean) / s hands back r (g - mean(g) - h sum(g h) / n) with r = 1 / s: a term for its own
+entry, one for the mean, and one for the variance. A `Normalisation` is recognised by its numbers, however the forward
+pass writes it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Forward, Node, Place
+from grader.program.operation import Array, Operand, Operation
+from grader.program.program import Affects, Program
+from grader.program.selectors import SecondValue, second_values
+from grader.sampling import positive
+
+from .contract import Example, operator
+from .places import nodes
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Normalisation:
+    """A value that is divided by the root of its own squares, and the formula for its gradient.
+
+    Args:
+        source: the id of what is normalised, x.
+        axes: what its statistics run over, counted from the front.
+        centred: a mean is subtracted first.
+        count: what the squares are divided by: n, n - 1, or 1 for a norm.
+        r: what the centred value is multiplied by; broadcasts to the value.
+        h: the normalised value.
+        gain: what it is multiplied by before the division, so that the node's value is `gain * h`; 1 for nothing.
+    """
+
+    source: int
+    axes: Axes
+    centred: bool
+    count: float
+    r: Array
+    h: Array
+    gain: Operand = 1.0
+
+    @property
+    def n(self) -> int:
+        """Return how many entries the statistics run over."""
+        return math.prod(self.h.shape[axis] for axis in self.axes)
+
+    def mean_term(self, g: Array, axes: Axes | None = None) -> Array:
+        """Return what the mean takes off the gradient; zeros where nothing is centred."""
+        return self.mean(g, axes) if self.centred else np.zeros_like(g)
+
+    def variance_term(self, g: Array, axes: Axes | None = None) -> Array:
+        """Return what the variance takes off the gradient."""
+        return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
+
+    def mean(self, terms: Array, axes: Axes | None = None) -> Array:
+        """Return the mean over the axes of the statistics, or over others; these are kept."""
+        return np.asarray(terms.mean(axis=self.axes if axes is None else axes, keepdims=True))
+
+    def gradient(self, g: Array) -> Array:
+        """Return the right gradient of x for the gradient of the normalised value."""
+        return np.asarray(self.r * (g - self.mean_term(g) - self.variance_term(g)))
+
+
+Formula = Callable[[Normalisation, Array], Array]  # from the gradient of the normalised value to that of x
+_NORMALISATIONS: WeakKeyDictionary[Forward, dict[int, Normalisation | None]] = WeakKeyDictionary()
+
+
+def normalisation_of(program: Program, place: Place) -> Normalisation | None:
+    """Return the normalisation whose value a node is; `None` where it is none."""
+    known = _NORMALISATIONS.setdefault(program.forward, {})
+    if place[0] not in known:
+        known[place[0]] = _recognised(program, program.nodes[place[0]])
+    return known[place[0]]
+
+
+class Scaling(NamedTuple):
+    """A quotient by a scale, or a product with one.
+
+    Args:
+        numerator: the slot of what is scaled.
+        scale: the slot of the scale.
+        axes: those along which the scale is the same, counted from the front.
+        factor: what is multiplied with; its axes are those of the value, some of size 1.
+    """
+
+    numerator: int
+    scale: int
+    axes: Axes
+    factor: Array
+
+
+def scaling_of(program: Program, node: Node) -> Scaling | None:
+    """Return the scaling that a node is; `None` where it is none, or the scale is another one for each entry."""
+    if node.name not in ("div", "mul") or len(node.operands) != 2:
+        return None
+    scales = [_unexpanded(program, node, slot) for slot in (0, 1)]
+    scale = 0 if node.name == "mul" and scales[0].size < scales[1].size else 1
+    factor = scales[scale].reshape((1,) * (node.value.ndim - scales[scale].ndim) + scales[scale].shape)
+    axes = tuple(i for i, size in enumerate(node.value.shape) if factor.shape[i] == 1 < size)
+    if np.shape(node.values[1 - scale]) != node.value.shape or not axes:
+        return None
+    return Scaling(1 - scale, scale, axes, 1 / factor if node.name == "div" else factor)
+
+
+def _unexpanded(program: Program, node: Node, slot: int) -> Array:
+    """Return an operand as it was before it was expanded."""
+    operand = program.nodes[node.operands[slot][1]]
+    return np.asarray(operand.values[0] if operand.name == "expand" else node.values[slot])
+
+
+def _recognised(program: Program, node: Node) -> Normalisation | None:
+    """Return the normalisation that a node is; its formula gives what the vjps of all its nodes give together."""
+    with np.errstate(all="ignore"):
+        scaling = scaling_of(program, node)
+        if scaling is None:
+            return None
+        forward = program.forward
+        scale = node.operands[scaling.scale][1]
+        g = np.sin(np.arange(1.0, node.value.size + 1).reshape(node.value.shape) * 1.7)
+        n = math.prod(node.value.shape[axis] for axis in scaling.axes)
+        for numerator, gain in _numerators(program, node.operands[scaling.numerator][1]):
+            h = program.nodes[numerator].value * scaling.factor
+            for source in _centred_values(program, numerator):
+                if not forward.ancestors[scale] >> source & 1 or program.nodes[source].value.shape != node.value.shape:
+                    continue
+                part = replace(forward, nodes=forward.nodes[: node.id + 1], outputs=(node.id,), targets={"x": source})
+                right = Program(part, (g,)).gradients()["x"]
+                for centred, count in itertools.product((True, False), (n, n - 1, 1)):
+                    known = Normalisation(source, scaling.axes, centred, count, scaling.factor, h, gain)
+                    if count and np.allclose(known.gradient(g * gain), right, 1e-8, 1e-10):
+                        return known
+    return None
+
+
+def _numerators(program: Program, numerator: int) -> Iterator[tuple[int, Operand]]:
+    """Yield what is divided, and each factor of it with the other one, where it is a product of the same shape."""
+    yield numerator, 1.0
+    node = program.nodes[numerator]
+    if node.name == "mul" and len(node.values) == 2:
+        for slot, operand in node.operands:
+            if np.shape(node.values[slot]) == node.value.shape:
+                yield operand, node.values[1 - slot]
+
+
+def _centred_values(program: Program, value: int) -> Iterator[int]:
+    """Yield what a mean may have been subtracted from to make a value, and the value itself."""
+    node = program.nodes[value]
+    if node.name == "sub" and (operand := node.operand(0)) is not None:
+        yield operand
+    yield value
+
+
+def is_normalisation(program: Program, place: Place) -> bool:
+    """Return whether a node's value is a normalised one."""
+    return normalisation_of(program, place) is not None
+
+
+normalisations = nodes.of("div", "mul").where(is_normalisation)
+
+
+def with_formula(program: Program, place: Place, formula: Formula) -> Program | None:
+    """Return the program that has another formula for the gradient of what is normalised."""
+    known = normalisation_of(program, place)
+    if known is None:
+        return None
+    own = [(place[0], slot) for slot, _ in program.forward.edges[place[0]]]
+    return program.without(*own).with_edge(place[0], known.source, lambda at: formula(known, at.g * known.gain))
+
+
+def normalisation_words(program: Program, place: Place, choice: object) -> dict[str, str]:
+    """Return what a learner calls what is normalised, and the normalisation."""
+    known, node = normalisation_of(program, place), program.nodes[place[0]]
+    words = {"x": program.name_of(known.source) if known else "what is normalised"}
+    return {**words, "step": f"`{node.text}`"} if node.composite else words
+
+
+# The terms of a normalisation -----------------------------------------------------------------------------------------
+
+Term = Literal["mean", "variance"]
+MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
+    ("variance",): "the term of the variance is missing: the standard deviation depends on every entry",
+    ("mean",): "the mean of the upstream gradient is not subtracted: the mean depends on every entry",
+    ("mean", "variance"): "mean and standard deviation are held constant: they depend on every entry",
+}
+
+
+def terms_at(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
+    """Yield the sets of terms that a normalisation has."""
+    known = normalisation_of(program, place)
+    if known is not None:
+        yield from (terms for terms in MISSING_TERMS if known.centred or "mean" not in terms)
+
+
+@operator(
+    "normalisation-term-missing",
+    code="missing-path",
+    rank=1.0,
+    at=normalisations,
+    choices=terms_at,
+    message="in the gradient of {x} through {step}, {lack}",
+    fields=lambda program, place, choice: {
+        **normalisation_words(program, place, choice),
+        "lack": MISSING_TERMS[choice],
+    },
+)
+def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
+    """Leave out the term of the mean, that of the variance, or both."""
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        mean = 0 if "mean" in choice else known.mean_term(g)
+        variance = 0 if "variance" in choice else known.variance_term(g)
+        return np.asarray(known.r * (g - mean - variance))
+
+    return with_formula(program, place, formula)
+
+
+@drop_term.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Subtract the mean, and leave the variance as it is."""
+        s = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        dh = g * gain
+        return {"x": (dh - dh.mean(-1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n"})
+
+
+@drop_term.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        y = x @ w
+        return (y - y.mean(0)) / y.std(0)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Treat the statistics of the batch as constants."""
+        return {"w": x.T @ (g / (x @ w).std(0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "normalisation-term-extra",
+    code="wrong-local",
+    rank=2.0,
+    at=normalisations.where(lambda program, place: not getattr(normalisation_of(program, place), "centred", True)),
+    message="in the gradient of {x} through {step} a mean is subtracted, as for a layer norm: nothing is centred here",
+    choices=lambda program, place: (None,),
+    fields=normalisation_words,
+)
+def add_mean_term(program: Program, place: Place, choice: None) -> Program | None:
+    """Subtract the mean of the gradient in a normalisation that does not centre."""
+    return with_formula(program, place, lambda known, g: known.gradient(g) - known.r * known.mean(g))
+
+
+@add_mean_term.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        r = (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        h = x * r
+        return {"x": r * (g - g.mean(-1, keepdim=True) - h * (g * h).mean(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """A term of a normalisation whose mean is another one.
+
+    Args:
+        term: which term.
+        how: what is done in place of the mean.
+    """
+
+    term: Term
+    how: Literal["summed", "not summed", "averaged with n - 1", "averaged with n"]
+
+    @property
+    def code(self) -> str:
+        """Return the public code."""
+        return {"summed": "sum-for-mean", "not summed": "diagonal-only"}.get(self.how, "wrong-factor")
+
+
+def averagings(program: Program, place: Place) -> Iterator[Averaging]:
+    """Yield the terms of a normalisation with what may be done in place of their means."""
+    known = normalisation_of(program, place)
+    if known is None:
+        return
+    if known.centred:
+        yield from (Averaging("mean", how) for how in ("summed", "averaged with n - 1"))
+    yield Averaging("variance", "not summed")
+    if known.count > 1:
+        yield Averaging("variance", "summed")
+    yield Averaging("variance", "averaged with n - 1" if known.count != known.n - 1 else "averaged with n")
+
+
+@operator(
+    "normalisation-averaged-otherwise",
+    code=lambda choice: choice.code,
+    rank=2.0,
+    at=normalisations,
+    choices=averagings,
+    message="in the gradient of {x} through {step}, the term of the {term} is {how}, n being the number of entries that"
+    " are normalised together",
+    fields=lambda program, place, choice: {
+        **normalisation_words(program, place, choice),
+        "term": choice.term,
+        "how": choice.how,
+    },
+)
+def average_otherwise(program: Program, place: Place, choice: Averaging) -> Program | None:
+    """Sum one of the terms in place of averaging it, do neither, or average it with another count."""
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        mean, variance = known.mean_term(g), known.variance_term(g)
+        factor = {"summed": known.n, "averaged with n - 1": known.n / (known.n - 1)}.get(choice.how, 1.0)
+        if choice.term == "mean":
+            mean = mean * factor
+        elif choice.how == "not summed":
+            variance = known.h * known.h * g
+        else:
+            variance = variance * (known.count / known.n) * factor
+        return np.asarray(known.r * (g - mean - variance))
+
+    return with_formula(program, place, formula)
+
+
+@average_otherwise.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        s = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        h = (x - x.mean(-1, keepdim=True)) / s
+        return {"x": (g - g.mean(-1, keepdim=True) - h * (g * h).sum(-1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@average_otherwise.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return gain * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget the sum in the term of the variance."""
+        s = (x.var(0, correction=0) + 1e-5).sqrt()
+        h, dh = (x - x.mean(0)) / s, g * gain
+        return {"x": (dh - dh.mean(0) - h * h * dh) / s}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n"})
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """What is used in place of the normalised value in the term of the variance.
+
+    Args:
+        value: another value; `None` for none at all.
+        where: in the mean, in front of it, or in both places.
+    """
+
+    value: SecondValue | None
+    where: Literal["inside the mean", "in front of the mean", "inside the mean and in front of it"]
+
+
+def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
+    """Yield what may be used in place of the normalised value, and where."""
+    shape = program.nodes[place[0]].value.shape
+    names = [name for name, value in second_values(program, place[0], shape).items() if value != place[0]]
+    for value in (*names, None):
+        yield Substitute(value, "in front of the mean")
+        yield Substitute(value, "inside the mean")
+        if value is not None:
+            yield Substitute(value, "inside the mean and in front of it")
+
+
+@operator(
+    "another-value-for-normalised",
+    code=lambda choice: "missing-local" if choice.value is None else "wrong-operand",
+    rank=2.0,
+    at=normalisations,
+    choices=substitutes,
+    message="in the gradient of {x} through {step}, {wrong} in the term of the variance, {where}",
+    fields=lambda program, place, choice: {
+        **normalisation_words(program, place, choice),
+        "where": choice.where,
+        "wrong": "the normalised value is missing"
+        if choice.value is None
+        else f"{choice.value.describe(program)} is used in place of the normalised value",
+    },
+)
+def replace_normalised_value(program: Program, place: Place, choice: Substitute) -> Program | None:
+    """Use another value in place of the normalised one."""
+    other: Array | float = 1.0
+    if choice.value is not None:
+        value = choice.value.find(program, place[0])
+        if value is None or program.nodes[value].value.shape != program.nodes[place[0]].value.shape:
+            return None
+        other = program.nodes[value].value
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        inside = other if choice.where.startswith("inside") else known.h
+        front = other if choice.where.endswith("in front of the mean" if inside is known.h else "of it") else known.h
+        variance = front * known.mean(g * inside) * (known.n / known.count)
+        return np.asarray(known.r * (g - known.mean_term(g) - variance))
+
+    return with_formula(program, place, formula)
+
+
+@replace_normalised_value.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        h = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        return h * gain + bias
+
+    def wrong(x: Tensor, gain: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the output of the layer in place of its normalised value."""
+        s = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        y = (x - x.mean(-1, keepdim=True)) / s * gain + bias
+        dh = g * gain
+        return {"x": (dh - dh.mean(-1, keepdim=True) - y * (dh * y).mean(-1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n", "bias": "n"})
+
+
+@replace_normalised_value.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        norm: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+        return x / norm
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Project on `x`, and not on its direction."""
+        norm = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+        return {"x": (g - x * (g * x).sum(1, keepdim=True)) / norm}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+Scale = Literal["missing", "applied twice", "a multiplication", "missing, with all other terms"]
+SCALES: Mapping[Scale, tuple[str, Formula]] = {
+    "missing": ("missing-local", lambda known, g: known.gradient(g) / known.r),
+    "applied twice": ("extra-factor", lambda known, g: known.gradient(g) * known.r),
+    "a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
+    "missing, with all other terms": ("missing-local", lambda known, g: g),
+}
+
+
+@operator(
+    "normalisation-scaled-otherwise",
+    code=lambda choice: SCALES[choice][0],
+    rank=1.5,
+    at=normalisations,
+    choices=lambda program, place: SCALES,
+    message="in the gradient of {x} through {step}, the division by the norm or standard deviation is {choice}",
+    fields=normalisation_words,
+)
+def scale_otherwise(program: Program, place: Place, choice: Scale) -> Program | None:
+    """Leave the division by the norm out of the gradient, do it twice, or multiply."""
+    return with_formula(program, place, SCALES[choice][1])
+
+
+@scale_otherwise.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        unit: Tensor = torch.nn.functional.normalize(x @ w, dim=1)
+        return unit
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        norm = (x @ w).square().sum(1, keepdim=True).sqrt()
+        h = x @ w / norm
+        return {"w": x.T @ ((g - h * (g * h).sum(1, keepdim=True)) * norm)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@dataclass(frozen=True)
+class OtherAxes:
+    """Other axes for the means of a normalisation.
+
+    Args:
+        axes: counted from the front.
+        terms: the terms whose means run over them.
+    """
+
+    axes: Axes
+    terms: tuple[Term, ...]
+
+
+def other_statistics(program: Program, place: Place) -> Iterator[OtherAxes]:
+    """Yield other axes that the means of a normalisation may run over."""
+    known = normalisation_of(program, place)
+    if known is not None:
+        for count in range(1, known.h.ndim + 1):
+            for axes in itertools.combinations(range(known.h.ndim), count):
+                if axes != known.axes:
+                    yield from (
+                        OtherAxes(axes, terms) for terms in MISSING_TERMS if known.centred or "mean" not in terms
+                    )
+
+
+@operator(
+    "normalised-over-other-axes",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=normalisations,
+    choices=other_statistics,
+    message="in the gradient of {x} through {step}, the means run over {wrong} in the term of the {terms}: they must"
+    " run over {right}",
+    fields=lambda program, place, choice: {
+        **normalisation_words(program, place, choice),
+        "terms": " and in that of the ".join(choice.terms),
+        "wrong": _axes_words(choice.axes),
+        "right": _axes_words(known.axes if (known := normalisation_of(program, place)) else ()),
+    },
+)
+def normalise_over_other_axes(program: Program, place: Place, choice: OtherAxes) -> Program | None:
+    """Average over other axes in some of the terms."""
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        mean = known.mean_term(g, choice.axes if "mean" in choice.terms else None)
+        variance = known.variance_term(g, choice.axes if "variance" in choice.terms else None)
+        return np.asarray(known.r * (g - mean - variance))
+
+    return with_formula(program, place, formula)
+
+
+def _axes_words(axes: Axes) -> str:
+    """Return some axes in words."""
+    return f"{'axis' if len(axes) == 1 else 'axes'} {' and '.join(map(str, axes))}"
+
+
+@normalise_over_other_axes.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back through a layer norm in place of a batch norm."""
+        s = (x.var(0, correction=0) + 1e-5).sqrt()
+        h = (x - x.mean(0)) / s
+        return {"x": (g - g.mean(1, keepdim=True) - h * (g * h).mean(1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+# Gains, variances and statistics --------------------------------------------------------------------------------------
+
+
+def gain_of(program: Program, place: Place) -> Array | None:
+    """Return what a normalised value is multiplied by, shaped like it; `None` where it is by nothing."""
+    value, shape = place[0], program.nodes[place[0]].value.shape
+    known = normalisation_of(program, place)
+    if known is not None and np.ndim(known.gain):
+        return np.broadcast_to(np.asarray(known.gain), shape)
+    for _ in range(2):  # a reshape may come in between
+        for reader, slot in program.forward.uses[value]:
+            node = program.nodes[reader]
+            if reader >= 0 and node.name == "mul" and len(node.values) == 2 and node.value.size == math.prod(shape):
+                return np.broadcast_to(np.asarray(node.values[1 - slot]), node.value.shape).reshape(shape)
+        reshapes = [i for i, _ in program.forward.uses[value] if i >= 0 and program.nodes[i].name == "reshape"]
+        if not reshapes:
+            return None
+        value = reshapes[0]
+    return None
+
+
+Gain = Literal["behind the means", "outside the means alone"]
+GAINS: tuple[Gain, ...] = ("behind the means", "outside the means alone")
+
+
+@operator(
+    "gain-misplaced",
+    code=lambda choice: "wrong-local" if choice == "behind the means" else "missing-local",
+    rank=2.0,
+    at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
+    choices=lambda program, place: GAINS,
+    message="in the gradient of {x} through {step}, the gain is multiplied in {choice}: it must be inside them, as the"
+    " gradient of the normalised value has it",
+    fields=normalisation_words,
+)
+def misplace_gain(program: Program, place: Place, choice: Gain) -> Program | None:
+    """Multiply by the gain behind the means of a normalisation, or outside them alone."""
+    gain = gain_of(program, place)
+    if gain is None:
+        return None
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        bare = g / gain
+        if choice == "behind the means":
+            return np.asarray(gain * known.gradient(bare))
+        return np.asarray(known.r * (g - bare) + known.gradient(bare))
+
+    return with_formula(program, place, formula)
+
+
+@misplace_gain.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], gain, 1e-5)
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        r = (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        h = x * r
+        return {"x": gain * r * (g - h * (g * h).mean(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n"})
+
+
+VARIANCE_AFFECTS: tuple[Affects, ...] = ("all", "values")
+
+
+def is_variance(program: Program, place: Place) -> bool:
+    """Return whether a node is a variance, a standard deviation, or a mean of squares, of several entries."""
+    node = program.reader(place)
+    if node.name in ("var", "std"):
+        return True
+    operand = node.operand(0)
+    squares = operand is not None and program.nodes[operand]
+    if not squares or node.name != "mean" or node.value.size == np.size(node.values[0]):
+        return False
+    return squares.name == "square" or (squares.name == "pow" and bool(np.all(squares.values[1] == 2)))
+
+
+@operator(
+    "other-variance",
+    code="wrong-factor",
+    rank=3.5,
+    at=nodes.of("var", "std", "mean").where(is_variance),
+    choices=lambda program, place: VARIANCE_AFFECTS,
+    message="the forward pass is computed again with {step} divided by {wrong}, and not by {right}, n being the number"
+    " of entries",
+    fields=lambda program, place, choice: dict(
+        zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
+    ),
+)
+def take_other_variance(program: Program, place: Place, choice: Affects) -> Program | None:
+    """Run the forward pass with the variance of n in place of that of n - 1, or the other way round."""
+
+    def change(node: Node) -> Node:
+        if node.name != "mean":
+            return node.with_options(correction=0 if _is_unbiased(node) else 1)
+        n = np.size(node.values[0]) / node.value.size
+        factor = n / (n - 1)
+        return node.then(lambda y: y * factor, lambda g: g * factor)
+
+    return program.with_nodes({place[0]: change}, choice)
+
+
+def _is_unbiased(node: Node) -> bool:
+    """Return whether a variance is divided by n - 1."""
+    return node.name != "mean" and bool(node.options.get("correction", 1))
+
+
+@take_other_variance.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        s = (x.var(0) + 1e-5).sqrt()
+        h = (x - x.mean(0)) / s
+        return {"x": (g - g.mean(0) - h * (g * h).sum(0) / (len(x) - 1)) / s}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+def has_given_statistics(program: Program, place: Place) -> bool:
+    """Return whether a node scales centred values by statistics that do not depend on them."""
+    node = program.nodes[place[0]]
+    scaling = scaling_of(program, node)
+    if scaling is None:
+        return False
+    centred, scale = (program.nodes[node.operands[slot][1]] for slot in (scaling.numerator, scaling.scale))
+    source, mean = centred.operand(0), centred.operand(1)
+    if centred.name != "sub" or mean is None or source is None:
+        return False
+    return not (program.forward.ancestors[scale.id] | program.forward.ancestors[mean]) >> source & 1
+
+
+Statistics = Literal["in the derivative", "in the forward pass, too"]
+STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass, too")
+
+
+@operator(
+    "batch-statistics",
+    code=lambda choice: "wrong-local" if choice == "in the derivative" else "wrong-operand",
+    rank=2.5,
+    at=nodes.of("div", "mul").where(has_given_statistics),
+    choices=lambda program, place: STATISTICS,
+    message="{step} is treated as if its statistics were computed from the batch, {choice}: they are given here",
+)
+def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
+    """Go back as if mean and scale were those of the values, or compute these in place of the given ones."""
+    scaling = scaling_of(program, program.nodes[place[0]])
+    if scaling is None:
+        return None
+    numerator, axes = scaling.numerator, scaling.axes
+
+    def gradient(r: Array, h: Array, g: Array) -> Array:
+        return Normalisation(0, axes, True, math.prod(h.shape[axis] for axis in axes), r, h).gradient(g)
+
+    if choice == "in the derivative":
+        return program.with_vjp((place[0], numerator), lambda at: gradient(scaling.factor, at.y, at.g))
+
+    def run(*values: Operand) -> Array:
+        return _standardized(np.asarray(values[numerator]), axes)[0]
+
+    def vjp(g: Array, y: Array, *values: Operand) -> Array:
+        return gradient(_standardized(np.asarray(values[numerator]), axes)[1], y, g)
+
+    standardized = Operation("standardize", "normalisation", run, (vjp, None) if numerator == 0 else (None, vjp))
+    return program.with_nodes({place[0]: lambda node: replace(node, operation=standardized)})
+
+
+EPSILON = 1e-5  # torch's own, which is all that a forward pass with given statistics can tell
+
+
+def _standardized(x: Array, axes: Axes) -> tuple[Array, Array]:
+    """Return x less its mean and divided by its standard deviation, and what it is multiplied by."""
+    r = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + EPSILON)
+    return (x - x.mean(axis=axes, keepdims=True)) * r, r
+
+
+@use_batch_statistics.example
+def _() -> Example:
+    def forward(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
+        return torch.nn.functional.batch_norm(x, mean, var).square()
+
+    def wrong(x: Tensor, mean: Tensor, var: Tensor, g: Tensor) -> dict[str, Tensor]:
+        s = (var + 1e-5).sqrt()
+        h = (x - mean) / s
+        dh = 2 * h * g
+        return {"x": (dh - dh.mean(0) - h * (dh * h).mean(0)) / s}
+
+    return Example(forward, wrong, {"x": "bs n", "mean": "n", "var": positive("n")})
+
+
+@use_batch_statistics.example
+def _() -> Example:
+    def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
+        return torch.nn.functional.batch_norm(x, mean, var, gain)
+
+    def wrong(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"gain": (g * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "mean": "n", "var": positive("n"), "gain": "n"})
