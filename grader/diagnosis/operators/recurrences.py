@@ -19,7 +19,7 @@ from grader.program.forward import SINK, Forward, Key, Place
 from grader.program.program import At, Program, Rule
 from grader.program.queries import Arrival, LoopCarriedValue, arrivals, loop_carried_values
 
-from .contract import Example, operator
+from .contract import Example, describe_arrival, operator
 from .places import nodes, values
 
 _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
@@ -474,5 +474,168 @@ def _() -> Example:
             dw += x[t].T @ dz
             dh = dz @ u.T
         return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@dataclass(frozen=True)
+class EarlyRead:
+    """What arrives too late at a loop-carried value, and for what.
+
+    Args:
+        late: the contribution.
+        misses: what is computed before it arrives: the gradient that goes to the iteration before, or all else.
+    """
+
+    late: Arrival
+    misses: Literal["carry", "others"]
+
+
+def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
+    """Yield what may arrive too late at a value that the one of the iteration before leads to directly."""
+    before, ways = value_before(program, place[0]), arrivals(program, place[0])
+    if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
+        for late in ways:
+            yield EarlyRead(late, "others")
+            yield EarlyRead(late, "carry")
+
+
+def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place, ...]]:
+    """Return the paths from a value to the one of the iteration before by two operations at most."""
+    forward, paths = program.forward, list[tuple[Place, ...]]()
+    for slot, operand in forward.edges[value]:
+        if operand == before:
+            paths.append(((value, slot),))
+        paths += [((value, slot), (operand, inner)) for inner, source in forward.edges[operand] if source == before]
+    return paths
+
+
+@operator(
+    "carry-read-too-early",
+    code="wrong-order",
+    rank=2.0,
+    at=loop_values,
+    choices=early_reads,
+    message="{what} computed before the contribution of {late} has been added to the gradient of {value}",
+    fields=lambda program, place, choice: {
+        "late": describe_arrival(program, choice.late),
+        "what": "what goes back to the iteration before is"
+        if choice.misses == "carry"
+        else "all but what goes back to the iteration before is",
+    },
+)
+def read_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
+    """Take a late contribution away from what the iteration before gets, or from all that does not go there."""
+    value, before = place[0], value_before(program, place[0])
+    late = choice.late.places(program, value)
+    if before is None or not late:
+        return None
+
+    def on_direct_paths(at: At) -> np.ndarray:
+        """Return what the late contribution gives to the iteration before."""
+        total, part = np.zeros(program.nodes[before].value.shape), sum(map(at.sweep.contribution, late))
+        for path in direct_paths(program, before, value):
+            contribution = np.asarray(part)
+            for reader, slot in path:
+                contribution = program.nodes[reader].vjp(slot, contribution)
+            total = total + contribution
+        return total
+
+    if choice.misses == "carry":
+        return program.with_edge(value, before, lambda at: -on_direct_paths(at))
+    edited = program.with_upstream(value, lambda at: at.g - sum(map(at.sweep.contribution, late)))
+    return edited.with_edge(value, before, on_direct_paths)
+
+
+@read_carry_too_early.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            gate = torch.sigmoid(step @ w)
+            c = gate * c + step @ u
+            states.append(torch.tanh(c))
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go on with the cell's gradient before what its own iteration gives out has been added, but for the carry."""
+        cells = [c]
+        for step in x:
+            cells.append(torch.sigmoid(step @ w) * cells[-1] + step @ u)
+        dw, du, dc = torch.zeros_like(w), torch.zeros_like(u), torch.zeros_like(c)
+        for t in reversed(range(len(x))):
+            gate = torch.sigmoid(x[t] @ w)
+            dw += x[t].T @ (dc * cells[t] * gate * (1 - gate))
+            du += x[t].T @ dc
+            dc = (dc + g[t] * (1 - torch.tanh(cells[t + 1]) ** 2)) * gate
+        return {"w": dw, "u": du}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "c": "bs m"})
+
+
+def is_first_of_loop(program: Program, place: Place) -> bool:
+    """Return whether a value is the first that a loop with a carried value makes."""
+    if not begins_loop(program, place):
+        return False
+    count = len(iterations_of(program, place[0]))
+    made = (each.values[1] for each in carried_values(program))
+    if not any(len(iterations_of(program, value)) == count for value in made):
+        return False
+    return all(
+        node.operation.family == "input" or len(program.forward.by_key[node.key]) != count or node.name == "select"
+        for node in program.nodes[: place[0]]
+    )
+
+
+@operator(
+    "iterations-in-forward-order",
+    code="wrong-order",
+    rank=3.0,
+    at=values.where(is_first_of_loop),
+    message="the backward pass goes through the iterations of the loop in the order of the forward pass: the last one"
+    " must come first",
+)
+def go_forward(program: Program, place: Place, choice: None) -> Program | None:
+    """Use in each iteration what belongs to the one as far from the other end."""
+    forward = program.forward
+    count = len(iterations_of(program, place[0]))
+    looped = {key: ids for key, ids in forward.by_key.items() if len(ids) == count}
+
+    def of_node(other: int, slot: int) -> Rule:
+        return lambda at: program.nodes[other].vjp(slot, at.g)
+
+    def of_slot(slot: int) -> Rule:
+        return lambda at: at.node.vjp(slot, at.g)
+
+    for ids in looped.values():
+        for own, other in zip(ids, reversed(ids), strict=True):
+            for slot, _ in forward.edges[own]:
+                program = program.with_vjp((own, slot), of_node(other, slot))
+    for node in forward.nodes:
+        parts = [slot for slot, operand in forward.edges[node.id] if forward.nodes[operand].key in looped]
+        if node.operation.family == "join" and len(parts) == count and node.key not in looped:
+            for own, other in zip(parts, reversed(parts), strict=True):
+                program = program.with_vjp((node.id, own), of_slot(other))
+    return program
+
+
+@go_forward.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g
+        for t in range(len(x)):
+            dz = dh * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            du += states[t].T @ dz
+            dh = dz @ u.T
+        return {"w": dw, "u": du}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
