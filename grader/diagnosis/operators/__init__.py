@@ -13,6 +13,7 @@ from . import (
     rearrangements,
     recurrences,
     reductions,
+    softmax,
     upstream,
     windows,
 )
@@ -31,6 +32,7 @@ FAMILIES = (  # importing a family fills the registry
     rearrangements,
     recurrences,
     reductions,
+    softmax,
     upstream,
     windows,
 )

@@ -233,7 +233,7 @@ OTHER_UPSTREAMS: Instead = {
     **NUMBERS_INSTEAD,
     "its sign": np.sign,
     "its part between -1 and 1": lambda g: np.clip(g, -1, 1),
-    "a reshape of its transpose": lambda g: np.reshape(np.swapaxes(g, -1, -2), g.shape),
+    "a reshape of its transpose": lambda g: np.reshape(np.swapaxes(g, -1, -2), g.shape) if g.ndim > 1 else g,
 }
 UPSTREAM_CODES = {
     "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",

@@ -1,0 +1,365 @@
+"""Mistakes in softmax, log-softmax and logsumexp: other probabilities, and other terms.
+
+With the probabilities p of the operand along an axis, the vjps are p (g - sum(p g)) for softmax, g - p sum(g) for
+log-softmax, and p g for logsumexp. So two of them are `own - p sum(own)`, where an entry's own part is p g, or g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.arithmetic import axes_of, sigmoid
+from grader.program.forward import Node, Place
+from grader.program.operation import Array
+from grader.program.program import At, Program
+from grader.sampling import indices
+
+from .contract import Example, operator
+from .places import edges
+
+Axes = tuple[int, ...]
+
+
+def is_on_an_axis(program: Program, place: Place) -> bool:
+    """Return whether there is more than one entry to a row."""
+    node = program.reader(place)
+    return np.ndim(node.values[0]) > 0
+
+
+softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(is_on_an_axis)
+
+
+def row_axes(node: Node) -> Axes:
+    """Return the axes over which the probabilities add up to 1."""
+    return axes_of(node.values[0], node.options["dim"])  # type: ignore[arg-type]
+
+
+def total(terms: Array, axes: Axes) -> Array:
+    """Return the sum over some axes, which are kept."""
+    return np.asarray(terms.sum(axis=axes, keepdims=True))
+
+
+def exponentials(x: Array, axes: Axes) -> Array:
+    """Return the softmax probabilities over one axis or several; shape: that of x."""
+    terms = np.exp(x - x.max(axis=axes, keepdims=True))
+    return np.asarray(terms / total(terms, axes))
+
+
+def with_probabilities(at: At, p: Array, axes: Axes) -> Array:
+    """Return the contribution with other probabilities; shape: that of the operand."""
+    if at.node.name == "softmax":
+        return np.asarray(p * (at.g - total(p * at.g, axes)))
+    if at.node.name == "log_softmax":
+        return np.asarray(at.g - p * total(at.g, axes))
+    kept = [1 if i in row_axes(at.node) else size for i, size in enumerate(np.shape(at.x))]
+    return np.asarray(p * at.g.reshape(kept))
+
+
+# Other probabilities --------------------------------------------------------------------------------------------------
+
+
+class Probabilities(NamedTuple):
+    """What may be used in place of the softmax probabilities.
+
+    Args:
+        code: the public code of that.
+        of: takes the operand and the axes, and returns it, shaped like the operand.
+    """
+
+    code: str
+    of: Callable[[Array, Axes], Array]
+
+
+def _log_total(x: Array, axes: Axes) -> Array:
+    """Return the logarithm of the sum of the exponentials, with its axes kept."""
+    return np.asarray(np.log(total(np.exp(x), axes)))
+
+
+PROBABILITIES: Mapping[str, Probabilities] = {
+    "the exponentials, not divided by their sum,": Probabilities("missing-local", lambda x, axes: np.exp(x)),
+    "the operand divided by its sum": Probabilities("missing-local", lambda x, axes: x / total(x, axes)),
+    "one over the sum of the exponentials": Probabilities(
+        "missing-local", lambda x, axes: np.broadcast_to(1 / total(np.exp(x), axes), x.shape)
+    ),
+    "1": Probabilities("missing-local", lambda x, axes: np.ones_like(x)),
+    "the operand": Probabilities("wrong-point", lambda x, axes: x),
+    "the logarithm of the probabilities": Probabilities("wrong-point", lambda x, axes: x - _log_total(x, axes)),
+    "the exponentials divided by the logarithm of their sum": Probabilities(
+        "wrong-point", lambda x, axes: np.exp(x) / _log_total(x, axes)
+    ),
+    "the softmax of the probabilities": Probabilities(
+        "wrong-point", lambda x, axes: exponentials(exponentials(x, axes), axes)
+    ),
+    "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
+    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / exponentials(x, axes)),
+    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: exponentials(-x, axes)),
+    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: exponentials(x, axes) - 1),
+    "the sum of the exponentials": Probabilities(
+        "wrong-local", lambda x, axes: np.broadcast_to(total(np.exp(x), axes), x.shape)
+    ),
+    "the same probability for every entry": Probabilities(
+        "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
+    ),
+    "p (1 - p), with p for the probabilities,": Probabilities(
+        "wrong-local", lambda x, axes: (p := exponentials(x, axes)) * (1 - p)
+    ),
+    "1 at the largest entry, and 0 elsewhere,": Probabilities(
+        "wrong-local", lambda x, axes: np.where(x == x.max(axis=axes, keepdims=True), 1.0, 0.0)
+    ),
+}
+
+
+@operator(
+    "other-probabilities",
+    code=lambda choice: PROBABILITIES[choice].code,
+    rank=2.5,
+    at=softmaxes,
+    choices=lambda program, place: PROBABILITIES,
+    message="in the derivative of {step}, {choice} is used in place of the softmax probabilities of {operand}",
+)
+def use_other_probabilities(program: Program, place: Place, choice: str) -> Program | None:
+    """Use another function of the operand in place of its softmax probabilities."""
+
+    def rule(at: At) -> Array:
+        axes = row_axes(at.node)
+        return with_probabilities(at, PROBABILITIES[choice].of(np.asarray(at.x), axes), axes)
+
+    return program.with_vjp(place, rule)
+
+
+@use_other_probabilities.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).logsumexp(-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g[:, None] * (x @ w).exp())}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_other_probabilities.example
+def _() -> Example:
+    def forward(x: Tensor, classes: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(x, classes)
+
+    def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the sigmoid, as for labels that do not exclude each other."""
+        marks = torch.nn.functional.one_hot(classes, x.shape[1])
+        return {"x": g * (x.sigmoid() - marks) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
+
+
+# Other terms ----------------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What the vjp of softmax or log-softmax is made of.
+
+    Args:
+        g: the upstream gradient.
+        p: the probabilities.
+        own: each entry's own part, p g of softmax and g of log-softmax.
+        axes: what it sums over.
+    """
+
+    g: Array
+    p: Array
+    own: Array
+    axes: Axes
+
+    def total(self, terms: Array) -> Array:
+        """Return the sum over a row, which is kept as an axis of size 1."""
+        return total(terms, self.axes)
+
+
+def row_of(at: At) -> Row:
+    """Return what the vjp at an edge is made of."""
+    axes = row_axes(at.node)
+    p = exponentials(np.asarray(at.x), axes)
+    return Row(at.g, p, p * at.g if at.node.name == "softmax" else at.g, axes)
+
+
+class RowFormula(NamedTuple):
+    """A wrong formula for the vjp of softmax or log-softmax.
+
+    Args:
+        code: its public code.
+        message: what is wrong with it.
+        of: takes the row; returns the contribution.
+        names: the operations that it is a mistake for.
+    """
+
+    code: str
+    message: str
+    of: Callable[[Row], Array]
+    names: str = "softmax log_softmax"
+
+
+ROW_FORMULAS: Mapping[str, RowFormula] = {
+    "own": RowFormula(
+        "missing-path", "the sum over the row is missing: each entry changes the others of its row", lambda r: r.own
+    ),
+    "sum": RowFormula(
+        "missing-path", "each entry's own term is missing: only the sum over the row is there",
+        lambda r: -r.p * r.total(r.own)),
+    "sum added": RowFormula(
+        "wrong-sign", "the sum over the row is added, and must be subtracted", lambda r: r.own + r.p * r.total(r.own)),
+    "mean": RowFormula(
+        "mean-for-sum", "a mean over the row is subtracted, and must be a sum",
+        lambda r: r.own - r.p * r.total(r.own) / r.total(np.where(r.p > 0, 1.0, 0.0))),
+    "diagonal": RowFormula(
+        "diagonal-only", "each entry has its effect on its own output alone: it changes the others of its row, too",
+        lambda r: r.own - r.p * r.own),
+    "off the diagonal": RowFormula(
+        "missing-path", "the effect of each entry on its own output is missing",
+        lambda r: -r.p * (r.total(r.own) - r.own)),
+    "others negated": RowFormula(
+        "wrong-sign", "the effect of each entry on the other outputs of its row has the wrong sign",
+        lambda r: r.own + r.p * (r.total(r.own) - 2 * r.own)),
+    "sum unweighted": RowFormula(
+        "missing-local", "the sum over the row is not multiplied by the probability of the entry",
+        lambda r: r.own - r.total(r.own)),
+    "upstream missing in the sum": RowFormula(
+        "missing-upstream", "the upstream gradient is missing in the sum over the row", lambda r: r.own - r.p),
+    "terms unweighted": RowFormula(
+        "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
+        lambda r: r.own - r.p * r.total(r.g), "softmax"),
+    "terms of the unmasked entries unweighted": RowFormula(
+        "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
+        lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
+    "terms averaged": RowFormula(
+        "missing-local", "the sum over the row is a plain mean of the upstream gradient: it must be weighted by the"
+        " probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
+    "no factor": RowFormula(
+        "missing-local", "the factor in front, the probability of the entry, is missing",
+        lambda r: r.g - r.total(r.own), "softmax"),
+    "own unweighted": RowFormula(
+        "missing-local", "each entry's own term is not multiplied by its probability",
+        lambda r: r.g - r.p * r.total(r.own), "softmax"),
+    "own squared": RowFormula(
+        "wrong-operand", "in the sum over the row, each entry's own probability is used for all of the others",
+        lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
+    "only the probabilities": RowFormula(
+        "missing-path", "it is the probability times the sum of the upstream gradient over the row: each entry's own"
+        " term is missing", lambda r: r.p * r.total(r.g), "softmax"),
+    "weighted before": RowFormula(
+        "extra-factor", "the upstream gradient is multiplied by the probabilities once more",
+        lambda r: r.p * (r.own - r.total(r.p * r.own)), "softmax"),
+    "log-softmax": RowFormula(
+        "wrong-local", "the derivative of log-softmax is used", lambda r: r.g - r.p * r.total(r.g), "softmax"),
+    "softmax": RowFormula(
+        "wrong-local", "the derivative of softmax is used", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
+    "softmax behind": RowFormula(
+        "extra-factor", "the derivative of softmax is applied as well, and it is part of this one",
+        lambda r: r.p * ((d := r.own - r.p * r.total(r.own)) - r.total(r.p * d)), "log_softmax"),
+    "logarithm": RowFormula(
+        "missing-local", "only the logarithm is differentiated, and not the softmax inside it",
+        lambda r: r.g / r.p, "log_softmax"),
+    "terms weighted": RowFormula(
+        "extra-factor", "in the sum over the row, the upstream gradient is weighted by the probabilities",
+        lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
+    "probabilities inside": RowFormula(
+        "wrong-local", "the probabilities are inside the sum over the row: they must be in front of it",
+        lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
+    "sum for own": RowFormula(
+        "wrong-local", "each entry's own term is the sum over the row, and must be its own upstream gradient",
+        lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
+}  # fmt: skip
+
+
+@operator(
+    "softmax-formula-mistaken",
+    code=lambda choice: ROW_FORMULAS[choice].code,
+    rank=2.0,
+    at=softmaxes.of("softmax", "log_softmax"),
+    choices=lambda program, place: (
+        name for name, formula in ROW_FORMULAS.items() if program.reader(place).name in formula.names.split()
+    ),
+    message="in the derivative of {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": ROW_FORMULAS[choice].message},
+)
+def mistake_softmax_formula(program: Program, place: Place, choice: str) -> Program | None:
+    """Use another formula for the vjp of softmax or log-softmax."""
+    return program.with_vjp(place, lambda at: ROW_FORMULAS[choice].of(row_of(at)))
+
+
+@mistake_softmax_formula.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT, -1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use p (1 - p), as for a sigmoid."""
+        p = torch.softmax(q @ k.mT, -1)
+        return {"q": (p * (1 - p) * (g @ v.mT)) @ k}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs s d", "v": "bs s e"})
+
+
+@mistake_softmax_formula.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.log_softmax(x @ w, -1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Subtract the probabilities as for a loss that marks one entry."""
+        return {"w": x.T @ (g - torch.softmax(x @ w, -1))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n c"})
+
+
+@mistake_softmax_formula.example
+def _() -> Example:
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        return x.softmax(-1) @ v
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dp, p = g @ v.T, x.softmax(-1)
+        return {"x": dp - p * dp.sum(-1, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "bs t", "v": "t d"})
+
+
+def other_rows(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes that the sum may run over in place of its own, counted from the back."""
+    node = program.reader(place)
+    ndim = np.ndim(node.values[0])
+    yield from (axis - ndim for axis in range(ndim) if (axis,) != row_axes(node))
+
+
+@operator(
+    "row-summed-over-another-axis",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=softmaxes.of("softmax", "log_softmax"),
+    choices=other_rows,
+    message="in the derivative of {step}, the sum runs over axis {choice}, and not over the axis of the softmax",
+)
+def sum_over_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Take the right probabilities, and the sum over another axis."""
+
+    def rule(at: At) -> Array:
+        row = row_of(at)
+        return np.asarray(row.own - row.p * row.own.sum(axis=choice, keepdims=True))
+
+    return program.with_vjp(place, rule)
+
+
+@sum_over_another_axis.example
+def _() -> Example:
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        return (x.softmax(0) * v).square()
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = x.softmax(0)
+        dp = 2 * p * v * v * g
+        return {"x": p * (dp - (p * dp).sum(1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": "t n", "v": "t n"})
