@@ -201,9 +201,25 @@ class Program:
         Raises:
             NoCandidate: a rule has no array to give, or one of another shape.
         """
-        sweep = Sweep(self)
-        gradients = {name: sweep.gradient(i) for name, i in self.forward.targets.items()}
-        return gradients | {name: result(self, gradients[name]) for name, result in self.results.items()}
+        gradients = {name: self.sweep.gradient(i) for name, i in self.forward.targets.items()}
+        return gradients | {name: self._result(name, gradients[name]) for name in self.results}
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Return the gradients of all values, each computed when it is first asked for."""
+        is_right = not self.rules and not self.added and self.forward is self.right.forward
+        return self.right.right_sweep if is_right else Sweep(self)  # many results are made of one sweep
+
+    def _result(self, name: str, gradient: Array) -> Array:
+        """Return what becomes of the gradient of a target.
+
+        Raises:
+            NoCandidate: it cannot be computed.
+        """
+        try:
+            return np.asarray(self.results[name](self, gradient))
+        except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
+            raise NoCandidate(f"the result for {name}: {error}") from error
 
     def jacobians(self) -> dict[str, Array]:
         """Return the Jacobian of the first output with respect to every target; shape: (*output, *target).

@@ -13,13 +13,14 @@ from . import (
     rearrangements,
     recurrences,
     reductions,
+    results,
     softmax,
     upstream,
     windows,
 )
 from .contract import REGISTRY
 
-FAMILIES = (  # importing a family fills the registry
+FAMILIES = (
     branches,
     contractions,
     forward_pass,
@@ -32,8 +33,9 @@ FAMILIES = (  # importing a family fills the registry
     rearrangements,
     recurrences,
     reductions,
+    results,
     softmax,
     upstream,
     windows,
-)
+)  # importing a family fills the registry
 OPERATORS = tuple(REGISTRY.values())

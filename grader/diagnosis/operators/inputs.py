@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grader.program.forward import Change, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program, Result, Sweep
+from grader.program.program import At, Program, Result
 from grader.program.selectors import SecondValue, second_values
 from grader.sampling import indices, normal
 
@@ -70,7 +70,7 @@ def exchange_inputs(program: Program, place: Place, choice: Pair) -> Program | N
         return other
 
     def gradient_of(value: int) -> Result:
-        return lambda program, _: Sweep(program).gradient(value)
+        return lambda program, _: program.sweep.gradient(value)
 
     return other.with_result(choice.first, gradient_of(second)).with_result(choice.second, gradient_of(first))
 

@@ -1,0 +1,540 @@
+"""Mistakes in what is made of the right gradient: its sign, order, entries, sums, and what is mixed into it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Place
+from grader.program.operation import Array
+from grader.program.program import Program
+from grader.program.selectors import SecondValue, second_values
+from grader.sampling import indices, normal, sized
+
+from .contract import Example, operator
+from .places import Predicate, target_of, targets
+
+Change = Callable[[Array], Array]
+
+
+def with_change(program: Program, place: Place, change: Change) -> Program:
+    """Return the program that hands out something made of the gradient of a target."""
+    return program.with_result(target_of(program, place), lambda program, gradient: np.asarray(change(gradient)))
+
+
+def shape_of(program: Program, place: Place) -> tuple[int, ...]:
+    """Return the shape of a target."""
+    shape: tuple[int, ...] = program.nodes[place[0]].value.shape
+    return shape
+
+
+def has_axes(count: int) -> Predicate:
+    """Return the condition that a target has so many axes or more."""
+    return lambda program, place: len(shape_of(program, place)) >= count
+
+
+def is_square(program: Program, place: Place) -> bool:
+    """Return whether the last two axes of a target have one size."""
+    shape = shape_of(program, place)
+    return len(shape) > 1 and shape[-1] == shape[-2] > 1
+
+
+# The sign, and functions of the entries -----------------------------------------------------------------------------
+
+
+@operator(
+    "result-negated",
+    code="wrong-sign",
+    rank=1.5,
+    at=targets,
+    message="this is the right answer with the wrong sign",
+)
+def negate_result(program: Program, place: Place, choice: None) -> Program | None:
+    """Hand out the negative of the gradient."""
+    return with_change(program, place, np.negative)
+
+
+@negate_result.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x - x @ w).square().mean()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget that the prediction is subtracted."""
+        return {"w": g * 2 * x.T @ (x - x @ w) / x.numel()}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+FUNCTIONS: Mapping[str, tuple[str, Change]] = {
+    "the absolute value of the right answer": ("wrong-sign", np.abs),
+    "the sign of the right answer": ("wrong-local", np.sign),
+    "the right answer clipped to between -1 and 1": ("not-linear", lambda r: np.clip(r, -1, 1)),
+    "the root of the right answer": ("wrong-local", lambda r: np.sqrt(np.abs(r))),
+    "the square of the right answer": ("wrong-local", np.square),
+    "the logarithm of the right answer": ("wrong-local", lambda r: np.log(np.abs(r))),
+    "the exponential of the right answer": ("wrong-local", np.exp),
+    "the right answer divided by its norm": ("not-linear", lambda r: r / np.sqrt(np.square(r).sum())),
+    "the right answer less its mean": ("wrong-local", lambda r: r - r.mean()),
+}
+
+
+@operator(
+    "function-of-result",
+    code=lambda choice: FUNCTIONS[choice][0],
+    rank=3.0,
+    at=targets,
+    choices=lambda program, place: FUNCTIONS,
+    message="this is {choice}",
+)
+def take_function(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand out a function of the gradient's entries."""
+    return with_change(program, place, FUNCTIONS[choice][1])
+
+
+@take_function.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dw = x.T @ (g * (1 - torch.tanh(x @ w) ** 2))
+        return {"w": dw.clamp(-1, 1)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# The order of the entries -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Order:
+    """Entries read with the axes in another order.
+
+    Args:
+        axes: the order, with axes counted from the end.
+        reshaped: whether they are given the right shape again without being brought back into order.
+        back: whether they are taken to be in that order, and brought back.
+    """
+
+    axes: tuple[int, ...]
+    reshaped: bool
+    back: bool = False
+
+    def reordered(self, gradient: Array) -> Array:
+        """Return the entries in the order."""
+        if self.back:
+            order = [axis % gradient.ndim for axis in self.axes]
+            return gradient.reshape([gradient.shape[axis] for axis in order]).transpose(np.argsort(order))
+        moved = gradient.transpose(self.axes)
+        return moved.reshape(gradient.shape) if self.reshaped else moved
+
+
+def orders(program: Program, place: Place) -> Iterator[Order]:
+    """Yield the orders in which the axes of a gradient may be: the last two exchanged, or any for three or four."""
+    count = len(shape_of(program, place))
+    last = (*range(-count, -2), -1, -2)
+    yield Order(last, reshaped=False)
+    yield Order(last, reshaped=True)
+    if 2 < count < 5:
+        own = tuple(range(-count, 0))
+        for axes in itertools.permutations(own):
+            if axes not in (own, last):
+                yield from (Order(axes, reshaped=True), Order(axes, reshaped=True, back=True))
+
+
+@operator(
+    "result-transposed",
+    code=lambda choice: "reshape-for-transpose" if choice.reshaped else "transposed",
+    rank=1.5,
+    at=targets.where(has_axes(2)),
+    choices=orders,
+    fields=lambda program, place, choice: {
+        "what": "these are the numbers of the right answer with its axes in another order, reshaped"
+        if choice.reshaped
+        else "this is the transpose of the right answer"
+    },
+    message="{what}",
+)
+def transpose_result(program: Program, place: Place, choice: Order) -> Program | None:
+    """Hand out the gradient with its axes in another order."""
+    return with_change(program, place, choice.reordered)
+
+
+@transpose_result.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.relu(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": ((g * (x @ w > 0)).T @ x).reshape(w.shape)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The two halves of an axis, taken in turns.
+
+    Args:
+        axis: counted from the end.
+        back: whether neighbours become the two halves.
+    """
+
+    axis: int
+    back: bool
+
+    def describe(self) -> str:
+        """Return what is done, in words."""
+        return (
+            "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
+        )
+
+    def dealt(self, gradient: Array) -> Array:
+        """Return the entries of the halves in turns, or the other way.
+
+        Raises:
+            ValueError: the axis has no two halves.
+        """
+        moved = np.moveaxis(gradient, self.axis, -1)
+        half = (moved.shape[-1] // 2, 2) if self.back else (2, moved.shape[-1] // 2)
+        pairs = moved.reshape(*moved.shape[:-1], *half).swapaxes(-1, -2)
+        return np.moveaxis(pairs.reshape(moved.shape), -1, self.axis)
+
+
+def halves(program: Program, place: Place) -> Iterator[Halves]:
+    """Yield the axes with two halves that may be taken in turns."""
+    shape = shape_of(program, place)
+    for axis in range(-len(shape), 0):
+        if shape[axis] > 2 and shape[axis] % 2 == 0:
+            yield from (Halves(axis, back) for back in (True, False))
+
+
+@operator(
+    "halves-in-turns",
+    code="reshape-for-transpose",
+    rank=2.5,
+    at=targets,
+    choices=halves,
+    fields=lambda program, place, choice: {"axis": str(choice.axis), "how": choice.describe()},
+    message="along axis {axis} of the right answer, {how}",
+)
+def deal_halves(program: Program, place: Place, choice: Halves) -> Program | None:
+    """Hand out the gradient with the halves of an axis in turns."""
+    return with_change(program, place, choice.dealt)
+
+
+@deal_halves.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sin(x * w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Put the gradients of the halves side by side as pairs."""
+        first, second = (g * w * torch.cos(x * w)).chunk(2, -1)
+        return {"x": torch.stack([first, second], -1).flatten(-2)}
+
+    return Example(forward, wrong, {"x": sized(normal("bs n"), n=(6, 8)), "w": "1"})
+
+
+# Parts, diagonals and sums ------------------------------------------------------------------------------------------
+
+TURNED: Mapping[str, tuple[str, Change]] = {
+    "the mean of the right answer and its transpose": ("wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2),
+    "the sum of the right answer and its transpose": ("wrong-local", lambda r: r + r.swapaxes(-1, -2)),
+    "the right answer with what is not on the diagonal doubled": (
+        "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1]))
+    ),
+    "the diagonal of the right answer, and zeros elsewhere": ("diagonal-only", lambda r: r * np.eye(r.shape[-1])),
+    "the right answer without its upper triangle": ("inverted-mask", np.tril),
+    "the right answer without its lower triangle": ("inverted-mask", np.triu),
+}  # fmt: skip
+
+
+@operator(
+    "square-result-changed",
+    code=lambda choice: TURNED[choice][0],
+    rank=2.0,
+    at=targets.where(is_square),
+    choices=lambda program, place: TURNED,
+    message="this is {choice}",
+)
+def change_square(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand out the gradient of a square matrix with its transpose added, or without some of its parts."""
+    return with_change(program, place, TURNED[choice][1])
+
+
+@change_square.example
+def _() -> Example:
+    def forward(x: Tensor, a: Tensor) -> Tensor:
+        return torch.einsum("bi,ij,bj->b", x, a, x)
+
+    def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the matrix to be diagonal."""
+        return {"a": torch.diag((g[:, None] * x * x).sum(0))}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "n n"})
+
+
+SUMS: Mapping[str, Callable[..., Array]] = {"sum": np.sum, "mean": np.mean}
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum or a mean of a gradient over one of its axes, or over all.
+
+    Args:
+        how: `"sum"` or `"mean"`.
+        axis: counted from the front; `None` for all.
+        kept: what becomes of the axis: it is gone, or has the size 1, or each entry is the sum.
+        code: the public code.
+    """
+
+    how: str
+    axis: int | None
+    kept: Literal["gone", "one", "filled"]
+    code: str
+
+    def of(self, gradient: Array) -> Array:
+        """Return the sum or the mean."""
+        total = np.asarray(SUMS[self.how](gradient, axis=self.axis, keepdims=self.kept != "gone"))
+        return np.broadcast_to(total, gradient.shape) if self.kept == "filled" else total
+
+
+def totals(program: Program, place: Place) -> Iterator[Total]:
+    """Yield the sums of a gradient over its axes."""
+    shape = shape_of(program, place)
+    output = program.nodes[program.forward.outputs[-1]].value.shape
+    is_batch = bool(shape and output) and shape[0] == output[0]  # the examples are those of the output
+    for axis in (*range(len(shape)), None):
+        if axis is None or shape[axis] > 1:
+            code = "extra-batch-sum" if is_batch and axis in (0, None) else "summed-wrong-axis"
+            for how in SUMS:
+                yield from (Total(how, axis, kept, code) for kept in ("gone", "one", "filled"))
+
+
+@operator(
+    "result-summed",
+    code=lambda choice: choice.code,
+    rank=2.0,
+    at=targets.where(has_axes(1)),
+    choices=totals,
+    fields=lambda program, place, choice: {
+        "how": choice.how,
+        "axis": "all of its entries" if choice.axis is None else f"its axis {choice.axis}",
+    },
+    message="this is the {how} of the right answer over {axis}: each has a gradient of its own",
+)
+def sum_result(program: Program, place: Place, choice: Total) -> Program | None:
+    """Hand out the gradient summed over an axis that it has."""
+    return with_change(program, place, choice.of)
+
+
+@sum_result.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Average over the batch for the input, too."""
+        dx = (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T
+        return {"x": dx.mean(0, keepdim=True).expand(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def with_zeros(gradient: Array, place: slice | int) -> Array:
+    """Return a copy whose entries at some places of the flattened array are 0."""
+    part = np.array(gradient)
+    part.reshape(-1)[place] = 0
+    return part
+
+
+ENTRIES: Mapping[str, Change] = {
+    "every row is the first row of the right answer": lambda r: np.broadcast_to(r[:1], r.shape),
+    "every row is the last row of the right answer": lambda r: np.broadcast_to(r[-1:], r.shape),
+    "the first entry is 0, and the others are right": lambda r: with_zeros(r, 0),
+    "the last entry is 0, and the others are right": lambda r: with_zeros(r, -1),
+    "the first entry is right, and the others are 0": lambda r: with_zeros(r, slice(1, None)),
+    "the last entry is right, and the others are 0": lambda r: with_zeros(r, slice(0, -1)),
+    "only every other row is right, and the rows between them are 0": lambda r: r * _stripes(r),
+    "the rows of the right answer are in reversed order": lambda r: np.flip(r, 0),
+    "each row is the one before it of the right answer": lambda r: np.roll(r, 1, 0),
+    "each row is the one behind it of the right answer": lambda r: np.roll(r, -1, 0),
+    "each row is the running sum of the rows of the right answer": lambda r: np.cumsum(r, 0),
+    "the columns of the right answer are in reversed order": lambda r: np.flip(r, -1),
+}
+
+
+def _stripes(gradient: Array) -> Array:
+    """Return 1 for every other row, and 0 for those between them; it broadcasts with the gradient."""
+    return np.asarray(np.arange(len(gradient)) % 2 == 0).reshape(-1, *(1,) * (gradient.ndim - 1))
+
+
+@operator(
+    "entries-of-result",
+    code=lambda choice: "wrong-operand" if "order" in choice or "each row" in choice else "partial-batch",
+    rank=2.5,
+    at=targets.where(lambda program, place: program.nodes[place[0]].value.size > 1).where(has_axes(1)),
+    choices=lambda program, place: ENTRIES,
+    message="{choice}",
+)
+def choose_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand out some entries of the gradient, or its rows in another order."""
+    return with_change(program, place, ENTRIES[choice])
+
+
+@choose_entries.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ w.T
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute the gradient for one example, and hand it out for all."""
+        dx = (g @ w * (1 - torch.tanh(x @ w) ** 2)) @ w.T
+        return {"x": dx[:1].expand(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def invert_marks(gradient: Array) -> Array:
+    """Return a gradient of one number and zeros with these exchanged.
+
+    Raises:
+        ValueError: it has other numbers, or no zeros.
+    """
+    numbers = gradient[gradient != 0]
+    if not numbers.size or np.ptp(numbers) > 1e-9 * abs(numbers[0]) or numbers.size == gradient.size:
+        raise ValueError("the gradient is not of one number and zeros")
+    return np.where(gradient == 0, numbers[0], 0.0)
+
+
+@operator(
+    "marks-inverted",
+    code="inverted-mask",
+    rank=2.0,
+    at=targets,
+    message="zero and the one number that the right answer has besides are exchanged",
+)
+def invert_result(program: Program, place: Place, choice: None) -> Program | None:
+    """Hand out the number where the gradient is zero, and zero where it is the number."""
+    return with_change(program, place, invert_marks)
+
+
+@invert_result.example
+def _() -> Example:
+    def forward(x: Tensor, labels: Tensor) -> Tensor:
+        return x.gather(1, labels[:, None]).sum() * 2
+
+    def wrong(x: Tensor, labels: Tensor, g: Tensor) -> dict[str, Tensor]:
+        marks = torch.nn.functional.one_hot(labels, x.shape[1])
+        return {"x": 2 * g * (1 - marks)}
+
+    return Example(forward, wrong, {"x": normal("bs n"), "labels": indices("bs", "n")})
+
+
+# What is mixed in, or handed out instead ----------------------------------------------------------------------------
+
+MIXED: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
+    "{value} is added to the right answer": ("wrong-local", lambda r, v: r + v),
+    "this is {value} less the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
+    "this is {value} less 0.1 of the right answer: a step of gradient descent": (
+        "wrong-local", lambda r, v: v - 0.1 * r,
+    ),
+    "this is {value} less 0.01 of the right answer: a step of gradient descent": (
+        "wrong-local", lambda r, v: v - 0.01 * r,
+    ),
+    "the right answer is multiplied by {value}": ("extra-factor", lambda r, v: r * v),
+    "the right answer is divided by {value}": ("extra-factor", lambda r, v: r / v),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A value of the forward pass that is mixed into a gradient.
+
+    Args:
+        name: the value's.
+        how: the clause about it, of `MIXED`.
+    """
+
+    name: SecondValue
+    how: str
+
+
+def values_to_mix(program: Program, place: Place) -> Iterator[Mixed]:
+    """Yield the values that may be mixed into a gradient: those of its shape, and those that it broadcasts with."""
+    shape, reader = shape_of(program, place), program.forward.outputs[-1]
+    for name, value in second_values(program, reader).items():
+        own = program.nodes[value].value.shape
+        if own == shape or (value in program.inputs.values() and own and own == shape[len(shape) - len(own) :]):
+            yield from (Mixed(name, how) for how in MIXED)
+
+
+@operator(
+    "value-mixed-into-result",
+    code=lambda choice: MIXED[choice.how][0],
+    rank=3.0,
+    at=targets,
+    choices=values_to_mix,
+    fields=lambda program, place, choice: {"what": choice.how.format(value=choice.name.describe(program))},
+    message="{what}",
+)
+def mix_into_result(program: Program, place: Place, choice: Mixed) -> Program | None:
+    """Hand out the gradient together with a value of the forward pass."""
+    value = choice.name.find(program, program.forward.outputs[-1])
+    if value is None:
+        return None
+    mixed = MIXED[choice.how][1]
+    return program.with_result(
+        target_of(program, place), lambda program, gradient: mixed(gradient, program.nodes[value].value)
+    )
+
+
+@mix_into_result.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.softmax(x @ w, -1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Return the weights after a step."""
+        p = torch.softmax(x @ w, -1)
+        return {"w": w - 0.1 * x.T @ (p * (g - (p * g).sum(-1, keepdim=True)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "output-everywhere",
+    code="forward-value",
+    rank=3.0,
+    at=targets.where(has_axes(1)),
+    choices=lambda program, place: ("every entry", "every row"),
+    message="{choice} is {output}, the output of the forward pass: no gradient",
+)
+def hand_out_output(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand out the output, repeated to the shape of the target."""
+    output, shape = program.forward.outputs[-1], shape_of(program, place)
+    if program.nodes[output].value.shape == shape or (program.nodes[output].value.ndim > 0) != (choice == "every row"):
+        return None
+    return program.with_result(
+        target_of(program, place),
+        lambda program, gradient: np.broadcast_to(program.nodes[output].value, gradient.shape),
+    )
+
+
+@hand_out_output.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).square().sum()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": (x @ w).square().sum().expand(w.shape)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
