@@ -38,11 +38,12 @@ def has_mask(program: Program, place: Place) -> bool:
 masking = nodes.where(has_mask)
 
 
-def edit_all_operands(program: Program, place: Place, rule: Rule) -> Program:
-    """Return the program with a rule for every operand of a node that gets a gradient."""
-    for slot, _ in program.forward.edges[place[0]]:
-        program = program.with_vjp((place[0], slot), rule)
-    return program
+def operands_together(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
+    """Yield the slots of all operands that get a gradient, and each of several by itself."""
+    own = tuple(slot for slot, _ in program.forward.edges[place[0]])
+    yield own
+    if len(own) > 1:
+        yield from ((slot,) for slot in own)
 
 
 @operator(
@@ -50,11 +51,17 @@ def edit_all_operands(program: Program, place: Place, rule: Rule) -> Program:
     code="inverted-mask",
     rank=2.0,
     at=masking,
-    message="in the backward pass of {step} the mask is inverted: the gradient goes where it must not",
+    choices=operands_together,
+    message="in what {step} contributes to {operands} the mask is inverted: the gradient goes where it must not",
+    fields=lambda program, place, choice: {
+        "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
+    },
 )
-def invert_mask(program: Program, place: Place, choice: None) -> Program | None:
+def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
     """Hand the gradient on exactly where it must not go."""
-    return edit_all_operands(program, place, lambda at: unbroadcast(at.g * (1 - slopes_at(at)), at.x))
+    for slot in choice:
+        program = program.with_vjp((place[0], slot), lambda at: unbroadcast(at.g * (1 - slopes_at(at)), at.x))
+    return program
 
 
 @invert_mask.example

@@ -259,7 +259,7 @@ def _() -> Example:
 
 @operator(
     "path-counted-twice",
-    code="extra-factor",
+    code="wrong-factor",
     rank=2.0,
     at=edges.where(is_one_of_several),
     message="the path from {operand} through {step} is counted twice",

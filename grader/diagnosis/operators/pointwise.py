@@ -22,6 +22,7 @@ from .partners import OF_ITERATIONS, OfIteration
 from .places import edges
 
 pointwise = edges.of_family("pointwise")
+KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
 
 
 def slopes(program: Program, place: Place) -> Array:
@@ -39,8 +40,8 @@ def has_derivative(program: Program, place: Place) -> bool:
 def depends_on_operand(program: Program, place: Place) -> bool:
     """Return whether the local derivative is another one at another point."""
     node = program.reader(place)
-    if np.size(node.values[place[1]]) == 0:
-        return False
+    if node.name in KINKED or np.size(node.values[place[1]]) == 0:
+        return node.name in KINKED
     ones = np.ones(node.value.shape)
     moved = node.vjp(place[1], ones, {place[1]: np.asarray(node.values[place[1]]) * 0.75 + 0.1})
     return not np.allclose(moved, node.vjp(place[1], ones), equal_nan=True)
@@ -509,22 +510,41 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def uses_of_upstream(program: Program, place: Place) -> Iterator[str]:
+    """Yield what the upstream gradient may be taken for; a mask of it is the same for any positive multiple of it."""
+    is_mask = program.reader(place).name in KINKED
+    yield "mask" if is_mask else "operand"
+    if has_derivative_of_value(program, place) and not is_mask:
+        yield "value"
+
+
 @operator(
     "upstream-in-derivative",
-    code="not-linear",
-    rank=3.0,
+    code=lambda choice: "wrong-point" if choice == "mask" else "not-linear",
+    rank=2.5,
     at=functions.where(depends_on_operand),
-    choices=lambda program, place: FACTORS if has_derivative_of_value(program, place) else ("operand",),
+    choices=uses_of_upstream,
     message="in the derivative of {step}, the upstream gradient is used in place of {replaced}",
     fields=lambda program, place, choice: {
         "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
     },
 )
-def use_upstream_in_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
+def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program | None:
     """Take the derivative of a function at the upstream gradient, or write it with that."""
     if choice == "value":
         return program.with_vjp(place, lambda at: at.right(value=at.g))
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: at.g}))
+
+
+@use_upstream_in_derivative.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).clamp(-1, 1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (g.abs() <= 1))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 @use_upstream_in_derivative.example
@@ -629,7 +649,8 @@ FORMULAS = (
 def formulas(program: Program, place: Place) -> Iterator[Formula]:
     """Yield the wrong formulas for an operation."""
     name = program.reader(place).name
-    yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
+    if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
+        yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
 
 
 def other_operand(program: Program, place: Place) -> Operand:

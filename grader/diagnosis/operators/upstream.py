@@ -286,13 +286,32 @@ def _() -> Example:
 # Answers that are no gradient of this value -------------------------------------------------------------------------
 
 
-def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[SecondValue]:
-    """Yield the values whose gradient has a target's shape, those behind it and those beside it."""
+def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[SecondValue, int]]:
+    """Yield the values whose gradient has a target's shape, with their ids."""
     shape = program.nodes[place[0]].value.shape
-    last = program.forward.outputs[-1]
-    for name, value in second_values(program, last, shape).items():
+    for name, value in second_values(program, program.forward.outputs[-1], shape).items():
         if value != place[0] and program.forward.uses[value]:
-            yield name
+            yield name, value
+
+
+def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values that depend on a target and have its shape."""
+    behind = program.forward.descendants[place[0]]
+    yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
+
+
+def gradients_beside(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values that do not depend on a target and have its shape, such as another input."""
+    behind = program.forward.descendants[place[0]]
+    yield from (name for name, value in gradients_like_target(program, place) if not behind >> value & 1)
+
+
+def with_gradient_of(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Return the program that hands out the gradient of another value in place of a target's."""
+    other = choice.find(program, program.forward.outputs[-1])
+    if other is None:
+        return None
+    return program.without(*program.forward.uses[place[0]]).with_edge(other, place[0], lambda at: at.g)
 
 
 @operator(
@@ -301,14 +320,11 @@ def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[SecondV
     rank=1.5,
     at=targets,
     choices=gradients_nearer_to_loss,
-    message="this is the gradient of {choice}, not that of {value}",
+    message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
 )
 def stop_early(program: Program, place: Place, choice: SecondValue) -> Program | None:
-    """Hand out the gradient of another value."""
-    other = choice.find(program, program.forward.outputs[-1])
-    if other is None:
-        return None
-    return program.without(*program.forward.uses[place[0]]).with_edge(other, place[0], lambda at: at.g)
+    """Hand out the gradient of a value that depends on the target."""
+    return with_gradient_of(program, place, choice)
 
 
 @stop_early.example
@@ -321,6 +337,32 @@ def _() -> Example:
         return {"x": g * 2 * x * torch.sin(x) * gain}
 
     return Example(forward, wrong, {"x": "bs n", "gain": "bs n"})
+
+
+@operator(
+    "gradient-of-another-target",
+    code="wrong-operand",
+    rank=2.6,
+    at=targets,
+    choices=gradients_beside,
+    message="this is the gradient of {choice}, not that of {value}",
+)
+def hand_out_another_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Hand out the gradient of a value that does not depend on the target."""
+    return with_gradient_of(program, place, choice)
+
+
+@hand_out_another_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, u: Tensor, scale: Tensor, gain: Tensor) -> Tensor:
+        return torch.tanh(gain * x) + torch.sin(scale * u)
+
+    def wrong(x: Tensor, u: Tensor, scale: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Exchange the two gradients."""
+        dgain = (g * (1 - torch.tanh(gain * x) ** 2) * x).sum(0)
+        return {"gain": (g * torch.cos(scale * u) * u).sum(0), "scale": dgain}
+
+    return Example(forward, wrong, {"x": "bs n", "u": "bs n", "scale": "n", "gain": "n"})
 
 
 def values_like_target(program: Program, place: Place) -> Iterator[SecondValue]:
