@@ -21,7 +21,7 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (
+FAMILIES = (  # importing a family fills the registry
     branches,
     contractions,
     forward_pass,
@@ -39,5 +39,5 @@ FAMILIES = (
     softmax,
     upstream,
     windows,
-)  # importing a family fills the registry
+)
 OPERATORS = tuple(REGISTRY.values())

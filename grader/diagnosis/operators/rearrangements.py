@@ -448,7 +448,8 @@ def _() -> Example:
 @take_other_pairs.example
 def _() -> Example:
     def forward(x: Tensor, angle: Tensor) -> Tensor:
-        a, b = x[:, 0::2], x[:, 1::2]
+        y = x.square()
+        a, b = y[:, 0::2], y[:, 1::2]
         turned = (a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos())
         return torch.stack(turned, -1).flatten(-2)
 
@@ -456,7 +457,7 @@ def _() -> Example:
         """Read the gradient in pairs of neighbours, and write it back as two halves."""
         da = g[:, 0::2] * angle.cos() + g[:, 1::2] * angle.sin()
         db = g[:, 1::2] * angle.cos() - g[:, 0::2] * angle.sin()
-        return {"x": torch.cat([da, db], -1)}
+        return {"x": torch.cat([da, db], -1) * 2 * x}
 
     return Example(forward, wrong, {"x": sized(normal("t d"), d=(6, 8)), "angle": sized(normal("h"), h=(3, 4))})
 

@@ -462,15 +462,15 @@ def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program
 
 @sum_kept_axis.example
 def _() -> Example:
-    def forward(x: Tensor, w: Tensor) -> Tensor:
-        return torch.tanh(x @ w)
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ u
 
-    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum the gradient of the examples over the batch, as for a bias."""
-        dx = (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T
-        return {"x": dx.sum(0, keepdim=True).expand(x.shape)}
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum the gradient of the hidden layer over the batch, as for a bias."""
+        dh = (g @ u.T).sum(0)
+        return {"w": x.T @ (dh * (1 - torch.tanh(x @ w) ** 2))}
 
-    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
 
 
 def is_broadcast(program: Program, place: Place) -> bool:

@@ -17,7 +17,6 @@ from grader.program.arithmetic import axes_of, sigmoid
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program
-from grader.sampling import indices
 
 from .contract import Example, operator
 from .places import edges
@@ -145,15 +144,14 @@ def _() -> Example:
 
 @use_other_probabilities.example
 def _() -> Example:
-    def forward(x: Tensor, classes: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(x, classes)
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.log_softmax(x @ w, -1)
 
-    def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Take the sigmoid, as for labels that do not exclude each other."""
-        marks = torch.nn.functional.one_hot(classes, x.shape[1])
-        return {"x": g * (x.sigmoid() - marks) / len(x)}
+        return {"w": x.T @ (g - (x @ w).sigmoid() * g.sum(-1, keepdim=True))}
 
-    return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
+    return Example(forward, wrong, {"x": "bs n", "w": "n c"})
 
 
 # Other terms ----------------------------------------------------------------------------------------------------------
