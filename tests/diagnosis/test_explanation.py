@@ -1,0 +1,285 @@
+"""The search: its order, its combinators, common causes, facts, and a budget that ends in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.edits import Edit
+from grader.diagnosis.explanation import Explanation, explain
+from grader.diagnosis.mistake import Fact, Mistake
+from grader.diagnosis.observations import Where
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.stream import Source, edits, merged, stream
+from grader.program.operation import NoCandidate
+from grader.program.recording import record
+from grader.reference.trial import Trial
+from grader.trial_sizes import Setting
+
+Wrong = Callable[..., Mapping[str, Tensor]]
+NAMED = {operator.name: operator for operator in OPERATORS}
+SIZES = ({"t": 3, "bs": 5, "n": 4, "m": 6}, {"t": 4, "bs": 3, "n": 6, "m": 5}, {"t": 3, "bs": 4, "n": 7, "m": 3})
+
+
+def case_of(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> Case:
+    """The case of a learner who computes `wrong` from the inputs and the upstream gradient `g`."""
+    samples = []
+    for number, sizes in enumerate(SIZES):
+        generator = np.random.default_rng(number)
+        inputs = {
+            name: torch.from_numpy(generator.standard_normal([sizes[axis] for axis in own.split()]))
+            for name, own in axes.items()
+        }
+        g = torch.from_numpy(generator.standard_normal(forward(**inputs).shape))
+        given = {name: np.asarray(array) for name, array in wrong(**inputs, g=g).items()}
+        trial = Trial(Setting(number, "other sizes", sizes), inputs, {}, inputs, out_g=g)
+        samples.append(Sample(trial, record(forward, inputs, g), given))
+    names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
+    return Case(samples, names, tuple(name for name in samples[0].given if name not in names))
+
+
+def said(explanation: Explanation) -> str:
+    """The code, and what is said of all edits or facts."""
+    mistake = explanation.mistake
+    clauses = (fact.parameters.get("says", f"{fact.operator} {dict(fact.parameters)}") for fact in mistake.facts)
+    return f"{mistake.code}: {'; '.join(clauses)}"
+
+
+def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    z = x @ w + b
+    return torch.tanh(z)
+
+
+def slope(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return 1 - torch.tanh(x @ w + b) ** 2
+
+
+LAYER = {"x": "bs n", "w": "n m", "b": "m"}
+
+
+def recurrence(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+    for step in x:
+        h = torch.tanh(step @ w + h @ u)
+    return h
+
+
+def recurrent_gradients(sign: Callable[[int, int], float]) -> Wrong:
+    """Gradients through a loop in which the derivative of each iteration has a sign of its own."""
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, dh = torch.zeros_like(w), g
+        for t in reversed(range(len(x))):
+            dz = sign(t, len(x)) * dh * (1 - states[t + 1] ** 2)
+            dw, dh = dw + x[t].T @ dz, dz @ u.T
+        return {"w": dw}
+
+    return wrong
+
+
+RECURRENT = {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"}
+
+
+def test_one_cause_of_several_answers_is_told_where_it_is_nearest_to_the_loss() -> None:
+    case = case_of(layer, lambda x, w, b, g: {"x": g @ w.T, "w": x.T @ g, "b": g.sum(0)}, **LAYER)
+    explanations = explain(case, OPERATORS)
+    assert said(explanations["b"]) == "missing-local: the derivative of `torch.tanh(z)` is missing"
+    assert {name: each.cause for name, each in explanations.items()} == {"b": "", "w": "b", "x": "b"}
+
+
+def test_two_causes_are_told_apart() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": -x.T @ (g * slope(x, w, b)), "b": g.sum(0)}
+
+    explanations = explain(case_of(layer, wrong, **LAYER), OPERATORS)
+    assert explanations["b"].mistake.code == "missing-local"
+    assert explanations["w"].mistake.code == "wrong-sign"
+    assert {each.cause for each in explanations.values()} == {""}
+
+
+def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        y = x @ w
+        return y.tanh().sum() + y.square().sum()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x @ w
+        return {"w": x.T @ (2 * g * y), "x": (2 * g * y + g * (1 - y.tanh() ** 2)) @ w.T}
+
+    case = case_of(forward, wrong, x="bs n", w="n m")
+    assert "is used before the contribution" in said(explain(case, OPERATORS)["w"])
+    alone = Case(case.samples, case.names)
+    assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
+
+
+def test_some_iterations_only() -> None:
+    case = case_of(recurrence, recurrent_gradients(lambda t, count: -1 if t == 0 else 1), **RECURRENT)
+    (explanation,) = explain(case, [NAMED["sign-flipped"]]).values()
+    assert said(explanation).endswith("has the wrong sign, in the first iteration")
+
+
+def test_one_path_only() -> None:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        z = torch.tanh(x @ w)
+        return z * (x @ v)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        z, y = torch.tanh(x @ w), x @ v
+        return {"x": (g * y) @ w.T + (g * z) @ v.T, "w": x.T @ (g * y * (1 - z**2)), "v": x.T @ (g * z)}
+
+    case = case_of(forward, wrong, x="bs n", w="n m", v="n m")
+    explanation = explain(case, [NAMED["derivative-missing"]])["x"]
+    assert explanation.mistake.code == "missing-local"
+    assert "on the path through x in `x @ w`" in said(explanation) or "the derivative of" in said(explanation)
+
+
+def test_a_factor_that_a_size_explains() -> None:
+    case = case_of(layer, lambda x, w, b, g: {"w": x.T @ (g * slope(x, w, b)) / len(x)}, **LAYER)
+    assert explain(case, [NAMED["sign-flipped"]])["w"].mistake.code == "mean-for-sum"
+    besides = case_of(layer, lambda x, w, b, g: {"w": x.T @ g / len(x)}, **LAYER)
+    mistake = explain(besides, [NAMED["derivative-missing"]])["w"].mistake
+    assert (mistake.code, [fact.operator for fact in mistake.facts]) == (
+        "missing-local",
+        ["derivative-missing", "factor-divided"],
+    )
+
+
+def test_a_factor_that_nothing_explains_is_no_evidence() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ g * float(x[0, 0])}
+
+    assert explain(case_of(layer, wrong, **LAYER), [NAMED["derivative-missing"]]) == {}
+
+
+def test_one_path_with_a_factor() -> None:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return x + torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": 2 * g + (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T}
+
+    case = case_of(forward, wrong, x="bs n", w="n n")
+    mistake = explain(case, [NAMED["path-dropped"]])["x"].mistake
+    assert mistake.code == "wrong-factor"
+    assert mistake.facts[0].parameters["factor"] == "2"
+
+
+@pytest.mark.parametrize(("rows", "words"), [(slice(-1, None), "the last row"), (slice(1, None), "every row but the")])
+def test_some_rows_only(rows: slice, words: str) -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dx = (g * slope(x, w, b)) @ w.T
+        dx[rows] = 0
+        return {"x": dx}
+
+    explanation = explain(case_of(layer, wrong, **LAYER), [NAMED["derivative-missing"]])["x"]
+    assert said(explanation).startswith(f"partial-batch: for {words}")
+
+
+def test_two_edits() -> None:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(torch.tanh(x @ w) @ v)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g @ v.T)}
+
+    mistake = explain(case_of(forward, wrong, x="bs n", w="n m", v="m m"), [NAMED["derivative-missing"]])["w"].mistake
+    assert mistake.code == "missing-local"
+    assert len({fact.parameters["step"] for fact in mistake.facts}) in (1, 2)
+
+
+def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        z = x @ w
+        return torch.softmax(z, -1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ g.exp()}
+
+    says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [Where("w")])["w"])
+    assert says == "unknown: from `x @ w` to w all is right: the gradient that arrives at z is wrong already"
+
+
+def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
+    case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
+    assert explain(case, [], [Where("b")]) == {}
+
+
+def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
+    @dataclass(frozen=True)
+    class Last:
+        rank: float = 10.0
+
+        def explain(self, case: Case) -> Mapping[str, Mistake]:
+            return {"w": Mistake("unknown", (Fact("last", {}),))}
+
+        def disturbs(self, case: Case) -> bool:
+            return False
+
+    work = []
+    for budget in (0.0, 300.0, 300.0):
+        case = case_of(recurrence, lambda x, w, u, h, g: {"w": torch.sin(w)}, **RECURRENT)
+        assert explain(case, OPERATORS, [Last()], budget)["w"].mistake.code == "unknown"
+        work.append(case.work)
+    assert 0 < work[1] == work[2]
+
+
+def test_equally_likely_explanations_are_kept_beside_the_first() -> None:
+    @dataclass(frozen=True)
+    class Known:
+        code: str
+        rank: float
+
+        def explain(self, case: Case) -> Mapping[str, Mistake]:
+            return {"w": Mistake(self.code)}
+
+        def disturbs(self, case: Case) -> bool:
+            return False
+
+    case = case_of(layer, lambda x, w, b, g: {"w": torch.sin(w)}, **LAYER)
+    known = [Known("wrong-point", 2.2), Known("wrong-sign", 2.0), Known("wrong-order", 4.0)]
+    explanation = explain(case, [], known)["w"]
+    assert explanation.mistake.code == "wrong-sign"
+    assert [mistake.code for mistake in explanation.others] == ["wrong-point"]
+
+
+def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
+    case = case_of(recurrence, recurrent_gradients(lambda t, count: 0.5 + t), **RECURRENT)
+    ranks = [candidate.rank for candidate in stream(case, OPERATORS)]
+    assert len(ranks) > 100
+    assert ranks == sorted(ranks)
+    begun = []
+
+    def source(rank: float) -> Source:
+        return Source(rank, lambda: begun.append(rank) or iter(()))  # type: ignore[func-returns-value]
+
+    candidates = merged([source(1.0), Source(2.0, lambda: edits(NAMED["sign-flipped"], case.listing)), source(3.0)])
+    next(candidates)
+    assert begun == [1.0]
+
+
+def test_what_a_screen_lets_pass_gives_the_answer_in_that_trial() -> None:
+    case = case_of(recurrence, recurrent_gradients(lambda t, count: -1), **RECURRENT)
+    (screen,) = case.screens
+    passed = 0
+    for operator in OPERATORS:
+        for edit in edits(operator, case.listing):
+            names = case._screened(edit)
+            try:
+                gradient = edit.apply(screen.sample.program).gradients()["w"]
+            except NoCandidate:
+                continue
+            given = screen.sample.given["w"]
+            same = gradient.shape == given.shape and screen.sample.gives("w", gradient)
+            assert isinstance(edit, Edit)
+            if not edit.apply(screen.sample.program).results:
+                assert same == bool(names), edit.message(case.listing)
+                passed += same
+    assert passed
