@@ -84,14 +84,15 @@ def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
 
 @flip_sign.example
 def _() -> Example:
-    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-        return (x @ w - b).sigmoid()
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return (x @ w - x @ v).sigmoid()
 
-    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        y = (x @ w - b).sigmoid()
-        return {"b": (g * y * (1 - y)).sum(0)}
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = (x @ w - x @ v).sigmoid()
+        dz = g * y * (1 - y)
+        return {"x": dz @ w.T + dz @ v.T}
 
-    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
 
 
 def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
