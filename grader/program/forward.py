@@ -178,6 +178,18 @@ WIDTHS: tuple[Width, ...] = ("key", "source", "role", "operation")
 Change = Callable[[Node], Node]  # of a node whose operands are already what they have become
 
 
+def apply_change(node: Node, change: Change) -> Node:
+    """Return what becomes of a node.
+
+    Raises:
+        NoCandidate: the change cannot be made, such as an index that is out of range in this trial.
+    """
+    try:
+        return change(node)
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise NoCandidate(f"{node.text or node.name} cannot be changed: {error}") from error
+
+
 def bits(mask: int) -> Iterator[int]:
     """Yield the numbers of the bits that are set, from the highest to the lowest."""
     while mask:
@@ -342,7 +354,7 @@ class Forward:
             for slot, operand in self.edges[i] if gradient_paths else node.operands:
                 values[slot] = nodes[operand].value
             if i in changes:
-                node = changes[i](node.with_value(tuple(values), node.value))
+                node = apply_change(node.with_value(tuple(values), node.value), changes[i])
                 values = list(node.values)
             node = node.with_value(tuple(values), node.operation.run(values, node.options))
             if not gradient_paths and i in self.observed and not np.array_equal(node.value, self.nodes[i].value):

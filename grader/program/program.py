@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, bits
+from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, apply_change, bits
 from .operation import Array, NoCandidate, Operand
 
 Affects = Literal["all", "values", "backward", "partners"]
@@ -348,7 +348,7 @@ class Program:
             return lambda at: before(at._replace(node=node, slot=slot))
 
         for i, change in changes.items():
-            node = change(self.nodes[i])
+            node = apply_change(self.nodes[i], change)
             with np.errstate(all="ignore"):
                 node = node.with_value(node.values, node.operation.run(node.values, node.options))
             slots = {operand: slot for slot, operand in node.edges}

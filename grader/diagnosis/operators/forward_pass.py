@@ -13,14 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Change, Node, Place
+from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS
 from grader.program.program import Affects, Program
-from grader.program.selectors import SecondValue, second_values
+from grader.program.queries import loop_carried_values
+from grader.program.selectors import Made, SecondValue, second_values
 from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
-from .places import expression_of, nodes
+from .places import expression_of, nodes, outputs
 
 PASSES: Mapping[Affects, str] = {
     "all": "in the forward pass and in the backward pass",
@@ -234,7 +235,7 @@ class OtherNumber:
         """Return the number in the given forward pass."""
         return _number(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
 
-    def changed(self, node: Node) -> Node:
+    def change(self, node: Node) -> Node:
         """Return the node with the other number."""
         number = self.number(node)
         other = NEUTRAL[node.name] if self.how == "missing" else OTHER_NUMBERS[self.how](number)
@@ -291,7 +292,7 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
 )
 def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
     """Take another number in an operation."""
-    return program.with_nodes({place[0]: choice.changed}, choice.affects)
+    return program.with_nodes({place[0]: choice.change}, choice.affects)
 
 
 @mistake_number.example
@@ -443,12 +444,12 @@ def _() -> Example:
 # Functions ----------------------------------------------------------------------------------------------------------
 
 
-def named(operation: str) -> Change:
+def to_operation(operation: str) -> Change:
     """Return the change to another operation of the same operands and options."""
     return lambda node: replace(node, operation=OPERATIONS[operation])
 
 
-def negated(node: Node) -> Node:
+def negate(node: Node) -> Node:
     """Return a node with the value of the other sign."""
     return node.then(np.negative, np.negative)
 
@@ -485,45 +486,46 @@ class Function:
 
 
 OTHER_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
-    "add": {Function("a difference", "wrong-sign"): named("sub")},
-    "sub": {Function("a sum", "wrong-sign"): named("add")},
-    "mul": {Function("a quotient", "wrong-operand"): named("div")},
-    "div": {Function("a product", "wrong-operand"): named("mul")},
-    "sin": {Function("the cosine", "wrong-local"): named("cos"), Function("the negative sine", "wrong-sign"): negated},
-    "cos": {Function("the sine", "wrong-local"): named("sin")},
-    "exp": {Function("the exponential less 1", "wrong-point"): named("expm1")},
-    "log": {Function("the logarithm of 1 plus it", "wrong-point"): named("log1p"),
-            Function("the logarithm to base 2", "wrong-factor"): named("log2")},
-    "sqrt": {Function("the square", "wrong-local"): named("square")},
-    "square": {Function("the absolute value", "wrong-local"): named("abs")},
-    "abs": {Function("the square", "wrong-local"): named("square")},
-    "tanh": {Function("the sigmoid", "wrong-local"): named("sigmoid")},
-    "sigmoid": {Function("the tanh", "wrong-local"): named("tanh"),
-                Function("its logarithm", "wrong-local"): named("logsigmoid")},
-    "silu": {Function("the sigmoid", "wrong-local"): named("sigmoid"),
-             Function("the relu", "wrong-local"): named("relu")},
-    "gelu": {Function("the relu", "wrong-local"): named("relu")},
-    "softplus": {Function("the relu", "wrong-local"): named("relu")},
-    "softmax": {Function("the log-softmax", "wrong-local"): named("log_softmax"),
+    "add": {Function("a difference", "wrong-sign"): to_operation("sub")},
+    "sub": {Function("a sum", "wrong-sign"): to_operation("add")},
+    "mul": {Function("a quotient", "wrong-operand"): to_operation("div")},
+    "div": {Function("a product", "wrong-operand"): to_operation("mul")},
+    "sin": {Function("the cosine", "wrong-local"): to_operation("cos"),
+            Function("the negative sine", "wrong-sign"): negate},
+    "cos": {Function("the sine", "wrong-local"): to_operation("sin")},
+    "exp": {Function("the exponential less 1", "wrong-point"): to_operation("expm1")},
+    "log": {Function("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
+            Function("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
+    "sqrt": {Function("the square", "wrong-local"): to_operation("square")},
+    "square": {Function("the absolute value", "wrong-local"): to_operation("abs")},
+    "abs": {Function("the square", "wrong-local"): to_operation("square")},
+    "tanh": {Function("the sigmoid", "wrong-local"): to_operation("sigmoid")},
+    "sigmoid": {Function("the tanh", "wrong-local"): to_operation("tanh"),
+                Function("its logarithm", "wrong-local"): to_operation("logsigmoid")},
+    "silu": {Function("the sigmoid", "wrong-local"): to_operation("sigmoid"),
+             Function("the relu", "wrong-local"): to_operation("relu")},
+    "gelu": {Function("the relu", "wrong-local"): to_operation("relu")},
+    "softplus": {Function("the relu", "wrong-local"): to_operation("relu")},
+    "softmax": {Function("the log-softmax", "wrong-local"): to_operation("log_softmax"),
                 Function("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
-    "log_softmax": {Function("the softmax", "wrong-local"): named("softmax")},
-    "logsumexp": {Function("the maximum", "wrong-local"): named("amax")},
-    "amax": {Function("the minimum", "inverted-mask"): named("amin")},
-    "amin": {Function("the maximum", "inverted-mask"): named("amax")},
-    "max": {Function("the minimum", "inverted-mask"): named("min")},
-    "min": {Function("the maximum", "inverted-mask"): named("max")},
-    "maximum": {Function("the minimum", "inverted-mask"): named("minimum")},
-    "minimum": {Function("the maximum", "inverted-mask"): named("maximum")},
-    "var": {Function("the standard deviation", "wrong-local"): named("std")},
-    "std": {Function("the variance", "wrong-local"): named("var")},
-    "gt": {Function("`<`", "inverted-mask"): named("lt"), Function("`>=`", "inverted-mask"): named("ge")},
-    "lt": {Function("`>`", "inverted-mask"): named("gt"), Function("`<=`", "inverted-mask"): named("le")},
-    "ge": {Function("`<=`", "inverted-mask"): named("le"), Function("`>`", "inverted-mask"): named("gt")},
-    "le": {Function("`>=`", "inverted-mask"): named("ge"), Function("`<`", "inverted-mask"): named("lt")},
-    "eq": {Function("`!=`", "inverted-mask"): named("ne")},
-    "ne": {Function("`==`", "inverted-mask"): named("eq")},
-    "logical_and": {Function("`or`", "inverted-mask"): named("logical_or")},
-    "logical_or": {Function("`and`", "inverted-mask"): named("logical_and")},
+    "log_softmax": {Function("the softmax", "wrong-local"): to_operation("softmax")},
+    "logsumexp": {Function("the maximum", "wrong-local"): to_operation("amax")},
+    "amax": {Function("the minimum", "inverted-mask"): to_operation("amin")},
+    "amin": {Function("the maximum", "inverted-mask"): to_operation("amax")},
+    "max": {Function("the minimum", "inverted-mask"): to_operation("min")},
+    "min": {Function("the maximum", "inverted-mask"): to_operation("max")},
+    "maximum": {Function("the minimum", "inverted-mask"): to_operation("minimum")},
+    "minimum": {Function("the maximum", "inverted-mask"): to_operation("maximum")},
+    "var": {Function("the standard deviation", "wrong-local"): to_operation("std")},
+    "std": {Function("the variance", "wrong-local"): to_operation("var")},
+    "gt": {Function("`<`", "inverted-mask"): to_operation("lt"), Function("`>=`", "inverted-mask"): to_operation("ge")},
+    "lt": {Function("`>`", "inverted-mask"): to_operation("gt"), Function("`<=`", "inverted-mask"): to_operation("le")},
+    "ge": {Function("`<=`", "inverted-mask"): to_operation("le"), Function("`>`", "inverted-mask"): to_operation("gt")},
+    "le": {Function("`>=`", "inverted-mask"): to_operation("ge"), Function("`<`", "inverted-mask"): to_operation("lt")},
+    "eq": {Function("`!=`", "inverted-mask"): to_operation("ne")},
+    "ne": {Function("`==`", "inverted-mask"): to_operation("eq")},
+    "logical_and": {Function("`or`", "inverted-mask"): to_operation("logical_or")},
+    "logical_or": {Function("`and`", "inverted-mask"): to_operation("logical_and")},
     "where": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
               Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
     "masked_fill": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
@@ -618,7 +620,7 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
     cosines = [node.id for node in program.nodes if node.name == "cos" and node.operands == sine.operands]
     if not cosines:
         return None
-    return program.with_nodes({sine.id: named("cos"), **dict.fromkeys(cosines, named("sin"))}, choice)
+    return program.with_nodes({sine.id: to_operation("cos"), **dict.fromkeys(cosines, to_operation("sin"))}, choice)
 
 
 @exchange_sine_and_cosine.example
@@ -719,6 +721,11 @@ class OtherOperand:
     affects: Affects
 
 
+def may_be_mistaken(program: Program, name: SecondValue, other: int, operand: int) -> bool:
+    """Return whether a value may be taken for an operand: it is an input, an old state, or made in the same way."""
+    return not isinstance(name, Made) or program.nodes[other].name == program.nodes[operand].name
+
+
 def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
     """Yield the values that may be taken for an operand of an operation: those of its shape that are known by then."""
     node = program.nodes[place[0]]
@@ -727,7 +734,7 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
         if made.value.dtype.kind == "f":
             known = (operand, *(i for _, i in made.operands))  # without the operation that made it, it is left out
             for name, other in second_values(program, node.id, made.value.shape).items():
-                if other not in known and other < node.id:
+                if other not in known and other < node.id and may_be_mistaken(program, name, other, operand):
                     yield from (OtherOperand(slot, name, affects) for affects in passes(node, "all", "values"))
 
 
@@ -771,6 +778,165 @@ def _() -> Example:
         }
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
+
+
+# Iterations of a loop -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OtherIteration:
+    """A value of a loop that is taken from another iteration.
+
+    Args:
+        key: the key of the nodes that make it.
+        by: how many iterations later, or earlier, wherever it is used.
+    """
+
+    key: Key
+    by: int
+
+
+def values_of_loop(program: Program, key: Key) -> tuple[int, ...]:
+    """Return a loop's value from iteration to iteration; what is handed on begins with what came before the loop."""
+    made = program.forward.by_key.get(key, ())
+    before = [carried.values[0] for carried in loop_carried_values(program) if carried.values[1] in made]
+    return (*before[:1], *made)
+
+
+def other_iterations(program: Program, place: Place) -> Iterator[OtherIteration]:
+    """Yield the states, and the rows of what a loop goes through, that may be taken from another iteration."""
+    handed_on = {program.nodes[carried.values[1]].key for carried in loop_carried_values(program)}
+    for key, ids in program.forward.by_key.items():
+        rows = program.nodes[ids[0]].name in ("select", "getitem") and len(program.nodes[ids[0]].operands) == 1
+        if len(ids) > 2 and (rows or key in handed_on) and program.forward.uses[ids[0]]:
+            yield from (OtherIteration(key, by) for by in (1, -1))
+
+
+@operator(
+    "value-of-another-iteration",
+    code=lambda choice: "wrong-point",
+    rank=3.0,
+    at=outputs.where(lambda program, place: place[1] == 0),
+    choices=other_iterations,
+    fields=lambda program, place, choice: {
+        "value": program.name_of(program.forward.by_key[choice.key][0]),
+        "which": "next" if choice.by > 0 else "previous",
+    },
+    message="wherever an iteration uses {value}, that of the {which} iteration is taken",
+)
+def take_another_iteration(program: Program, place: Place, choice: OtherIteration) -> Program | None:
+    """Take a value of a loop from the next or the previous iteration, at all of its uses in the loop."""
+    values = values_of_loop(program, choice.key)
+    changes: dict[int, Change] = {}
+
+    def with_values(others: Mapping[int, int]) -> Change:
+        def change(node: Node) -> Node:
+            for slot, operand in node.operands:
+                if operand in others:  # the gradient still goes to the right iteration
+                    node = node.with_operand(slot, program.nodes[others[operand]].value, operand)
+            return node
+
+        return change
+
+    others = {value: values[(i + choice.by) % len(values)] for i, value in enumerate(values)}
+    for node in program.nodes:
+        read = others.keys() & {operand for _, operand in node.operands}
+        if read and len(read) == 1 and node.id != SINK and node.key != choice.key:
+            changes[node.id] = with_values(others)
+    return program.with_nodes(changes) if changes else None
+
+
+@take_another_iteration.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            gate = torch.sigmoid(step @ w + h @ u)
+            h = gate * h + (1 - gate) * step
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use in each iteration the state that it ends with."""
+        gates, states = [], [h]
+        for step in x:
+            gates.append(torch.sigmoid(step @ w + states[-1] @ u))
+            states.append(gates[-1] * states[-1] + (1 - gates[-1]) * step)
+        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g
+        for t in reversed(range(len(x))):
+            after = states[t + 1]
+            gate = torch.sigmoid(x[t] @ w + after @ u)
+            dz = dh * (after - x[t]) * gate * (1 - gate)
+            dw, du = dw + x[t].T @ dz, du + after.T @ dz
+            dh = dh * gate + dz @ u.T
+        return {"w": dw, "u": du, "h": dh}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "h": "bs n"})
+
+
+@dataclass(frozen=True)
+class OtherStart:
+    """Another value from which a loop is computed once more.
+
+    Args:
+        key: the key of the nodes that read it at the beginning.
+        slot: in which slot.
+        start: what it is: `"zeros"`, or `"the last state"`.
+    """
+
+    key: Key
+    slot: int
+    start: str
+
+
+def other_starts(program: Program, place: Place) -> Iterator[OtherStart]:
+    """Yield the values from which a loop may be computed once more."""
+    known = set()
+    for carried in loop_carried_values(program):
+        if carried.values[0] not in known and program.nodes[carried.values[0]].value.dtype.kind == "f":
+            known.add(carried.values[0])
+            yield from (OtherStart(carried.key, carried.slot, start) for start in ("zeros", "the last state"))
+
+
+@operator(
+    "recomputed-from-another-state",
+    code="wrong-point",
+    rank=3.5,
+    at=outputs.where(lambda program, place: place[1] == 0),
+    choices=other_starts,
+    fields=lambda program, place, choice: {"start": choice.start},
+    message="the loop is computed once more for the backward pass, from {start} and not from where it began",
+)
+def recompute_from_another_state(program: Program, place: Place, choice: OtherStart) -> Program | None:
+    """Run the loop from another value, and go back through it by the right rules."""
+    carried = [c for c in loop_carried_values(program) if (c.key, c.slot) == (choice.key, choice.slot)]
+    if not carried:
+        return None
+    first = carried[0].values[0]
+    last = values_of_loop(program, program.nodes[carried[0].values[1]].key)[-1]
+    state = program.nodes[last].value if choice.start != "zeros" else np.zeros_like(program.nodes[first].value)
+    return program.with_nodes({first: lambda node: node.then(lambda _: state)}, "values")
+
+
+@recompute_from_another_state.example
+def _() -> Example:
+    def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step + h @ u)
+        return h
+
+    def wrong(x: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Overwrite the state in the forward pass, and begin with what is left of it."""
+        end = forward(x, u, h)
+        states = [end]
+        for step in x:
+            states.append(torch.tanh(step + states[-1] @ u))
+        du, dh, dx = torch.zeros_like(u), g, torch.zeros_like(x)
+        for t in reversed(range(len(x))):
+            dx[t] = dh * (1 - states[t + 1] ** 2)
+            du += states[t].T @ dx[t]
+            dh = dx[t] @ u.T
+        return {"x": dx, "u": du, "h": dh}
+
+    return Example(forward, wrong, {"x": "t bs n", "u": "n n", "h": "bs n"})
 
 
 # The order of operations --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from grader.program.selectors import Made, Named
 from grader.sampling import indices, normal, sized
 
 from .contract import Example, operator
-from .places import edges, values
+from .places import edges, nodes, values
 
 TAKEN = ("getitem", "index_select", "embedding", "gather", "select", "piece")  # what they take, indices decide alone
 taken = edges.of(*TAKEN).at_slot(0)
@@ -89,7 +89,7 @@ def _() -> Example:
 
 WHERE: Mapping[str, str] = {
     "before": "one place too early", "behind": "one place too late",
-    "first": "at the first place", "last": "at the last place",
+    "first": "at the first place of all", "last": "at the last place of all",
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ class Slip:
     item: int
     to: Literal["before", "behind", "first", "last"]
 
-    def moved(self, node: Node) -> Node:
+    def move(self, node: Node) -> Node:
         """Return the selection with its index moved."""
         if self.item in index_slots(node):
             by = {"before": -1, "behind": 1}[self.to]
@@ -175,7 +175,7 @@ def slips(program: Program, place: Place) -> Iterator[Slip]:
 )
 def add_elsewhere(program: Program, place: Place, choice: Slip) -> Program | None:
     """Add the gradient at another place than that from which the entries were taken."""
-    return program.with_vjp(place, lambda at: choice.moved(at.node).vjp(at.slot, at.g))
+    return program.with_vjp(place, lambda at: choice.move(at.node).vjp(at.slot, at.g))
 
 
 @add_elsewhere.example
@@ -283,6 +283,81 @@ def _() -> Example:
 
     ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
+
+
+@operator(
+    "other-index-in-forward-pass",
+    code="wrong-operand",
+    rank=3.5,
+    at=nodes.where(lambda program, place: bool(index_slots(program.reader(place)))),
+    choices=other_indices,
+    fields=lambda program, place, choice: {
+        "there": choice.name.describe(program),
+        "here": program.name_of(program.reader(place).operand(choice.slot) or 0),
+    },
+    message="{step} is computed with {there} in place of the index {here}",
+)
+def compute_with_other_index(program: Program, place: Place, choice: OtherIndex) -> Program | None:
+    """Run the forward pass with another index, such as that of the other end of an edge."""
+    other = choice.name.find(program, place[0])
+    if other is None or other >= place[0]:
+        return None
+    index = program.nodes[other].value
+    return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, index, other)})
+
+
+@compute_with_other_index.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        """Divide the messages by the degree of the node that they go to."""
+        degree = torch.ones(len(x), dtype=x.dtype).index_add(0, target, torch.ones(len(target), dtype=x.dtype))
+        messages = (x @ w)[source] / degree[target][:, None]
+        return torch.zeros_like(x).index_add(0, target, messages).tanh()
+
+    def wrong(x: Tensor, w: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by the degree of the node that they come from."""
+        degree = torch.ones(len(x), dtype=x.dtype).index_add(0, target, torch.ones(len(target), dtype=x.dtype))
+        scale = 1 / degree[source][:, None]
+        out = torch.zeros_like(x).index_add(0, target, (x @ w)[source] * scale).tanh()
+        dm = (g * (1 - out**2))[target] * scale
+        dy = torch.zeros_like(x).index_add(0, source, dm)
+        return {"x": dy @ w.T, "w": x.T @ dy}
+
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
+
+
+def literal_slips(program: Program, place: Place) -> Iterator[Slip]:
+    """Yield the other places for what a selection takes by numbers and slices; an array of indices is an operand."""
+    yield from (slip for slip in slips(program, place) if slip.item < 0)
+
+
+@operator(
+    "entries-from-another-place",
+    code="wrong-operand",
+    rank=3.5,
+    at=nodes.of(*TAKEN),
+    choices=literal_slips,
+    fields=lambda program, place, choice: {"where": WHERE[choice.to]},
+    message="in place of {step}, the entries of {operand} are taken {where} in the whole computation",
+)
+def take_elsewhere(program: Program, place: Place, choice: Slip) -> Program | None:
+    """Take the entries from another place, in the forward pass and in the backward pass."""
+    return program.with_nodes({place[0]: choice.move})
+
+
+@take_elsewhere.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x[1:] @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Pair the targets with the steps that they come from."""
+        y = torch.tanh(x[:-1] @ w)
+        dz = g * (1 - y**2)
+        return {"w": x[:-1].T @ dz, "x": torch.cat([dz @ w.T, torch.zeros_like(x[:1])])}
+
+    return Example(forward, wrong, {"x": "t n", "w": "n m"})
 
 
 # Forgotten indices --------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from .places import outputs
 whole = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
 
 
-def replaced(value: Array) -> Change:
+def to_value(value: Array) -> Change:
     """Return the change of an input to another value."""
     return lambda node: replace(node, values=(value,))
 
@@ -65,7 +65,7 @@ def exchange_inputs(program: Program, place: Place, choice: Pair) -> Program | N
     """Run the program with two inputs exchanged."""
     first, second = (program.inputs[name] for name in (choice.first, choice.second))
     values = program.nodes[first].value, program.nodes[second].value
-    other = program.with_nodes({first: replaced(values[1]), second: replaced(values[0])})
+    other = program.with_nodes({first: to_value(values[1]), second: to_value(values[0])})
     if not choice.gradients:
         return other
 
@@ -93,12 +93,12 @@ def _() -> Example:
 Instead = Mapping[str, Callable[[Array], Array]]
 
 
-def alike(x: Array, part: Array) -> Array:
+def repeat_part(x: Array, part: Array) -> Array:
     """Return an array shaped like x that repeats a part of it; a copy, so that it can be written to."""
     return np.array(np.broadcast_to(part, x.shape))
 
 
-def moved(x: Array, by: int) -> Array:
+def shift_rows(x: Array, by: int) -> Array:
     """Return an array whose rows are moved by one place, with zeros where they were."""
     rows = np.roll(x, by, 0)
     rows[0 if by > 0 else -1] = 0
@@ -106,21 +106,21 @@ def moved(x: Array, by: int) -> Array:
 
 
 ROWS_INSTEAD: Instead = {
-    "its first row in every row": lambda x: alike(x, x[:1]),
-    "its last row in every row": lambda x: alike(x, x[-1:]),
+    "its first row in every row": lambda x: repeat_part(x, x[:1]),
+    "its last row in every row": lambda x: repeat_part(x, x[-1:]),
     "the row before each of its rows": lambda x: np.roll(x, 1, 0),
     "the row behind each of its rows": lambda x: np.roll(x, -1, 0),
-    "the row before each of its rows and zeros before the first": lambda x: moved(x, 1),
-    "the row behind each of its rows and zeros behind the last": lambda x: moved(x, -1),
+    "the row before each of its rows and zeros before the first": lambda x: shift_rows(x, 1),
+    "the row behind each of its rows and zeros behind the last": lambda x: shift_rows(x, -1),
     "its rows in reversed order": lambda x: np.flip(x, 0),
 }
 NUMBERS_INSTEAD: Instead = {
-    "the mean of its rows in every row": lambda x: alike(x, x.mean(0, keepdims=True)),
-    "the sum of its rows in every row": lambda x: alike(x, x.sum(0, keepdims=True)),
-    "its mean in every entry": lambda x: alike(x, x.mean()),
-    "its sum in every entry": lambda x: alike(x, x.sum()),
-    "the mean of each row in all entries of the row": lambda x: alike(x, x.mean(-1, keepdims=True)),
-    "the sum of each row in all entries of the row": lambda x: alike(x, x.sum(-1, keepdims=True)),
+    "the mean of its rows in every row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
+    "the sum of its rows in every row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
+    "its mean in every entry": lambda x: repeat_part(x, x.mean()),
+    "its sum in every entry": lambda x: repeat_part(x, x.sum()),
+    "the mean of each row in all entries of the row": lambda x: repeat_part(x, x.mean(-1, keepdims=True)),
+    "the sum of each row in all entries of the row": lambda x: repeat_part(x, x.sum(-1, keepdims=True)),
     "its difference from the mean of its rows": lambda x: x - x.mean(0),
     "its absolute value": np.abs,
     "its square": np.square,
@@ -191,7 +191,7 @@ def mistake_input(program: Program, place: Place, choice: OtherInput) -> Program
     """Run the program with something else in the place of an input."""
     change = OTHER_INPUTS[choice.instead]
     ids = [program.inputs[name] for name in choice.names]
-    return program.with_nodes({i: replaced(change(program.nodes[i].value)) for i in ids})
+    return program.with_nodes({i: to_value(change(program.nodes[i].value)) for i in ids})
 
 
 @mistake_input.example

@@ -127,7 +127,7 @@ class Order:
     reshaped: bool
     back: bool = False
 
-    def reordered(self, gradient: Array) -> Array:
+    def reorder(self, gradient: Array) -> Array:
         """Return the entries in the order."""
         if self.back:
             order = [axis % gradient.ndim for axis in self.axes]
@@ -164,7 +164,7 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
 )
 def transpose_result(program: Program, place: Place, choice: Order) -> Program | None:
     """Hand out the gradient with its axes in another order."""
-    return with_change(program, place, choice.reordered)
+    return with_change(program, place, choice.reorder)
 
 
 @transpose_result.example
@@ -196,7 +196,7 @@ class Halves:
             "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
         )
 
-    def dealt(self, gradient: Array) -> Array:
+    def deal(self, gradient: Array) -> Array:
         """Return the entries of the halves in turns, or the other way.
 
         Raises:
@@ -227,7 +227,7 @@ def halves(program: Program, place: Place) -> Iterator[Halves]:
 )
 def deal_halves(program: Program, place: Place, choice: Halves) -> Program | None:
     """Hand out the gradient with the halves of an axis in turns."""
-    return with_change(program, place, choice.dealt)
+    return with_change(program, place, choice.deal)
 
 
 @deal_halves.example

@@ -56,14 +56,14 @@ class Contributions:
     axes: int
     shape: tuple[int, ...]
 
-    def summed(self, parts: Array | None = None, places: Array | None = None) -> Array:
+    def sum(self, parts: Array | None = None, places: Array | None = None) -> Array:
         """Return the sum of the contributions to each entry, with other parts or places if they are given."""
         parts = self.parts if parts is None else parts
         places = np.broadcast_to(self.places if places is None else places, parts.shape)
         inside = places >= 0
         return np.bincount(places[inside], parts[inside], math.prod(self.shape)).reshape(self.shape)
 
-    def assigned(self, order: str, where: Array | None = None) -> Array:
+    def assign(self, order: str, where: Array | None = None) -> Array:
         """Return for each entry the last contribution alone.
 
         Args:
@@ -303,7 +303,7 @@ class Axes:
     axes: Sizes
     exchanged: bool = False
 
-    def turned(self, kernel: Array) -> Array:
+    def turn(self, kernel: Array) -> Array:
         """Return a kernel reversed along these axes, or with them exchanged."""
         return np.asarray(kernel.swapaxes(*self.axes) if self.exchanged else np.flip(kernel, self.axes))
 
@@ -335,8 +335,8 @@ def turn_kernel(program: Program, place: Place, choice: Axes) -> Program | None:
 
     def rule(at: At) -> Array:
         if at.slot == KERNEL:
-            return choice.turned(at.right())
-        return at.right(operands={KERNEL: choice.turned(np.asarray(at.node.values[KERNEL]))})
+            return choice.turn(at.right())
+        return at.right(operands={KERNEL: choice.turn(np.asarray(at.node.values[KERNEL]))})
 
     return program.with_vjp(place, rule)
 
@@ -409,7 +409,7 @@ def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
         if at.slot == KERNEL:
             return np.asarray(at.right() * left)
         own = contributions(at)
-        return own.summed(own.parts * left.reshape(-1, *(1,) * (own.parts.ndim - 1)))
+        return own.sum(own.parts * left.reshape(-1, *(1,) * (own.parts.ndim - 1)))
 
     return program.with_vjp(place, rule)
 
@@ -547,8 +547,8 @@ def overwrite_windows(program: Program, place: Place, choice: Order) -> Program 
     def rule(at: At) -> Array:
         own = contributions(at)
         if not choice.winners:
-            return own.assigned(choice.order)
-        return own.assigned(choice.order, _taps(own.parts) == window_entries(at).argmax(0))
+            return own.assign(choice.order)
+        return own.assign(choice.order, _taps(own.parts) == window_entries(at).argmax(0))
 
     return program.with_vjp(place, rule)
 
@@ -594,7 +594,7 @@ def forget_window_starts(program: Program, place: Place, choice: None) -> Progra
         own = contributions(at)
         count = math.prod(own.places.shape[-own.axes :])
         first = own.places.reshape(*own.places.shape[: -own.axes], count)[..., 0]
-        return own.summed(places=first.reshape(*first.shape, *(1,) * own.axes))
+        return own.sum(places=first.reshape(*first.shape, *(1,) * own.axes))
 
     return program.with_vjp(place, rule)
 
@@ -634,7 +634,7 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
 )
 def let_others_win(program: Program, place: Place, choice: str) -> Program | None:
     """Hand the gradient of a window to other entries than the first of the greatest."""
-    return program.with_vjp(place, lambda at: contributions(at).summed(at.g * WINNERS[choice](window_entries(at))))
+    return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
 
 @let_others_win.example
@@ -678,7 +678,7 @@ def mistake_mean(program: Program, place: Place, choice: str) -> Program | None:
 
     def rule(at: At) -> Array:
         own = contributions(at)
-        return own.summed(own.parts * len(own.parts) / DIVISORS[choice](at.node, own))
+        return own.sum(own.parts * len(own.parts) / DIVISORS[choice](at.node, own))
 
     return program.with_vjp(place, rule)
 
