@@ -67,7 +67,7 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]]) -> list[Can
     every = [
         Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in OBSERVED.items()
     ]
-    return [*every, *map(Where, given)]
+    return [*every, Where()]
 
 
 def _stored(
@@ -153,35 +153,49 @@ OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
 class Where:
     """From which value on the way to the inputs is right, because its gradient alone explains what is wrong.
 
-    Args:
-        name: the target that the answer is about.
+    Answers that are all explained by one gradient have one cause; what is left is placed for each answer alone.
     """
 
-    name: str
     rank: float = 7.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the value nearest to the loss whose gradient explains the answer; nothing where there is none."""
-        for sample in (screen.sample for screen in case.screens if self.name in screen.names):
-            value = self._place(case, sample, self.name)
-            if value is not None:
-                return {self.name: _where(sample.program, value, self.name)}
-        return {}
+        """Return for each answer the value nearest to the loss whose gradient explains it; none where there is none."""
+        mistakes: dict[str, Mistake] = {}
+        for screen in case.screens:
+            for names in (screen.names, *((name,) for name in screen.names)):
+                if not mistakes.keys() & set(names):
+                    value = wrong_value(case, screen.sample, names)
+                    if value is not None:
+                        mistakes |= dict.fromkeys(names, _where(screen.sample.program, value))
+        return mistakes
 
     def disturbs(self, case: Case) -> bool:
-        """Return that a fact about one answer leads to no other."""
+        """Return that a fact says nothing of other answers."""
         return False
 
-    def _place(self, case: Case, sample: Sample, name: str) -> Node | None:
-        """Return the value nearest to the loss whose gradient explains an answer, in a trial and in another one."""
-        program = sample.program
-        for node in reversed(program.nodes):
-            if _is_between(program, node, name) and explains_by_gradient(case, sample, node.id, name):
-                others = [each for each in case.samples if each is not sample and each.is_wrong(name)]
-                twin = next((same_value(node, each.program) for each in others[:1]), None)
-                if twin is None or explains_by_gradient(case, others[0], twin, name):
-                    return node
-        return None
+
+def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
+    """Return the value nearest to the loss whose gradient explains some answers, in a trial and in another one."""
+    program = sample.program
+    twins = [each for each in case.samples if each is not sample and all(map(each.is_wrong, names))][:1]
+    for node in reversed(program.nodes):
+        if _is_between(program, node, names) and explains_by_gradient(case, sample, node.id, names):
+            ids = [(twin, same_value(node, twin.program)) for twin in twins]
+            if all(i is None or explains_by_gradient(case, twin, i, names) for twin, i in ids):
+                return _before_bijections(program, node)
+    return None
+
+
+def _before_bijections(program: Program, node: Node) -> Node:
+    """Return the value that is certain: past an invertible function any gradient is explained by one behind it."""
+    while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
+        ((slot, operand),) = program.forward.edges[node.id]
+        if program.nodes[operand].value.shape != node.value.shape or operand in program.inputs.values():
+            break
+        if not node.vjp(slot, np.ones(node.value.shape)).all():
+            break
+        node = program.nodes[operand]
+    return node
 
 
 def same_value(node: Node, program: Program) -> int | None:
@@ -190,46 +204,46 @@ def same_value(node: Node, program: Program) -> int | None:
     return same[node.iteration] if node.iteration < len(same) else None
 
 
-def _is_between(program: Program, node: Node, name: str) -> bool:
-    """Return whether a value is on the way from the loss to a target, and small enough to solve for its gradient."""
+def _is_between(program: Program, node: Node, names: tuple[str, ...]) -> bool:
+    """Return whether a value is on the way from the loss to all of some targets, and its gradient can be solved for."""
     forward = program.forward
-    target = forward.targets[name]
-    spare = program.nodes[target].value.size - node.value.size
-    between = node.id != target and forward.ancestors[node.id] >> target & 1 and bool(forward.uses[node.id])
-    return bool(between) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
+    targets = [forward.targets[name] for name in names]
+    spare = sum(program.nodes[target].value.size for target in targets) - node.value.size
+    between = all(node.id != target and forward.ancestors[node.id] >> target & 1 for target in targets)
+    return between and bool(forward.uses[node.id]) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
 
 
-def explains_by_gradient(case: Case, sample: Sample, value: int, name: str) -> bool:
-    """Return whether another gradient at a value gives the learner's answer, with all the rest right.
+def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
+    """Return whether another gradient at a value gives what the learner has for some answers, with all the rest right.
 
     Args:
         case: counts the work.
         sample: the trial.
         value: the id of the value.
-        name: the answer.
+        names: the answers.
     """
-    if not sample.has_shape(name):
+    if not all(map(sample.has_shape, names)):
         return False
     program = sample.program
     size = program.nodes[value].value.size
     case.work += 4.0 * size * len(program.nodes)
     try:
-        jacobian = program.jacobians_of(value)[name].reshape(size, -1)
+        jacobians = program.jacobians_of(value)
     except NoCandidate:
         return False
-    difference = (sample.given[name] - sample.right[name]).ravel()
-    solution, *_ = np.linalg.lstsq(jacobian.T, difference, rcond=None)
-    residual = difference - jacobian.T @ solution
-    determined = difference.size - np.linalg.matrix_rank(jacobian) >= LEAST_SPARE
-    scale = np.abs(difference).max(initial=0.0) + sample.rounding[name] / RESIDUAL * np.abs(sample.right[name]).max(
-        initial=0.0
-    )
-    return bool(determined and np.abs(residual).max(initial=0.0) <= RESIDUAL * scale)
+    # each answer is measured by its own size: an entry of one may be a million times that of another
+    scales = [np.abs(sample.given[n] - sample.right[n]).max(initial=0.0) or 1.0 for n in names]
+    jacobian = np.concatenate([jacobians[n].reshape(size, -1) / s for n, s in zip(names, scales, strict=True)], axis=1)
+    moved = [(sample.given[n] - sample.right[n]).ravel() / s for n, s in zip(names, scales, strict=True)]
+    difference = np.concatenate(moved)
+    solution, _, rank, _ = np.linalg.lstsq(jacobian.T, difference, rcond=None)
+    rounding = max(sample.rounding[n] * np.abs(sample.right[n]).max() / s for n, s in zip(names, scales, strict=True))
+    residual = np.abs(difference - jacobian.T @ solution).max()
+    return bool(difference.size - rank >= LEAST_SPARE and residual <= RESIDUAL + rounding)
 
 
-def _where(program: Program, node: Node, name: str) -> Mistake:
-    """Return the fact: from a value to a target all is right, and the gradient that arrives at the value is wrong."""
-    value = program.name_of(node.id)
-    step = expression_of(program, node)
-    says = f"from {step} to {name} all is right: the gradient that arrives at {value} is wrong already"
-    return fact("unknown", "where", value=value, step=step, variable=name, says=says)
+def _where(program: Program, node: Node) -> Mistake:
+    """Return the fact: from a value to the inputs all is right, and the gradient that arrives at the value is wrong."""
+    value, step = program.name_of(node.id), expression_of(program, node)
+    says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
+    return fact("unknown", "where", value=value, step=step, says=says)

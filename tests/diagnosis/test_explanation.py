@@ -203,13 +203,23 @@ def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"w": x.T @ g.exp()}
 
-    says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [Where("w")])["w"])
-    assert says == "unknown: from `x @ w` to w all is right: the gradient that arrives at z is wrong already"
+    says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [Where()])["w"])
+    assert says == "unknown: from `x @ w` to the inputs all is right: the gradient that arrives at z is wrong already"
+
+
+def test_where_joins_answers_that_one_gradient_explains() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = g.exp()
+        return {"x": dz @ w.T, "w": x.T @ dz, "b": dz.sum(0)}
+
+    explanations = explain(case_of(layer, wrong, **LAYER), [], [Where()])
+    assert {name: each.cause for name, each in explanations.items()} == {"b": "", "w": "b", "x": "b"}
+    assert "the gradient that arrives at z is wrong already" in said(explanations["b"])
 
 
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
     case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
-    assert explain(case, [], [Where("b")]) == {}
+    assert explain(case, [], [Where()]) == {}
 
 
 def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
