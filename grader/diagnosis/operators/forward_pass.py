@@ -21,7 +21,7 @@ from grader.program.selectors import Made, SecondValue, second_values
 from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
-from .places import expression_of, nodes, outputs
+from .places import expression_of, nodes, outputs, values
 
 PASSES: Mapping[Affects, str] = {
     "all": "in the forward pass and in the backward pass",
@@ -778,6 +778,57 @@ def _() -> Example:
         }
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
+
+
+def values_in_its_place(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values that may be taken for a value wherever it is used: those of its shape, known by then."""
+    value = program.nodes[place[0]]
+    if value.value.dtype.kind == "f":
+        for name, other in second_values(program, value.id, value.value.shape).items():
+            if other < value.id and may_be_mistaken(program, name, other, value.id):
+                yield name
+
+
+@operator(
+    "value-mistaken",
+    code="wrong-point",
+    rank=4.0,
+    at=values,
+    choices=values_in_its_place,
+    message="{choice} is used in place of {value} wherever it is needed, as if it were computed from there",
+)
+def mistake_value(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Compute all that follows from a value from another one; the gradient still goes back through it."""
+    other = choice.find(program, place[0])
+    if other is None:
+        return None
+    array = program.nodes[other].value
+
+    def change(node: Node) -> Node:
+        for slot, operand in node.operands:
+            if operand == place[0]:
+                node = node.with_operand(slot, array, operand)  # the edge stays
+        return node
+
+    readers = [node.id for node in program.nodes if place[0] in dict(node.operands).values()]
+    return program.with_nodes(dict.fromkeys(readers, change)) if readers else None
+
+
+@mistake_value.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        y = torch.tanh(x @ w)
+        return y * torch.sigmoid(y @ u)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Compute the second layer once more from the input of the first."""
+        gate = torch.sigmoid(x @ u)
+        dz = g * x * gate * (1 - gate)
+        y = torch.tanh(x @ w)
+        dv = (g * gate + dz @ u.T) * (1 - y**2)
+        return {"u": x.T @ dz, "x": dv @ w.T, "w": x.T @ dv}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
 
 
 # Iterations of a loop -----------------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program, Rule
+from grader.program.program import Affects, At, Program, Rule
 from grader.program.rearrangement import Slot
 from grader.program.selectors import Made, Named
 from grader.sampling import indices, normal, sized
 
 from .contract import Example, operator
+from .forward_pass import PASSES, passes
 from .places import edges, nodes, values
 
 TAKEN = ("getitem", "index_select", "embedding", "gather", "select", "piece")  # what they take, indices decide alone
@@ -285,25 +286,45 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
+@dataclass(frozen=True)
+class OtherIndexInForward:
+    """Another array of whole numbers in the place of an index of the forward pass.
+
+    Args:
+        index: which one.
+        affects: where it is taken.
+    """
+
+    index: OtherIndex
+    affects: Affects
+
+
+def other_indices_in_forward(program: Program, place: Place) -> Iterator[OtherIndexInForward]:
+    """Yield the arrays of whole numbers that may be taken for an index, and where."""
+    for index in other_indices(program, place):
+        yield from (OtherIndexInForward(index, affects) for affects in passes(program.reader(place), "all", "partners"))
+
+
 @operator(
     "other-index-in-forward-pass",
     code="wrong-operand",
     rank=3.5,
     at=nodes.where(lambda program, place: bool(index_slots(program.reader(place)))),
-    choices=other_indices,
+    choices=other_indices_in_forward,
     fields=lambda program, place, choice: {
-        "there": choice.name.describe(program),
-        "here": program.name_of(program.reader(place).operand(choice.slot) or 0),
+        "there": choice.index.name.describe(program),
+        "here": program.name_of(program.reader(place).operand(choice.index.slot) or 0),
+        "where": PASSES[choice.affects],
     },
-    message="{step} is computed with {there} in place of the index {here}",
+    message="{step} is computed with {there} in place of the index {here} {where}",
 )
-def compute_with_other_index(program: Program, place: Place, choice: OtherIndex) -> Program | None:
+def compute_with_other_index(program: Program, place: Place, choice: OtherIndexInForward) -> Program | None:
     """Run the forward pass with another index, such as that of the other end of an edge."""
-    other = choice.name.find(program, place[0])
+    other = choice.index.name.find(program, place[0])
     if other is None or other >= place[0]:
         return None
-    index = program.nodes[other].value
-    return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, index, other)})
+    index, slot = program.nodes[other].value, choice.index.slot
+    return program.with_nodes({place[0]: lambda node: node.with_operand(slot, index, other)}, choice.affects)
 
 
 @compute_with_other_index.example
@@ -321,6 +342,24 @@ def _() -> Example:
         out = torch.zeros_like(x).index_add(0, target, (x @ w)[source] * scale).tanh()
         dm = (g * (1 - out**2))[target] * scale
         dy = torch.zeros_like(x).index_add(0, source, dm)
+        return {"x": dy @ w.T, "w": x.T @ dy}
+
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
+
+
+@compute_with_other_index.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        """Weigh the messages by the gates of the nodes that they go to."""
+        gates = torch.sigmoid(x.detach())
+        return torch.zeros_like(x).index_add(0, target, (x @ w)[source] * gates[target]).tanh()
+
+    def wrong(x: Tensor, w: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Weigh the gradients by the gates of the nodes that the messages come from."""
+        gates = torch.sigmoid(x)
+        out = torch.zeros_like(x).index_add(0, target, (x @ w)[source] * gates[target]).tanh()
+        dy = torch.zeros_like(x).index_add(0, source, (g * (1 - out**2))[target] * gates[source])
         return {"x": dy @ w.T, "w": x.T @ dy}
 
     ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}

@@ -243,7 +243,7 @@ def _widths(node: Node) -> list[tuple[int, int]]:
 @operator(
     "padding-cut-at-one-end",
     code="wrong-local",
-    rank=2.0,
+    rank=1.5,
     at=edges.of("convolution", "max_pool", "mean_pool", "pad"),
     choices=padded_sides,
     message="for {operand}, the backward pass of {step} takes all of the padding to be {choice}",
@@ -580,26 +580,56 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(spaced("bs c n"), n=(7, 8))})
 
 
+Position = Literal[
+    "as that in the whole array",
+    "as that in the flattened array",
+    "as the distance in the flattened array from the beginning of the window",
+]
+
+
+def positions(program: Program, place: Place) -> tuple[Position, ...]:
+    """Return how the position inside a window may be used for that in the array; as a number, if it has two axes."""
+    if len(_sizes(program.reader(place), "size")) == 1:
+        return ("as that in the whole array",)
+    return (
+        "as that in the whole array",
+        "as that in the flattened array",
+        "as the distance in the flattened array from the beginning of the window",
+    )
+
+
 @operator(
-    "window-starts-forgotten",
+    "position-in-window-mistaken",
     code="wrong-local",
     rank=2.0,
     at=windows.of("max_pool", "unfold"),
-    message="in the gradient of {operand}, the position inside a window of {step} is used for that in the whole array",
+    choices=positions,
+    message="in the gradient of {operand}, the position inside a window of {step} is used {choice}",
 )
-def forget_window_starts(program: Program, place: Place, choice: None) -> Program | None:
-    """Put the contributions of all windows where those of the first one belong."""
+def mistake_position(program: Program, place: Place, choice: Position) -> Program | None:
+    """Put the contributions of all windows where those of the first one belong, or count the taps without rows."""
 
     def rule(at: At) -> Array:
         own = contributions(at)
+        if (own.places < 0).any() and choice != "as that in the whole array":
+            raise ValueError("the windows have padding")
         count = math.prod(own.places.shape[-own.axes :])
         first = own.places.reshape(*own.places.shape[: -own.axes], count)[..., 0]
-        return own.sum(places=first.reshape(*first.shape, *(1,) * own.axes))
+        first = first.reshape(*first.shape, *(1,) * own.axes)
+        places = {
+            "as that in the whole array": first,
+            "as that in the flattened array": first[:1] + _taps(own.parts),
+            "as the distance in the flattened array from the beginning of the window": own.places[:1]
+            + _taps(own.parts),
+        }[choice]
+        if places.max() >= math.prod(own.shape):
+            raise ValueError("that is no position in the array")
+        return own.sum(places=places)
 
     return program.with_vjp(place, rule)
 
 
-@forget_window_starts.example
+@mistake_position.example
 def _() -> Example:
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3)
@@ -609,6 +639,55 @@ def _() -> Example:
         return {"x": torch.zeros_like(x).scatter_add(-1, where, g)}
 
     return Example(forward, wrong, {"x": sized(spaced("bs c n"), n=(9, 12))})
+
+
+@mistake_position.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return F.max_pool2d(x, 2)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the number of an entry in its window for that in its channel."""
+        where = x.unfold(2, 2, 2).unfold(3, 2, 2).flatten(-2).argmax(-1)
+        dx = torch.zeros_like(x).flatten(2).scatter_add(2, where.flatten(2), g.flatten(2))
+        return {"x": dx.reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": sized(spaced("bs c h v"), h=(4, 6), v=(6, 8))})
+
+
+def has_padding(program: Program, place: Place) -> bool:
+    """Return whether some windows reach into padding."""
+    return any(_sizes(program.reader(place), "padding"))
+
+
+@operator(
+    "padded-windows-not-counted",
+    code="missing-path",
+    rank=2.0,
+    at=edges.of("convolution", "max_pool", "mean_pool").where(has_padding),
+    message="in the gradient of {operand}, the windows of {step} that reach into the padding are left out",
+)
+def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
+    """Leave out what arrives at windows that lie partly outside the array."""
+
+    def rule(at: At) -> Array:
+        places = contributions(at._replace(slot=INPUT)).places
+        axes = tuple(range(places.ndim - len(_sizes(at.node, "size"))))
+        return at.right(at.g * (places >= 0).all(axis=axes))
+
+    return program.with_vjp(place, rule)
+
+
+@leave_out_padded_windows.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w, padding=1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the windows of the array without its padding."""
+        return {"w": torch.einsum("boi,bcik->ock", g[..., 1:-1], x.unfold(-1, 3, 1))}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(7, 8)), "w": sized_normal("o c k", k=(3,))})
 
 
 # Pooling ------------------------------------------------------------------------------------------------------------
