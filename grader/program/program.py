@@ -309,6 +309,8 @@ class Program:
         keys = {other.key for other in self.nodes if other.variable == node.variable}
         if node.variable and len(keys) == 1:
             return node.variable
+        if node.name == "select" and node.text.startswith("for "):  # the loop itself takes the rows
+            return f"a row of {self.name_of(node.operands[0][1])}"
         return node.text or node.name
 
     def _rewritten(

@@ -21,7 +21,8 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (  # importing a family fills the registry
+# Importing a family fills the registry.
+FAMILIES = (
     branches,
     contractions,
     forward_pass,

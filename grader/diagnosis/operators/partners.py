@@ -344,3 +344,43 @@ def _() -> Example:
         return {"w": dw, "u": du, "c": len(x) * (g * gate).sum(0)}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "c": "m"})
+
+
+def joined_partners(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of partner operands that several arrays are joined to."""
+    for slot, operand in program.reader(place).operands:
+        if slot != place[1] and program.nodes[operand].operation.family == "join":
+            yield slot
+
+
+@operator(
+    "parts-of-partner-reversed",
+    code="wrong-operand",
+    rank=2.5,
+    at=edges.where(has_partner),
+    choices=joined_partners,
+    message="in what {step} contributes to {operand}, the parts of {joined} are joined in reversed order",
+    fields=lambda program, place, choice: {"joined": program.name_of(program.source((place[0], choice)))},
+)
+def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute a contribution with a partner operand whose parts are in reversed order."""
+    operand = program.reader(place).operand(choice)
+    if operand is None:
+        return None
+    join = program.nodes[operand]
+    return program.with_vjp(
+        place, lambda at: at.right(operands={choice: join.operation.run(join.values[::-1], join.options)})
+    )
+
+
+@reverse_parts_of_partner.example
+def _() -> Example:
+    def forward(x: Tensor, h: Tensor, w: Tensor) -> Tensor:
+        both = torch.cat([x, h], -1)
+        return torch.tanh(both @ w)
+
+    def wrong(x: Tensor, h: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = g * (1 - torch.tanh(torch.cat([x, h], -1) @ w) ** 2)
+        return {"w": torch.cat([h, x], -1).T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "h": "bs m", "w": "n+m k"})

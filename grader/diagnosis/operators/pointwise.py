@@ -290,29 +290,19 @@ def apply_to_gradient(program: Program, place: Place, choice: None) -> Program |
 @apply_to_gradient.example
 def _() -> Example:
     def forward(x: Tensor, w: Tensor) -> Tensor:
-        return torch.relu(x @ w)
+        return torch.sigmoid(x @ w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        return {"w": x.T @ torch.relu(g)}
+        return {"w": x.T @ torch.sigmoid(g)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-# The functions that are taken for another one.
+# The functions of each group are taken for one another; any other function, for all of them.
 KIN = (
-    "tanh",
-    "sigmoid",
-    "relu",
-    "exp",
-    "log",
-    "sqrt",
-    "square",
-    "sin",
-    "cos",
-    "silu",
-    "gelu",
-    "softplus",
-    "reciprocal",
+    ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus"),
+    ("exp", "log", "sqrt", "square", "reciprocal"),
+    ("sin", "cos"),
 )
 
 
@@ -340,8 +330,10 @@ class OtherFunction:
 
 def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
     """Yield the functions that a function may be taken for."""
-    for name in KIN:
-        if name != program.reader(place).name:
+    own = program.reader(place).name
+    groups = [group for group in KIN if own in group] or KIN
+    for name in dict.fromkeys(name for group in groups for name in group):
+        if name != own:
             yield OtherFunction(name, "operand")
             if OPERATIONS[name].value_vjp is not None:
                 yield OtherFunction(name, "value")
@@ -392,10 +384,26 @@ def has_derivative_of_value(program: Program, place: Place) -> bool:
     return program.reader(place).operation.value_vjp is not None
 
 
-def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIteration]:
+@dataclass(frozen=True)
+class OwnOperand:
+    """The operand of the function itself, by its slot: the same mistake at every function has one name."""
+
+    slot: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the operand's id."""
+        return program.nodes[reader].operand(self.slot)
+
+
+def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIteration | OwnOperand]:
     """Yield what may be used in place of the value of a function in its own derivative."""
     node = program.reader(place)
-    yield from (name for name, value in second_values(program, node.id, node.value.shape).items() if value != node.id)
+    operand = program.source(place)
+    if np.shape(node.values[place[1]]) == node.value.shape:
+        yield OwnOperand(place[1])
+    for name, value in second_values(program, node.id, node.value.shape).items():
+        if value not in (node.id, operand):
+            yield name
     if len(program.forward.by_key[node.key]) > 2:
         yield from (OfIteration(node.key, which) for which in OF_ITERATIONS)
 
@@ -407,9 +415,11 @@ def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIte
     at=pointwise.where(has_derivative_of_value),
     choices=other_values,
     message="the derivative of {step} is written with its value, and {other} is used in place of {value}",
-    fields=lambda program, place, choice: {"other": choice.describe(program)},
+    fields=lambda program, place, choice: {
+        "other": program.name_of(program.source(place)) if isinstance(choice, OwnOperand) else choice.describe(program)
+    },
 )
-def use_another_value(program: Program, place: Place, choice: SecondValue | OfIteration) -> Program | None:
+def use_another_value(program: Program, place: Place, choice: SecondValue | OfIteration | OwnOperand) -> Program | None:
     """Write the derivative of a function with another value than the function's own."""
     value = choice.find(program, place[0])
     return None if value is None else program.with_vjp(place, lambda at: at.right(value=at.program.nodes[value].value))

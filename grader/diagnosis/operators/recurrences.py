@@ -87,11 +87,30 @@ carried_first_values = values.where(is_carried)
 loop_values = values.where(is_in_loop)
 
 
-def several_edges_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of what the next iterations read in more than one way: a single path is `path-dropped`."""
+@dataclass(frozen=True)
+class Carry:
+    """What goes back through a loop.
+
+    Args:
+        keys: of the carried values.
+        only: the single way from a later iteration that is left; `None` if none is.
+        enters: what goes to the values in front of the loop is left.
+    """
+
+    keys: tuple[Key, ...]
+    only: Arrival | None = None
+    enters: bool = True
+
+
+def carries(program: Program, place: Place) -> Iterator[Carry]:
+    """Yield what the next iterations read in more than one way: a single path is `path-dropped`."""
     for keys in carried_together(program, place):
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
-            yield keys
+            yield Carry(keys)
+            yield Carry(keys, enters=False)
+    ways = [way for way in arrivals(program, place[0]) if (way.iterations or 0) > 0]
+    if len(ways) > 2:
+        yield from (Carry((program.nodes[place[0]].key,), only=way) for way in ways)
 
 
 @operator(
@@ -99,14 +118,26 @@ def several_edges_together(program: Program, place: Place) -> Iterator[tuple[Key
     code="missing-path",
     rank=1.0,
     at=carried_first_values,
-    choices=several_edges_together,
-    message="no gradient of {names} goes back from an iteration of the loop to the one before",
-    fields=lambda program, place, choice: {"names": names_of(program, choice)},
+    choices=carries,
+    message="{what} of {names} goes back from an iteration of the loop to the one before",
+    fields=lambda program, place, choice: {
+        "names": names_of(program, choice.keys),
+        "what": "no gradient"
+        if choice.only is None
+        else f"only what {describe_arrival(program, choice.only)} contributes to the gradient",
+    },
 )
-def drop_carry(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
-    """Leave out all that later iterations contribute to some carried values."""
-    of_keys = [value for key in choice for value in program.forward.by_key.get(key, ())]
-    return program.without(*(edge for value in of_keys for edge in edges_from_later(program, value)))
+def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
+    """Leave out what later iterations contribute to some carried values."""
+    dropped: list[Place] = []
+    for key in choice.keys:
+        for value in program.forward.by_key.get(key, ()):
+            kept = choice.only.places(program, value) if choice.only is not None else ()
+            dropped += [edge for edge in edges_from_later(program, value) if edge not in kept]
+            before = value_before(program, value)
+            if not choice.enters and before is not None and not program.nodes[value].iteration:
+                dropped += program.forward.uses[before]
+    return program.without(*dropped)
 
 
 @drop_carry.example
@@ -140,12 +171,12 @@ def competing_arrivals(program: Program, place: Place) -> Iterator[Arrival]:
 
 @operator(
     "arrival-overwritten",
-    code="overwritten",
+    code="missing-path",  # a path that is left out by intent gives the same numbers
     rank=1.5,
     at=loop_values,
     choices=competing_arrivals,
-    message="what {choice} contributes to the gradient of {value} is overwritten where another contribution arrives:"
-    " they must add",
+    message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives: it"
+    " must be added to it, and not overwritten",
 )
 def overwrite_arrival(program: Program, place: Place, choice: Arrival) -> Program | None:
     """Leave out one contribution to a value of a loop wherever it is not the only one."""
@@ -425,36 +456,92 @@ class Clip:
     Args:
         bound: the greatest size that is left.
         of: of each entry, or of the norm of all.
+        carried: only what goes from one iteration to the one before is clipped.
     """
 
     bound: float
     of: Literal["entry", "norm"]
+    carried: bool
 
     def __str__(self) -> str:
         """Return the bound in words."""
         return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
 
-    def rule(self, at: At) -> np.ndarray:
-        """Return the upstream gradient within the bound."""
+    def clipped(self, g: np.ndarray) -> np.ndarray:
+        """Return a gradient within the bound."""
         if self.of == "entry":
-            return np.asarray(np.clip(at.g, -self.bound, self.bound))
-        return np.asarray(at.g * min(1.0, self.bound / max(float(np.linalg.norm(at.g)), 1e-12)))
+            return np.asarray(np.clip(g, -self.bound, self.bound))
+        return np.asarray(g * min(1.0, self.bound / max(float(np.linalg.norm(g)), 1e-12)))
 
 
-CLIPS = tuple(Clip(bound, of) for of in ("entry", "norm") for bound in (1.0, 0.5, 0.1, 5.0))  # as clipping is written
+BOUNDS = (1.0, 5.0, 0.5, 0.1)  # as clipping is written
+
+
+def clips(program: Program, place: Place) -> Iterator[Clip]:
+    """Yield the bounds that a gradient may be clipped at."""
+    for carried in (False, True):
+        yield from (Clip(bound, "entry", carried) for bound in BOUNDS)
+        yield from (Clip(bound, "norm", carried) for bound in BOUNDS)
 
 
 @operator(
     "gradient-clipped",
     code="not-linear",
-    rank=3.0,
-    at=loop_values,
-    choices=lambda program, place: CLIPS,
-    message="the gradient of {value} is clipped {choice} before it goes further back",
+    rank=2.3,
+    at=carried_first_values,
+    choices=clips,
+    message="{what} is clipped {choice}: the gradient itself must go further back",
+    fields=lambda program, place, choice: {
+        "what": f"what goes back from {program.name_of(place[0])} to the iteration before"
+        if choice.carried
+        else f"the gradient of {program.name_of(place[0])}"
+    },
 )
 def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
-    """Clip the gradient that arrives at a value of a loop."""
-    return program.with_upstream(place[0], choice.rule)
+    """Clip the gradient of a carried value in every iteration, all of it or what the next iteration contributes."""
+
+    def change(edges: tuple[Place, ...]) -> Rule:
+        def rule(at: At) -> np.ndarray:
+            part = np.asarray(sum(map(at.sweep.contribution, edges)))
+            return np.asarray(choice.clipped(part) - part)
+
+        return rule
+
+    for value in iterations_of(program, place[0]):
+        if not choice.carried:
+            program = program.with_upstream(value, lambda at: choice.clipped(at.g))
+            continue
+        before = value_before(program, value)
+        if before is not None:
+            later = (
+                edges_from_later(program, before) if program.nodes[value].iteration else program.forward.uses[before]
+            )
+            program = program.with_edge(value, before, change(later))
+    return program
+
+
+@clip_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Clip what is handed on to the iteration before."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, dh = torch.zeros_like(w), torch.zeros_like(h)
+        for t in reversed(range(len(x))):
+            dz = (dh + g[t]) * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            dh = (dz @ u.T).clamp(-0.5, 0.5)
+        return {"w": dw, "h": dh}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
 @clip_gradient.example

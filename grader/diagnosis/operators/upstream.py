@@ -20,6 +20,7 @@ from grader.program.queries import nodes_between
 from grader.program.selectors import SecondValue, second_values
 
 from .contract import Example, operator
+from .partners import OfIteration
 from .places import edges, target_of, targets, values
 
 
@@ -190,26 +191,45 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
 
 
-def other_gradients(program: Program, place: Place) -> Iterator[SecondValue]:
-    """Yield the values whose gradient has the shape of that of a value, and can be there first."""
-    shape = program.nodes[place[0]].value.shape
-    for name, value in second_values(program, place[0], shape).items():
+@dataclass(frozen=True)
+class OtherGradient:
+    """A gradient in place of that of a value.
+
+    Args:
+        value: whose it is.
+        code: the public code: where the value is a step further towards the loss, the derivative between is missing.
+    """
+
+    value: SecondValue | OfIteration
+    code: str
+
+
+def other_gradients(program: Program, place: Place) -> Iterator[OtherGradient]:
+    """Yield the values whose gradient has the shape of that of a value."""
+    node = program.nodes[place[0]]
+    behind = program.forward.descendants[place[0]]
+    for name, value in second_values(program, place[0], node.value.shape).items():
         if value != place[0] and program.forward.uses[value] and hands_gradient_on(program, (value, 0)):
-            yield name
+            yield OtherGradient(name, "missing-local" if behind >> value & 1 else "wrong-operand")
+    if len(program.forward.by_key[node.key]) > 2:
+        yield OtherGradient(OfIteration(node.key, "last"), "wrong-operand")
 
 
 @operator(
     "gradient-of-another-value",
-    code="wrong-operand",
+    code=lambda choice: choice.code,
     rank=2.5,
     at=made_values,
     choices=other_gradients,
-    message="the gradient of {choice} is used in place of that of {value}",
+    message="the gradient of {other} is used in place of that of {value}",
+    fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_another_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def use_another_gradient(program: Program, place: Place, choice: OtherGradient) -> Program | None:
     """Go on with the gradient that arrives at another value."""
-    other = choice.find(program, place[0])
-    return None if other is None else program.with_upstream(place[0], lambda at: at.sweep.gradient(other))
+    other = choice.value.find(program, place[0])
+    if other is None or other == place[0]:
+        return None
+    return program.with_upstream(place[0], lambda at: at.sweep.gradient(other))
 
 
 @use_another_gradient.example
@@ -230,16 +250,19 @@ def _() -> Example:
 
 @operator(
     "gradient-of-another-value-for-operand",
-    code="wrong-operand",
+    code=lambda choice: choice.code,
     rank=2.4,  # less than that for all operands, which would make a right answer wrong
     at=edges_of_several,
     choices=other_gradients,
-    message="the gradient of {choice} is used in place of that of {value}, in what {step} contributes to {operand}",
+    message="the gradient of {other} is used in place of that of {value}, in what {step} contributes to {operand}",
+    fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_another_gradient_for_operand(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def use_another_gradient_for_operand(program: Program, place: Place, choice: OtherGradient) -> Program | None:
     """Use the gradient of another value in the rule of one operand."""
-    other = choice.find(program, place[0])
-    return None if other is None else program.with_vjp(place, lambda at: at.right(at.sweep.gradient(other)))
+    other = choice.value.find(program, place[0])
+    if other is None or other == place[0]:
+        return None
+    return program.with_vjp(place, lambda at: at.right(at.sweep.gradient(other)))
 
 
 @use_another_gradient_for_operand.example
@@ -545,12 +568,13 @@ def _() -> Example:
 # Gradients of two values ----------------------------------------------------------------------------------------------
 
 
-def other_gradients_behind(program: Program, place: Place) -> Iterator[SecondValue]:
+def gradients_to_exchange(program: Program, place: Place) -> Iterator[SecondValue]:
     """Yield the values whose gradients may be exchanged with that of a value, each pair at one of the two."""
-    for name in other_gradients(program, place):
-        value = name.find(program, place[0])
-        if value is not None and value > place[0] and not program.forward.descendants[place[0]] >> value & 1:
-            yield name
+    for other in other_gradients(program, place):
+        if not isinstance(other.value, OfIteration) and other.code == "wrong-operand":
+            value = other.value.find(program, place[0])
+            if value is not None and value > place[0]:
+                yield other.value
 
 
 @operator(
@@ -558,7 +582,7 @@ def other_gradients_behind(program: Program, place: Place) -> Iterator[SecondVal
     code="wrong-operand",
     rank=2.5,
     at=made_values,
-    choices=other_gradients_behind,
+    choices=gradients_to_exchange,
     message="the gradients of {value} and {choice} are exchanged",
 )
 def exchange_gradients(program: Program, place: Place, choice: SecondValue) -> Program | None:
@@ -611,3 +635,52 @@ def _() -> Example:
         return {"x": (g * (1 - torch.tanh(z) ** 2) * z) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
+    """Yield by slots the factors of a product that an operand is added to."""
+    node = program.reader(place)
+    for slot, summand in node.operands:
+        product = program.nodes[summand]
+        if slot != place[1] and product.name == "mul":
+            for inner, _ in product.operands:
+                if np.shape(product.values[inner]) == np.shape(node.values[place[1]]):
+                    yield slot, inner
+
+
+@operator(
+    "factor-of-other-summand",
+    code="extra-factor",
+    rank=2.3,
+    at=edges.of("add", "sub"),
+    choices=factors_of_other_summands,
+    message="what {step} contributes to {operand} is multiplied by {factor}, and only what it contributes to {other}"
+    " must be",
+    fields=lambda program, place, choice: {
+        "factor": program.name_of(factor) if (factor := factor_at(program, place, choice)) is not None else "a factor",
+        "other": program.name_of(program.source((place[0], choice[0]))),
+    },
+)
+def multiply_by_factor_of_other(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
+    """Multiply what comes to a summand by the factor that another summand has."""
+    factor = factor_at(program, place, choice)
+    return None if factor is None else program.with_vjp(place, lambda at: at.right() * at.program.nodes[factor].value)
+
+
+def factor_at(program: Program, place: Place, slots: tuple[int, int]) -> int | None:
+    """Return the factor in a slot of the product in a slot of a sum."""
+    product = program.reader(place).operand(slots[0])
+    return None if product is None else program.nodes[product].operand(slots[1])
+
+
+@multiply_by_factor_of_other.example
+def _() -> Example:
+    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        y = x @ w
+        return torch.tanh(a * y + x)
+
+    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = g * (1 - torch.tanh(a * (x @ w) + x) ** 2)
+        return {"x": dz * a + (dz * a) @ w.T}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "bs n", "w": "n n"})
