@@ -41,6 +41,8 @@ class Difference:
         names: what a learner calls the two.
         function: what makes the prediction of x, where that is known.
         classes: the target as numbers of classes, with the last axis of size 1, where it is given so.
+        marks: the classes one-hot, where the target is that with some of it shared among all classes.
+        smoothing: how much is shared.
     """
 
     factor: float
@@ -50,6 +52,8 @@ class Difference:
     names: tuple[str, str]
     function: Callable[[Array], Array] | None
     classes: Array | None
+    marks: Array | None = None
+    smoothing: float = 0.0
 
     @property
     def decision(self) -> Array:
@@ -105,7 +109,26 @@ def _recognised(program: Program, node: Node) -> Difference | None:
                 return Difference(
                     factor, node.value, prediction.array, target.array, names, prediction.function, target.classes
                 )
+            if target.classes is not None and (smoothed := _smoothed(node, right, prediction, target)) is not None:
+                return smoothed
     return None
+
+
+def _smoothed(node: Node, right: Array, prediction: Prediction, target: Target) -> Difference | None:
+    """Return the gradient of a loss with smoothed labels: a factor times p - (1 - e) marks - e / classes."""
+    marks, count = target.array, node.value.shape[-1]
+    columns = np.stack([prediction.array.ravel(), marks.ravel(), np.ones(marks.size)], axis=1)
+    (factor, marked, shared), *_ = np.linalg.lstsq(columns, right.ravel(), rcond=None)
+    if not factor or np.abs(columns @ (factor, marked, shared) - right.ravel()).max() > EXACT * np.abs(right).max():
+        return None
+    smoothing = -shared / factor * count
+    if not 0 < smoothing < 1 or abs(-marked / factor - (1 - smoothing)) > EXACT:
+        return None
+    soft = (1 - smoothing) * marks + smoothing / count
+    names = (prediction.name, f"the smoothed {target.name}")
+    return Difference(
+        float(factor), node.value, prediction.array, soft, names, prediction.function, None, marks, float(smoothing)
+    )
 
 
 def _predictions(program: Program, node: Node) -> Iterator[Prediction]:
@@ -145,19 +168,25 @@ class DifferenceFormula(NamedTuple):
         code: its public code.
         message: what is wrong with it.
         of: takes the difference, and returns the gradient without the factor.
-        needs: what must be known: `"function"`, or `"classes"`.
+        needs: what must be known: `"function"`, `"classes"` or `"smoothing"`.
     """
 
     code: str
     message: str
     of: Callable[[Difference], Array]
-    needs: Literal["", "function", "classes"] = ""
+    needs: Literal["", "function", "classes", "smoothing"] = ""
 
 
 def _function(difference: Difference, x: Array) -> Array:
     """Return the function that makes the prediction at another point."""
     assert difference.function is not None
     return difference.function(x)
+
+
+def _marks(difference: Difference) -> Array:
+    """Return the classes one-hot."""
+    assert difference.marks is not None
+    return difference.marks
 
 
 DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
@@ -199,6 +228,19 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "without function": DifferenceFormula(
         "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.target / d.prediction,
         "classes"),
+    "share not divided": DifferenceFormula(
+        "missing-local", "what smoothing shares among the classes is not divided by their number",
+        lambda d: d.prediction - (1 - d.smoothing) * _marks(d) - d.smoothing, "smoothing"),
+    "shared among the others": DifferenceFormula(
+        "wrong-local", "smoothing shares among the other classes alone, and must share among all of them",
+        lambda d: d.prediction - (1 - d.smoothing) * _marks(d)
+        - d.smoothing / (d.x.shape[-1] - 1) * (1 - _marks(d)), "smoothing"),
+    "right class not lowered": DifferenceFormula(
+        "missing-local", "the mark of the right class is not lowered by smoothing",
+        lambda d: d.prediction - _marks(d) - d.smoothing / d.x.shape[-1], "smoothing"),
+    "shares exchanged": DifferenceFormula(
+        "wrong-operand", "the weights of the right class and of the shared part are exchanged",
+        lambda d: d.prediction - d.smoothing * _marks(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
 }  # fmt: skip
 OTHER_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp, "softmax over the last axis": lambda x: softmax(x, -1),
@@ -215,7 +257,8 @@ def difference_formulas(program: Program, place: Place) -> Iterator[str]:
     """Yield the wrong formulas for a gradient that is a difference."""
     difference = difference_of(program, place[0])
     if difference is not None:
-        known = {"": True, "function": difference.function is not None, "classes": difference.classes is not None}
+        known = {"": True, "function": difference.function is not None, "classes": difference.classes is not None,
+                 "smoothing": difference.marks is not None}  # fmt: skip
         yield from (name for name, formula in DIFFERENCE_FORMULAS.items() if known[formula.needs])
 
 
@@ -268,6 +311,19 @@ def _() -> Example:
         return {"x": g * (x.sigmoid().sigmoid() - labels) / x.numel()}
 
     return Example(forward, wrong, {"x": "bs n", "labels": uniform("bs n", 0, 1)})
+
+
+@mistake_difference.example
+def _() -> Example:
+    def forward(x: Tensor, classes: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(x, classes, label_smoothing=0.1)
+
+    def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Share among the classes, and leave the right one at 1."""
+        target = torch.nn.functional.one_hot(classes, x.shape[1]) + 0.1 / x.shape[1]
+        return {"x": g * (x.softmax(-1) - target) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
 def other_functions(program: Program, place: Place) -> Iterator[str]:

@@ -685,17 +685,19 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def has_given_statistics(program: Program, place: Place) -> bool:
-    """Return whether a node scales centred values by statistics that do not depend on them."""
-    node = program.nodes[place[0]]
-    scaling = scaling_of(program, node)
+def centred_by_given_mean(program: Program, place: Place) -> Node | None:
+    """Return the node that subtracts a mean from what a node scales, where neither statistic depends on it."""
+    scaling = scaling_of(program, program.nodes[place[0]])
     if scaling is None:
-        return False
-    centred, scale = (program.nodes[node.operands[slot][1]] for slot in (scaling.numerator, scaling.scale))
-    source, mean = centred.operand(0), centred.operand(1)
-    if centred.name != "sub" or mean is None or source is None:
-        return False
-    return not (program.forward.ancestors[scale.id] | program.forward.ancestors[mean]) >> source & 1
+        return None
+    numerator, scale = (program.nodes[place[0]].operands[slot][1] for slot in (scaling.numerator, scaling.scale))
+    for value, _ in _numerators(program, numerator):
+        node = program.nodes[value]
+        source, mean = node.operand(0), node.operand(1)
+        if node.name == "sub" and source is not None and mean is not None:
+            given = program.forward.ancestors[scale] | program.forward.ancestors[mean]
+            return None if given >> source & 1 else node
+    return None
 
 
 Statistics = Literal["in the derivative", "in the forward pass, too"]
@@ -706,31 +708,33 @@ STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass,
     "batch-statistics",
     code=lambda choice: "wrong-local" if choice == "in the derivative" else "wrong-operand",
     rank=2.5,
-    at=nodes.of("div", "mul").where(has_given_statistics),
+    at=nodes.of("div", "mul").where(lambda program, place: centred_by_given_mean(program, place) is not None),
     choices=lambda program, place: STATISTICS,
     message="{step} is treated as if its statistics were computed from the batch, {choice}: they are given here",
 )
 def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
     """Go back as if mean and scale were those of the values, or compute these in place of the given ones."""
-    scaling = scaling_of(program, program.nodes[place[0]])
-    if scaling is None:
+    scaling, centred = scaling_of(program, program.nodes[place[0]]), centred_by_given_mean(program, place)
+    if scaling is None or centred is None:
         return None
-    numerator, axes = scaling.numerator, scaling.axes
+    axes, r = scaling.axes, scaling.factor
 
-    def gradient(r: Array, h: Array, g: Array) -> Array:
-        return Normalisation(0, axes, True, math.prod(h.shape[axis] for axis in axes), r, h).gradient(g)
+    def gradient(own_r: Array, h: Array, g: Array) -> Array:
+        """Return the gradient of x for that of the centred value, which is h / r."""
+        count = math.prod(h.shape[axis] for axis in axes)
+        return Normalisation(0, axes, True, count, own_r, h).gradient(g / r)
 
     if choice == "in the derivative":
-        return program.with_vjp((place[0], numerator), lambda at: gradient(scaling.factor, at.y, at.g))
+        return program.with_vjp((centred.id, 0), lambda at: gradient(r, at.y * r, at.g))
 
-    def run(*values: Operand) -> Array:
-        return _standardized(np.asarray(values[numerator]), axes)[0]
+    def run(x: Array, mean: Array) -> Array:
+        return np.asarray(_standardized(x, axes)[0] / r)
 
-    def vjp(g: Array, y: Array, *values: Operand) -> Array:
-        return gradient(_standardized(np.asarray(values[numerator]), axes)[1], y, g)
+    def vjp(g: Array, y: Array, x: Array, mean: Array) -> Array:
+        return gradient(_standardized(x, axes)[1], y * r, g)
 
-    standardized = Operation("standardize", "normalisation", run, (vjp, None) if numerator == 0 else (None, vjp))
-    return program.with_nodes({place[0]: lambda node: replace(node, operation=standardized)})
+    standardized = Operation("standardize", "normalisation", run, (vjp, None))
+    return program.with_nodes({centred.id: lambda node: replace(node, operation=standardized)})
 
 
 EPSILON = 1e-5  # torch's own, which is all that a forward pass with given statistics can tell
@@ -763,5 +767,19 @@ def _() -> Example:
 
     def wrong(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"gain": (g * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "mean": "n", "var": positive("n"), "gain": "n"})
+
+
+@use_batch_statistics.example
+def _() -> Example:
+    def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
+        return gain * (x - mean) / (var + 1e-5).sqrt()
+
+    def wrong(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the formula of training, with the statistics of the batch."""
+        s = (x.var(0, correction=0) + 1e-5).sqrt()
+        h, dh = (x - x.mean(0)) / s, g * gain
+        return {"x": (dh - dh.mean(0) - h * (dh * h).mean(0)) / s}
 
     return Example(forward, wrong, {"x": "bs n", "mean": "n", "var": positive("n"), "gain": "n"})

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -941,5 +941,159 @@ def _() -> Example:
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"w": x.T @ (g[:, None] * (x @ w))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "norm-not-differentiated",
+    code="missing-local",
+    rank=2.0,
+    at=edges.of("norm"),
+    message="the derivative of {step} is missing: its gradient goes to every entry of {operand} as it is",
+)
+def skip_norm(program: Program, place: Place, choice: None) -> Program | None:
+    """Repeat the upstream gradient of a norm, as for a sum."""
+    return program.with_vjp(place, lambda at: spread(at.node, at.g))
+
+
+def spread(node: Node, g: Array) -> Array:
+    """Return the upstream gradient of a reduction at every entry that it reduces; shape: that of the operand."""
+    kept = [1 if axis in reduced_axes(node) else size for axis, size in enumerate(np.shape(node.values[0]))]
+    return np.broadcast_to(g.reshape(kept), np.shape(node.values[0]))
+
+
+@skip_norm.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        norm: Tensor = torch.linalg.vector_norm(x @ w, dim=-1)
+        return norm
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ g[:, None].expand(len(x), w.shape[1])}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "terms-squared",
+    code="wrong-local",
+    rank=2.5,
+    at=reductions.of("sum", "mean"),
+    message="this is what {step} hands back if its terms are squared first: they are not",
+)
+def square_terms(program: Program, place: Place, choice: None) -> Program | None:
+    """Go back through a sum of squares in place of a sum."""
+    return program.with_vjp(place, lambda at: at.right() * 2 * at.x)
+
+
+@square_terms.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w).mean()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back through the mean of the squares."""
+        y = torch.tanh(x @ w)
+        return {"w": x.T @ (g * 2 * y / y.numel() * (1 - y**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# The greatest and the least entry -------------------------------------------------------------------------------------
+
+
+class ExtremeRule(NamedTuple):
+    """Which entries get the gradient of the greatest or the least entry.
+
+    Args:
+        code: the public code of that.
+        weights: takes the operand, the axes, and which entries were selected; returns the factor of each entry.
+    """
+
+    code: str
+    weights: Callable[[Array, tuple[int, ...], Array], Array]
+
+
+EXTREME_RULES: Mapping[str, ExtremeRule] = {
+    "every entry": ExtremeRule("missing-local", lambda x, axes, selected: np.ones_like(x)),
+    "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
+    "every entry, divided by their number": ExtremeRule(
+        "wrong-local", lambda x, axes, selected: np.ones_like(x) / math.prod(x.shape[axis] for axis in axes)
+    ),
+    "the entry at the other end, the least in place of the greatest or the other way round": ExtremeRule(
+        "wrong-local",
+        lambda x, axes, selected: np.where(
+            x == np.where(_is_greatest(x, axes, selected), x.min(axes, keepdims=True), x.max(axes, keepdims=True)),
+            1.0,
+            0.0,
+        ),
+    ),
+    "the greatest or least of all entries alone": ExtremeRule(
+        "summed-wrong-axis",
+        lambda x, axes, selected: np.where(
+            x == (x.max() if _is_greatest(x, axes, selected).all() else x.min()), 1.0, 0.0
+        ),
+    ),
+    "what is greatest or least along the first axis": ExtremeRule(
+        "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, 0)
+    ),
+    "what is greatest or least along the last axis": ExtremeRule(
+        "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, -1)
+    ),
+}  # fmt: skip
+
+
+def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
+    """Return whether the selected entries are the greatest, and not the least, along some axes; these are kept."""
+    return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
+
+
+def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
+    """Return 1 where an entry is the greatest along one axis, or the least if the least were selected; 0 elsewhere."""
+    greatest = bool(_is_greatest(x, axes, selected).all())
+    return np.where(x == (x.max(axis, keepdims=True) if greatest else x.min(axis, keepdims=True)), 1.0, 0.0)
+
+
+@operator(
+    "other-entries-selected",
+    code=lambda choice: EXTREME_RULES[choice].code,
+    rank=2.0,
+    at=edges.of("amax", "amin", "max", "min"),
+    choices=lambda program, place: EXTREME_RULES,
+    message="the gradient of {step} goes to {choice}: it must go to the entries that were selected",
+)
+def select_other_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand the gradient of a greatest or least entry to other entries than those that were selected."""
+
+    def rule(at: At) -> Array:
+        x, axes = np.asarray(at.x), reduced_axes(at.node)
+        selected = np.where(at.node.vjp(at.slot, np.ones(at.y.shape)) != 0, 1.0, 0.0)
+        return np.asarray(spread(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))
+
+    return program.with_vjp(place, rule)
+
+
+@select_other_entries.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).amax(-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Mark the greatest entry of each column."""
+        y = x @ w
+        return {"w": x.T @ (g[:, None] * (y == y.amax(0)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@select_other_entries.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.exp((x @ w).max(dim=0).values)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x @ w
+        return {"w": x.T @ (g * torch.exp(y.max(dim=0).values) * torch.ones_like(y))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})

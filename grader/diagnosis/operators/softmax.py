@@ -266,6 +266,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "probabilities inside": RowFormula(
         "wrong-local", "the probabilities are inside the sum over the row: they must be in front of it",
         lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
+    "softmax of the gradient": RowFormula(
+        "wrong-local",
+        "the softmax of the upstream gradient is subtracted: it must be the probabilities times its sum",
+        lambda r: r.own - exponentials(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
         "wrong-local", "each entry's own term is the sum over the row, and must be its own upstream gradient",
         lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),

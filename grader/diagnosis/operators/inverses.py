@@ -1,0 +1,139 @@
+"""Mistakes in the inverse and the determinant of a matrix.
+
+The vjp of an inverse y is -y.T @ g @ y.T, and that of a determinant d of x is g d times the transposed inverse of x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import Place
+from grader.program.operation import Array
+from grader.program.program import Program
+
+from .contract import Example, operator
+from .places import edges
+
+
+class MatrixFormula(NamedTuple):
+    """A wrong formula for the vjp of an inverse or a determinant.
+
+    Args:
+        code: its public code.
+        message: what is wrong with it.
+        of: takes the upstream gradient, the operand and the value; returns the contribution.
+    """
+
+    code: str
+    message: str
+    of: Callable[[Array, Array, Array], Array]
+
+
+def _t(x: Array) -> Array:
+    """Return matrices transposed."""
+    return np.swapaxes(x, -1, -2)
+
+
+def _over(g: Array) -> Array:
+    """Return numbers as matrices of one entry, to be multiplied with matrices."""
+    return np.asarray(g)[..., None, None]
+
+
+INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
+    "no transpose": MatrixFormula(
+        "transposed", "the inverse is not transposed on either side", lambda g, x, y: -y @ g @ y),
+    "no transpose on the left": MatrixFormula(
+        "transposed", "the inverse is not transposed on the left", lambda g, x, y: -y @ g @ _t(y)),
+    "no transpose on the right": MatrixFormula(
+        "transposed", "the inverse is not transposed on the right", lambda g, x, y: -_t(y) @ g @ y),
+    "left alone": MatrixFormula(
+        "missing-local", "the inverse is missing on the right", lambda g, x, y: -_t(y) @ g),
+    "right alone": MatrixFormula(
+        "missing-local", "the inverse is missing on the left", lambda g, x, y: -g @ _t(y)),
+    "twice on the left": MatrixFormula(
+        "wrong-operand", "both inverses are on the left", lambda g, x, y: -_t(y) @ _t(y) @ g),
+    "twice on the right": MatrixFormula(
+        "wrong-operand", "both inverses are on the right", lambda g, x, y: -g @ _t(y) @ _t(y)),
+    "upstream transposed": MatrixFormula(
+        "transposed", "the upstream gradient is transposed", lambda g, x, y: -_t(y) @ _t(g) @ _t(y)),
+    "squares of the inverse": MatrixFormula(
+        "elementwise-for-matmul", "the entries of the inverse are squared, as for one over a number",
+        lambda g, x, y: -g * y**2),
+    "squares of the matrix": MatrixFormula(
+        "elementwise-for-matmul", "each entry is treated as one over a number", lambda g, x, y: -g / x**2),
+}  # fmt: skip
+DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
+    "not transposed": MatrixFormula(
+        "transposed", "the inverse is not transposed", lambda g, x, y: _over(g * y) * np.linalg.inv(x)),
+    "transpose": MatrixFormula(
+        "inverse-for-transpose", "the transpose is used, and not the transposed inverse",
+        lambda g, x, y: _over(g * y) * _t(x)),
+    "entry by entry": MatrixFormula(
+        "elementwise-for-matmul", "one over each entry is used in place of the inverse",
+        lambda g, x, y: _over(g * y) / x),
+    "diagonal": MatrixFormula(
+        "wrong-local", "it is the product of the diagonal alone that is differentiated",
+        lambda g, x, y: _over(g * y) * np.eye(x.shape[-1]) / x),
+    "determinant missing": MatrixFormula(
+        "missing-local", "the determinant itself is missing as a factor",
+        lambda g, x, y: _over(g) * _t(np.linalg.inv(x))),
+}  # fmt: skip
+
+
+@operator(
+    "inverse-mistaken",
+    code=lambda choice: INVERSE_FORMULAS[choice].code,
+    rank=2.0,
+    at=edges.of("inverse", "linalg_inv"),
+    choices=lambda program, place: INVERSE_FORMULAS,
+    message="in the gradient through the inverse {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
+)
+def mistake_inverse(program: Program, place: Place, choice: str) -> Program | None:
+    """Use another formula for the vjp of an inverse."""
+    return program.with_vjp(place, lambda at: INVERSE_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
+
+
+@mistake_inverse.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        inverse: Tensor = torch.linalg.inv(w)
+        return x @ inverse
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.linalg.inv(w)
+        return {"w": -y @ (x.T @ g) @ y}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+@operator(
+    "determinant-mistaken",
+    code=lambda choice: DETERMINANT_FORMULAS[choice].code,
+    rank=2.0,
+    at=edges.of("det", "linalg_det"),
+    choices=lambda program, place: DETERMINANT_FORMULAS,
+    message="in the gradient of the determinant {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": DETERMINANT_FORMULAS[choice].message},
+)
+def mistake_determinant(program: Program, place: Place, choice: str) -> Program | None:
+    """Use another formula for the vjp of a determinant."""
+    return program.with_vjp(place, lambda at: DETERMINANT_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
+
+
+@mistake_determinant.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        determinant: Tensor = torch.linalg.det(w * u)
+        return determinant * x
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        v = w * u
+        return {"w": u * (g * x).sum() * torch.linalg.det(v) * torch.linalg.inv(v)}
+
+    return Example(forward, wrong, {"x": "bs m", "w": "n n", "u": "n"})
