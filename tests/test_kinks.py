@@ -296,6 +296,19 @@ def test_many_ties_are_all_seen():
     assert not accepts(forward, [0.0] * 270, [1.0] * 30, [1 / 9] * 261 + [1 / 8] * 9)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
+    """However many entries are tied, and however seldom a sample lets one of them alone be the largest."""
+    draw = torch.Generator().manual_seed(seed)
+    x = torch.randint(0, 2, (6, 9, 7), generator=draw).double()
+    g = torch.randn(6, 7, generator=draw, dtype=torch.float64)
+    right, _ = allowed(lambda x: x.max(1).values, x, g)
+    ties = (x == x.amax(1, keepdim=True)).double()
+    shares = (g.unsqueeze(1) * ties / ties.sum(1, keepdim=True)).numpy()
+    assert right.accepts(shares, BOUND)
+    assert not right.accepts((g.unsqueeze(1) * ties).numpy(), BOUND)
+
+
 def test_kinks_of_one_layer_are_closed_and_opened_one_by_one():
     """b reaches two kinks: what they add to its gradient may be none of it, all of it, or that of either."""
     exercise, trial = trial_of(lambda x, b: (x + b).relu(), [2.0, 3.0, 7.0], x=[0.0, 0, 1], b=[0.0])

@@ -42,7 +42,7 @@ KINK = 1e-4  # in proportion to the largest entry: by so much an entry varies at
 LEAST = 1e-6  # likewise: by so much an entry varies at any kink, and perhaps by curvature
 SAMPLES = 16
 TRIES = 3  # for each sample: some moves give none
-MOST_NUDGED = 64  # entries that are nudged alone, where no sample has given what they have
+MOST_NUDGED = 256  # entries that are nudged alone, where no sample has given what they have
 BESIDE_OTHERS = 5  # times
 BLOCK = 64  # entries that are compared together
 SHARE = 0.03  # of what an entry varies by: how far what all samples agree on may be missed
@@ -201,8 +201,9 @@ class _Samples:
         The furthest is looked at first, and nothing more where that is wrong.
         """
         self._draw(SAMPLES)
-        gap = np.nan_to_num(np.where(other, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
-        order = np.argsort(-gap, axis=None, kind="stable")[: int(other.sum())][:MOST_NUDGED]
+        missing = other & ~self._within(array)
+        gap = np.nan_to_num(np.where(missing, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
+        order = np.argsort(-gap, axis=None, kind="stable")[: int(missing.sum())][:MOST_NUDGED]
         for index in zip(*np.unravel_index(order, array.shape), strict=True):
             for move in _alone(index) if np.isfinite(array[index]) else ():
                 if self._within(array)[index]:
