@@ -94,12 +94,18 @@ class Carry:
     Args:
         keys: of the carried values.
         only: the single way from a later iteration that is left; `None` if none is.
-        enters: what goes to the values in front of the loop is left.
+        enters: what goes to the values in front of the loop is left as it is, if no single way is.
     """
 
     keys: tuple[Key, ...]
     only: Arrival | None = None
     enters: bool = True
+
+    def keeps(self, program: Program, edge: Place) -> bool:
+        """Return whether an edge is of the single way that is left."""
+        reader, slot = edge
+        only = self.only
+        return only is not None and reader != SINK and program.nodes[reader].key == only.key and slot == only.slot
 
 
 def carries(program: Program, place: Place) -> Iterator[Carry]:
@@ -132,12 +138,34 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
     dropped: list[Place] = []
     for key in choice.keys:
         for value in program.forward.by_key.get(key, ()):
-            kept = choice.only.places(program, value) if choice.only is not None else ()
-            dropped += [edge for edge in edges_from_later(program, value) if edge not in kept]
+            dropped += [edge for edge in edges_from_later(program, value) if not choice.keeps(program, edge)]
             before = value_before(program, value)
-            if not choice.enters and before is not None and not program.nodes[value].iteration:
-                dropped += program.forward.uses[before]
+            if before is not None and not program.nodes[value].iteration and (choice.only or not choice.enters):
+                dropped += [edge for edge in program.forward.uses[before] if not choice.keeps(program, edge)]
     return program.without(*dropped)
+
+
+@drop_carry.example
+def _() -> Example:
+    def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.sigmoid(step + h @ v) * torch.tanh(step + h @ u) + torch.sin(h @ w)
+        return h
+
+    def wrong(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Hand back what goes through `w` alone: the last of three assignments."""
+        states = [h]
+        for step in x:
+            h = torch.sigmoid(step + h @ v) * torch.tanh(step + h @ u) + torch.sin(h @ w)
+            states.append(h)
+        dw = torch.zeros_like(w)
+        for before in reversed(states[:-1]):
+            dz = g * torch.cos(before @ w)
+            dw += before.T @ dz
+            g = dz @ w.T
+        return {"w": dw, "h": g}
+
+    return Example(forward, wrong, {"x": "t bs n", "u": "n n", "v": "n n", "w": "n n", "h": "bs n"})
 
 
 @drop_carry.example
@@ -175,8 +203,8 @@ def competing_arrivals(program: Program, place: Place) -> Iterator[Arrival]:
     rank=1.5,
     at=loop_values,
     choices=competing_arrivals,
-    message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives: it"
-    " must be added to it, and not overwritten",
+    message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives:"
+    " the two must add",
 )
 def overwrite_arrival(program: Program, place: Place, choice: Arrival) -> Program | None:
     """Leave out one contribution to a value of a loop wherever it is not the only one."""
