@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from grader.program.forward import SINK
+from grader.program.forward import SINK, bits
 from grader.program.operation import Array, NoCandidate
 from grader.program.probes import draw_tangents, tolerances
 from grader.program.program import Program, Tangents
@@ -269,18 +269,24 @@ class Case:
 
 def reaches(program: Program, names: Iterable[str]) -> bool:
     """Return whether the edits of a program lead to one of some targets."""
-    right, affected = program.right.forward, 0
+    right = program.right.forward
     if program.forward is not right:
-        for node, own in zip(program.nodes, right.nodes, strict=True):
-            if node is not own:
-                for _, operand in (*program.forward.edges[node.id], *right.edges[node.id]):
-                    affected |= right.ancestors[operand]
-    for place in program.rules:
-        if place in right.sources:
-            affected |= right.ancestors[right.sources[place]]
-    for _, value, _ in program.added:
-        affected |= right.ancestors[value]
-    return any(affected >> right.targets[name] & 1 or name in program.results for name in names)
+        return True
+    into, _ = _around(program)
+    return any(into >> right.targets[name] & 1 or name in program.results for name in names)
+
+
+def _around(program: Program) -> tuple[int, int]:
+    """Return what the edits of a backward pass lead to, and what leads to them, as bit masks of values."""
+    forward, into, out_of = program.forward, 0, 0
+    for reader, slot in program.rules:
+        if (reader, slot) in forward.sources:
+            into |= forward.ancestors[forward.sources[reader, slot]]
+            out_of |= 0 if reader == SINK else forward.descendants[reader]
+    for reader, value, _ in program.added:
+        into |= forward.ancestors[value]
+        out_of |= 0 if reader == SINK else forward.descendants[reader]
+    return into, out_of
 
 
 def _unfit(sample: Sample) -> tuple[bool, bool, int]:
@@ -299,6 +305,8 @@ def work_of(program: Program, full: bool = False) -> float:
     """
     nodes = program.nodes
     if full or program.results or program.forward is not program.right.forward:
-        return 4.0 * len(nodes) + sum(node.value.size for node in nodes) / ENTRIES * 4
-    readers = [nodes[reader] for reader, _ in program.rules if reader != SINK]
-    return 5.0 + sum(3.0 + node.value.size / ENTRIES for node in readers)
+        return 6.0 * len(nodes) + 4.0 * sum(node.value.size for node in nodes) / ENTRIES
+    into, out_of = _around(program)
+    touched = [nodes[i] for i in bits(into & out_of)]  # what is computed between two edits
+    touched += [nodes[reader] for reader, _ in program.rules if reader != SINK]
+    return 5.0 + sum(1.5 + 2.0 * node.value.size / ENTRIES for node in touched)

@@ -11,7 +11,7 @@ from .mistake import Mistake
 from .operators.contract import Operator
 from .stream import stream
 
-MOST_WORK = 400_000.0  # calls of numpy: some seconds
+MOST_WORK = 250_000.0  # calls of numpy: some seconds
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
 DISTURBS = 1.0  # what it adds to the rank of a candidate that an answer is right which it leads to

@@ -39,7 +39,8 @@ from .edits import (
 from .operators.contract import Operator
 from .operators.places import Spot, edges
 
-LIKELY = 2.5  # what holds in some rows only, or interacts with another edit, is one of the likelier edits
+LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
+LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 LEAST = 1.0  # no operator has a lesser rank
@@ -131,7 +132,7 @@ def on_path(case: Case) -> Iterator[Candidate]:
     program = case.listing
     forks = [(spot, _leads_to(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
     for edit, screen, change in _changes(case):
-        if isinstance(edit, Edit) and edit.rank <= LIKELY and screen.sample.program is program:
+        if isinstance(edit, Edit) and edit.rank <= LIKELIEST and screen.sample.program is program:
             targets = sum(1 << program.forward.targets[name] for name in _moved(screen, change))
             reached = 0
             for reader, slot in edit.spot.places(program):
@@ -188,7 +189,7 @@ def pairs(case: Case) -> Iterator[Candidate]:
 def _sums(case: Case) -> Iterator[Both]:
     """Yield two edits whose changes of the projections add up to what the learner's differ by."""
     for number, screen in enumerate(case.screens):
-        made = [edit for edit in case.changes if isinstance(edit, Edit)]
+        made = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELY]
         if len(made) < 2:
             continue
         table = np.array([case.changes[edit][number] for edit in made])
@@ -212,7 +213,7 @@ def _sums(case: Case) -> Iterator[Both]:
 
 def _interacting(case: Case) -> Iterator[Both]:
     """Yield every two of the likeliest edits that change something."""
-    likely = [edit for edit in case.changes if isinstance(edit, Edit)][:MOST_INTERACTING]
+    likely = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELIEST][:MOST_INTERACTING]
     for first, second in itertools.combinations(likely, 2):
         if not set(first.spot.places(case.listing)) & set(second.spot.places(case.listing)):
             yield Both(first, second)
