@@ -22,8 +22,7 @@ from . import (
 )
 from .contract import REGISTRY
 
-# Importing a family fills the registry.
-FAMILIES = (
+FAMILIES = (  # importing a family fills the registry
     branches,
     contractions,
     forward_pass,

@@ -564,6 +564,65 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
+@operator(
+    "statistics-over-other-axes",
+    code="summed-wrong-axis",
+    rank=3.5,
+    at=normalisations,
+    choices=lambda program, place: dict.fromkeys(choice.axes for choice in other_statistics(program, place)),
+    message="the forward pass is computed again with {step} normalised over {wrong}: it must be over {right}",
+    fields=lambda program, place, choice: {
+        **normalisation_words(program, place, choice),
+        "wrong": _axes_words(choice),
+        "right": _axes_words(known.axes if (known := normalisation_of(program, place)) else ()),
+    },
+)
+def normalise_over_other_axes_in_forward(program: Program, place: Place, choice: Axes) -> Program | None:
+    """Run the forward pass with statistics over other axes."""
+    known = normalisation_of(program, place)
+    if known is None or np.ndim(known.gain):  # a gain inside would lose its gradient
+        return None
+    source, centred, own = known.source, known.centred, known.n
+    spread = np.square(known.h / known.r).sum(axis=known.axes, keepdims=True) / known.count
+    epsilon = float(np.mean(1 / np.square(known.r) - spread))
+
+    def statistics(x: Array) -> tuple[Array, Array, float]:
+        """Return the normalised values, their factor, and what the squares are divided by."""
+        n = math.prod(x.shape[axis] for axis in choice)
+        count = known.count if known.count == 1 else n - (own - known.count)
+        bare = x - x.mean(axis=choice, keepdims=True) if centred else x
+        r = 1 / np.sqrt(np.square(bare).sum(axis=choice, keepdims=True) / count + epsilon)
+        return bare * r, r, count
+
+    def run(x: Array) -> Array:
+        return np.asarray(known.gain * statistics(x)[0])
+
+    def vjp(g: Array, y: Array, x: Array) -> Array:
+        h, r, count = statistics(x)
+        return Normalisation(source, choice, centred, count, r, h).gradient(g * known.gain)
+
+    normalised = Operation("normalise", "normalisation", run, (vjp,))
+    x = program.nodes[source].value
+
+    def change(node: Node) -> Node:
+        return replace(node, operation=normalised, operands=((0, source),), values=(x,), options={})
+
+    return program.with_nodes({place[0]: change})
+
+
+@normalise_over_other_axes_in_forward.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Normalise over the batch."""
+        s = (x.var((0, 1), correction=0) + 1e-5).sqrt()
+        return {"gain": (g * (x - x.mean((0, 1))) / s).sum((0, 1))}
+
+    return Example(forward, wrong, {"x": "bs t n", "gain": "n"})
+
+
 # Gains, variances and statistics --------------------------------------------------------------------------------------
 
 
