@@ -11,6 +11,7 @@ from . import (
     normalisation,
     partners,
     paths,
+    picking,
     pointwise,
     rearrangements,
     recurrences,
@@ -22,7 +23,7 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (  # importing a family fills the registry
+FAMILIES = (
     branches,
     contractions,
     forward_pass,
@@ -33,6 +34,7 @@ FAMILIES = (  # importing a family fills the registry
     normalisation,
     partners,
     paths,
+    picking,
     pointwise,
     rearrangements,
     recurrences,
@@ -41,5 +43,5 @@ FAMILIES = (  # importing a family fills the registry
     softmax,
     upstream,
     windows,
-)
+)  # importing a family fills the registry
 OPERATORS = tuple(REGISTRY.values())

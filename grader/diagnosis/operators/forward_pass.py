@@ -80,8 +80,8 @@ def ways_to_leave_out(program: Program, place: Place) -> Iterator[LeftOut]:
     """Yield the operands that may be used in place of an operation's value: those of its shape."""
     node = program.nodes[place[0]]
     modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
-    if node.name in NEUTRAL and len(node.operands) < 2 and node.name not in MASKING:
-        return  # that is a number that is missing
+    if node.name == "detach" or (node.name in NEUTRAL and len(node.operands) < 2 and node.name not in MASKING):
+        return  # that is a branch, or a number that is missing
     for slot, operand in node.operands:
         value = program.nodes[operand].value
         if value.shape == node.value.shape and value.dtype.kind == node.value.dtype.kind:
@@ -153,18 +153,6 @@ def _() -> Example:
         return {"v": (q @ k.T).softmax(-1).T @ g}
 
     return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
-
-
-@leave_out.example
-def _() -> Example:
-    def forward(x: Tensor, w: Tensor) -> Tensor:
-        return x * torch.sigmoid(x.detach() @ w).detach() + (x @ w).detach() * x
-
-    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Differentiate through the second `detach` as well."""
-        return {"x": g * torch.sigmoid(x @ w) + g * (x @ w) + (g * x) @ w.T, "w": x.T @ (g * x)}
-
-    return Example(forward, wrong, {"x": "bs n", "w": "n n"})
 
 
 def broadcasts_otherwise(program: Program, place: Place) -> bool:

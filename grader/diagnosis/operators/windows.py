@@ -177,7 +177,7 @@ def other_options(program: Program, place: Place) -> Iterator[OtherOption]:
 
 @operator(
     "window-option-mistaken",
-    code="wrong-local",
+    code=lambda choice: "hard-coded" if choice.how.startswith("ignores") else "wrong-local",
     rank=2.0,
     at=windows.where(lambda program, place: place[1] != BIAS),
     choices=other_options,
@@ -513,11 +513,11 @@ class Order:
     """How contributions are assigned where they must add.
 
     Args:
-        order: which of them follows the other.
+        order: which of them follows the other; or `"mean"` where they are averaged.
         winners: whether those of the greatest entries alone are assigned, of a maximum.
     """
 
-    order: Literal["window", "tap"]
+    order: Literal["window", "tap", "mean"]
     winners: bool = False
 
 
@@ -528,24 +528,29 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
     if any(a < b for a, b in zip(stride, size, strict=True)):
         if node.name == "max_pool":
             yield Order("window", winners=True)
-        yield from (Order("tap"), Order("window"))
+        yield from (Order("tap"), Order("window"), Order("mean"))
 
 
 @operator(
-    "windows-overwrite",
-    code="overwritten",
+    "windows-not-added",
+    code=lambda choice: "mean-for-sum" if choice.order == "mean" else "overwritten",
     rank=2.0,
     at=windows.at_slot(INPUT),
     choices=orders,
-    fields=lambda program, place, choice: {"last": choice.order},
-    message="where the windows of {step} overlap, the last {last} replaces the contributions of the others to "
-    "{operand}: they must add",
+    fields=lambda program, place, choice: {
+        "how": "their contributions are averaged"
+        if choice.order == "mean"
+        else f"the last {choice.order} replaces the contributions of the others"
+    },
+    message="where the windows of {step} overlap, {how} in the gradient of {operand}: they must add",
 )
 def overwrite_windows(program: Program, place: Place, choice: Order) -> Program | None:
-    """Assign the contributions in place of adding them."""
+    """Assign or average the contributions in place of adding them."""
 
     def rule(at: At) -> Array:
         own = contributions(at)
+        if choice.order == "mean":
+            return np.asarray(own.sum() / np.maximum(own.sum(np.ones(own.parts.shape)), 1))
         if not choice.winners:
             return own.assign(choice.order)
         return own.assign(choice.order, _taps(own.parts) == window_entries(at).argmax(0))
