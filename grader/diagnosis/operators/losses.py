@@ -135,13 +135,12 @@ def _predictions(program: Program, node: Node) -> Iterator[Prediction]:
     """Yield a value, what the forward pass makes of it in the same shape, and what the vjps of its readers contain."""
     x, name = node.value, program.name_of(node.id)
     yield Prediction(x, name)
+    yield Prediction(sigmoid(x), f"sigmoid({name})", sigmoid)  # however its loss is written
     for reader, _ in program.forward.uses[node.id]:
         other = program.sink if reader == SINK else program.nodes[reader]
         if other.name in ("log_softmax", "logsumexp") and isinstance(other.options.get("dim"), int):
             axis = int(str(other.options["dim"]))
             yield Prediction(softmax(x, axis), f"softmax({name})", lambda x, axis=axis: softmax(x, axis))  # type: ignore[misc]
-        elif other.name in ("softplus", "logsigmoid"):
-            yield Prediction(sigmoid(x), f"sigmoid({name})", sigmoid)
         elif reader != SINK and other.value.shape == x.shape and len(other.values) == 1:
             yield Prediction(other.value, program.name_of(reader), lambda x, o=other: o.operation.run((x,), o.options))  # type: ignore[misc]
 
@@ -225,6 +224,12 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "numbers": DifferenceFormula(
         "wrong-operand", "the numbers of the classes themselves are subtracted from their rows, and not {target}",
         lambda d: d.prediction - np.asarray(d.classes), "classes"),
+    "predicted class": DifferenceFormula(
+        "wrong-operand", "1 is subtracted where {prediction} is greatest, and {target} must be",
+        lambda d: d.prediction - d.decision, "classes"),
+    "loss": DifferenceFormula(
+        "forward-value", "this is what each entry adds to the loss, and not a gradient",
+        lambda d: -d.target * np.log(d.prediction), "classes"),
     "without function": DifferenceFormula(
         "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.target / d.prediction,
         "classes"),
@@ -241,6 +246,9 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "shares exchanged": DifferenceFormula(
         "wrong-operand", "the weights of the right class and of the shared part are exchanged",
         lambda d: d.prediction - d.smoothing * _marks(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
+}  # fmt: skip
+FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of another derivative
+    "exp": "missing-local", "the value itself": "wrong-point", "softmax over the first axis": "summed-wrong-axis",
 }  # fmt: skip
 OTHER_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp, "softmax over the last axis": lambda x: softmax(x, -1),
@@ -334,7 +342,7 @@ def other_functions(program: Program, place: Place) -> Iterator[str]:
 
 @operator(
     "prediction-mistaken",
-    code="wrong-local",
+    code=lambda choice: FUNCTION_CODES.get(choice, "wrong-local"),
     rank=2.2,
     at=values,
     choices=other_functions,
@@ -383,7 +391,7 @@ def class_slot(node: Node) -> int | None:
 @operator(
     "predicted-class",
     code="wrong-operand",
-    rank=2.0,
+    rank=1.8,
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to the predicted class, the greatest entry of each row: it must go to the"
     " right one",
