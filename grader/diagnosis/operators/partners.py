@@ -346,6 +346,116 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "c": "m"})
 
 
+def partner_slots(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands that a derivative may be computed without."""
+    node = program.reader(place)
+    yield from (slot for slot, _ in node.operands if slot != place[1] and node.name != "mul")
+
+
+@operator(
+    "partner-missing",
+    code="missing-local",
+    rank=2.0,
+    at=edges.where(has_partner),
+    choices=partner_slots,
+    message="{missing} is missing in what {step} contributes to {operand}",
+    fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
+)
+def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute a contribution with ones in place of a partner operand."""
+    return program.with_vjp(place, lambda at: at.right(operands={choice: np.ones(np.shape(at.node.values[choice]))}))
+
+
+@leave_out_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add up the gradients of all outputs, as if every weight of the second layer were 1."""
+        dy = g.sum(1, keepdim=True)
+        return {"w": x.T @ (dy * (1 - torch.tanh(x @ w) ** 2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
+
+
+@leave_out_partner.example
+def _() -> Example:
+    def forward(x: Tensor, scale: Tensor) -> Tensor:
+        return torch.sin(x) / torch.cosh(scale)
+
+    def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate 1 / c in place of y / c."""
+        c = torch.cosh(scale)
+        return {"scale": (g * -1 / c**2).sum(0) * torch.sinh(scale)}
+
+    return Example(forward, wrong, {"x": "bs n", "scale": "n"})
+
+
+@dataclass(frozen=True)
+class PartnerFunction:
+    """A function of the forward pass that is applied to a partner operand as well.
+
+    Args:
+        slot: the operand's.
+        key: of the function.
+    """
+
+    slot: int
+    key: Key
+
+
+def functions_of_partner(program: Program, place: Place) -> Iterator[PartnerFunction]:
+    """Yield the functions of one operand that the forward pass has elsewhere, for each partner operand."""
+    node = program.reader(place)
+    functions: dict[str, Key] = {}
+    for other in program.nodes:
+        if other.operation.family == "pointwise" and len(other.values) == 1 and other.name not in ("cast", "detach"):
+            functions.setdefault(other.name, other.key)
+    for slot, _ in node.operands:
+        if slot != place[1]:
+            yield from (PartnerFunction(slot, key) for key in functions.values())
+
+
+@operator(
+    "function-of-partner",
+    code="wrong-operand",
+    rank=2.5,
+    at=edges.where(has_partner),
+    choices=functions_of_partner,
+    message="in what {step} contributes to {operand}, {function} is applied to {partner} first",
+    fields=lambda program, place, choice: {
+        "function": program.nodes[program.forward.by_key[choice.key][0]].name,
+        "partner": program.name_of(program.source((place[0], choice.slot))),
+    },
+)
+def apply_to_partner(program: Program, place: Place, choice: PartnerFunction) -> Program | None:
+    """Compute a contribution with a function of a partner operand in its place."""
+    ids = program.forward.by_key.get(choice.key)
+    if not ids:
+        return None
+    function = program.nodes[ids[0]]
+    return program.with_vjp(
+        place,
+        lambda at: at.right(
+            operands={choice.slot: function.operation.run((at.node.values[choice.slot],), function.options)}
+        ),
+    )
+
+
+@apply_to_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.relu(x @ w) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take relu of the input, too."""
+        dz = g @ v.T * (x @ w > 0)
+        return {"w": torch.relu(x).T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
+
+
 def joined_partners(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of partner operands that several arrays are joined to."""
     for slot, operand in program.reader(place).operands:

@@ -649,6 +649,11 @@ FORMULAS = (
             lambda g, x, y, n: g * n * np.abs(x) ** (n - 1)),
     Formula("div", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y, slot=1),
     Formula("reciprocal", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y),
+    Formula("reciprocal", "wrong-local", "the function is integrated, and not differentiated",
+            lambda g, x, y, n: g * np.log(np.abs(x))),
+    Formula("pow", "missing-local", "the logarithm of the base is missing", lambda g, x, y, n: g * y, slot=1),
+    Formula("pow", "wrong-local", "the logarithm of the base is divided by, and must be multiplied by",
+            lambda g, x, y, n: g * y / np.log(n), slot=1),
     Formula("div", "wrong-local", "the quotient is differentiated as if it were a product",
             lambda g, x, y, n: g * n, slot=1),
     Formula("add sub", "wrong-local", "the sum is differentiated as if it were a product", lambda g, x, y, n: g * n),
@@ -673,7 +678,7 @@ def other_operand(program: Program, place: Place) -> Operand:
 @operator(
     "formula-wrong",
     code=lambda choice: choice.code,
-    rank=2.2,
+    rank=1.9,  # what is known of one function says more than another point or value
     at=pointwise,
     choices=formulas,
     message="in the derivative of {step}, {mistake}",

@@ -396,7 +396,7 @@ def values_like_target(program: Program, place: Place) -> Iterator[SecondValue]:
 @operator(
     "forward-value",
     code="forward-value",
-    rank=2.5,
+    rank=2.4,  # and not a value in place of the last derivative
     at=targets,
     choices=values_like_target,
     message="this is {choice}, a value of the forward pass",
