@@ -270,9 +270,11 @@ class Case:
 def reaches(program: Program, names: Iterable[str]) -> bool:
     """Return whether the edits of a program lead to one of some targets."""
     right = program.right.forward
-    if program.forward is not right:
-        return True
     into, _ = _around(program)
+    if program.forward is not right:  # a node with other values has other rules
+        for node, own in zip(program.nodes, right.nodes, strict=True):
+            for _, operand in (*program.forward.edges[node.id], *right.edges[node.id]) if node is not own else ():
+                into |= right.ancestors[operand]
     return any(into >> right.targets[name] & 1 or name in program.results for name in names)
 
 
