@@ -23,7 +23,7 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (
+FAMILIES = (  # importing a family fills the registry
     branches,
     contractions,
     forward_pass,
@@ -43,5 +43,5 @@ FAMILIES = (
     softmax,
     upstream,
     windows,
-)  # importing a family fills the registry
+)
 OPERATORS = tuple(REGISTRY.values())

@@ -375,23 +375,35 @@ class Substitute:
     """What is used in place of the normalised value in the term of the variance.
 
     Args:
-        value: another value; `None` for none at all.
+        value: another value; `None` for none at all, `"uncentred"` for what is normalised, scaled and not centred.
         where: in the mean, in front of it, or in both places.
     """
 
-    value: SecondValue | None
+    value: SecondValue | Literal["uncentred"] | None
     where: Literal["inside the mean", "in front of the mean", "inside the mean and in front of it"]
+
+
+def _is_centred(program: Program, place: Place) -> bool:
+    """Return whether a mean is subtracted in a normalisation."""
+    known = normalisation_of(program, place)
+    return known is not None and known.centred
 
 
 def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
     """Yield what may be used in place of the normalised value, and where."""
     shape = program.nodes[place[0]].value.shape
     names = [name for name, value in second_values(program, place[0], shape).items() if value != place[0]]
-    for value in (*names, None):
+    uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _is_centred(program, place) else ()
+    for value in (*names, *uncentred, None):
         yield Substitute(value, "in front of the mean")
         yield Substitute(value, "inside the mean")
         if value is not None:
             yield Substitute(value, "inside the mean and in front of it")
+
+
+def substitute_name(program: Program, value: SecondValue | Literal["uncentred"]) -> str:
+    """Return what is used in place of the normalised value, in words."""
+    return "the normalised value without its mean subtracted" if value == "uncentred" else value.describe(program)
 
 
 @operator(
@@ -406,13 +418,18 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
         "where": choice.where,
         "wrong": "the normalised value is missing"
         if choice.value is None
-        else f"{choice.value.describe(program)} is used in place of the normalised value",
+        else f"{substitute_name(program, choice.value)} is used in place of the normalised value",
     },
 )
 def replace_normalised_value(program: Program, place: Place, choice: Substitute) -> Program | None:
     """Use another value in place of the normalised one."""
     other: Array | float = 1.0
-    if choice.value is not None:
+    known_here = normalisation_of(program, place)
+    if choice.value == "uncentred":
+        if known_here is None:
+            return None
+        other = program.nodes[known_here.source].value * known_here.r
+    elif choice.value is not None:
         value = choice.value.find(program, place[0])
         if value is None or program.nodes[value].value.shape != program.nodes[place[0]].value.shape:
             return None
