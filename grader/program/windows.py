@@ -153,10 +153,10 @@ def sum_windows(parts: Array, x: Array, kernel: Sizes, stride: Sizes, padding: S
     Args:
         parts: shape: (taps, *other axes, *windows).
         x: the array.
-        kernel: see `windows_of`, as for the following.
-        stride: see there.
-        padding: see there.
-        dilation: see there.
+        kernel: for each axis of the windows their size, as the following are.
+        stride: the distance between two windows.
+        padding: the entries that are added at both ends, and left out of the sum.
+        dilation: the distance between two taps.
 
     Returns:
         Shape: that of x.

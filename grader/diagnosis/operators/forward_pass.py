@@ -853,7 +853,7 @@ def other_iterations(program: Program, place: Place) -> Iterator[OtherIteration]
 
 @operator(
     "value-of-another-iteration",
-    code=lambda choice: "wrong-point",
+    code="wrong-point",
     rank=3.0,
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=other_iterations,

@@ -356,6 +356,7 @@ def with_zeros(gradient: Array, place: slice | int) -> Array:
     return part
 
 
+FEWEST_ENTRIES = 4  # of fewer, one alone may be right by chance
 ENTRIES: Mapping[str, Change] = {
     "every row is the first row of the right answer": lambda r: np.broadcast_to(r[:1], r.shape),
     "every row is the last row of the right answer": lambda r: np.broadcast_to(r[-1:], r.shape),
@@ -381,7 +382,7 @@ def _stripes(gradient: Array) -> Array:
     "entries-of-result",
     code=lambda choice: "wrong-operand" if "order" in choice or "each row" in choice else "partial-batch",
     rank=2.5,
-    at=targets.where(lambda program, place: program.nodes[place[0]].value.size > 1).where(has_axes(1)),
+    at=targets.where(lambda program, place: program.nodes[place[0]].value.size > FEWEST_ENTRIES).where(has_axes(1)),
     choices=lambda program, place: ENTRIES,
     message="{choice}",
 )
