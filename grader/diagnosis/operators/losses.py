@@ -79,21 +79,31 @@ class Target(NamedTuple):
     classes: Array | None = None
 
 
-_DIFFERENCES: WeakKeyDictionary[Program, dict[int, Difference | None]] = WeakKeyDictionary()
+Names = tuple[str, str]
+_DIFFERENCES: WeakKeyDictionary[Program, dict[tuple[int, Names | None], Difference | None]] = WeakKeyDictionary()
 
 
-def difference_of(program: Program, value: int) -> Difference | None:
-    """Return the right gradient of a value as a difference; `None` where it is none, or the output is no loss."""
+def difference_of(program: Program, value: int, names: Names | None = None) -> Difference | None:
+    """Return the right gradient of a value as a difference; `None` where it is none, or the output is no loss.
+
+    Args:
+        program: whose right gradient.
+        value: the id.
+        names: those of the prediction and the target that are meant, as another trial has them; any by default. A
+            single entry is a multiple of every difference.
+    """
     known = _DIFFERENCES.setdefault(program.right, {})
-    if value not in known:
-        known[value] = _recognised(program.right, program.right.nodes[value])
-    return known[value]
+    if (value, names) not in known:
+        known[value, names] = _recognised(program.right, program.right.nodes[value], names)
+    return known[value, names]
 
 
-def _recognised(program: Program, node: Node) -> Difference | None:
+def _recognised(program: Program, node: Node, given: Names | None) -> Difference | None:
     """Return the first prediction and target whose difference is the gradient of a value but for a factor."""
     is_loss = all(program.nodes[output].value.ndim == 0 for output in program.forward.outputs)
-    if not is_loss or node.value.ndim == 0 or node.value.size < 2 or len(program.forward.by_key[node.key]) > 1:
+    if not is_loss or node.value.ndim == 0 or len(program.forward.by_key[node.key]) > 1:
+        return None
+    if node.value.size < 2 and given is None:
         return None
     right = program.right_sweep.total(node.id)
     if right is None:
@@ -106,10 +116,13 @@ def _recognised(program: Program, node: Node) -> Difference | None:
             factor = float((right * difference).sum()) / size if size else 0.0
             if factor and np.abs(right - factor * difference).max() <= EXACT * np.abs(right).max():
                 names = (prediction.name, target.name)
+                if given not in (None, names):
+                    continue
                 return Difference(
                     factor, node.value, prediction.array, target.array, names, prediction.function, target.classes
                 )
-            if target.classes is not None and (smoothed := _smoothed(node, right, prediction, target)) is not None:
+            smoothed = None if target.classes is None else _smoothed(node, right, prediction, target)
+            if smoothed is not None and given in (None, smoothed.names):
                 return smoothed
     return None
 
@@ -256,43 +269,57 @@ OTHER_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class DifferenceSlip:
+    """A wrong formula, or another function, in a gradient that is a difference.
+
+    Args:
+        how: which formula, or which function.
+        names: those of the prediction and the target.
+    """
+
+    how: str
+    names: Names
+
+
 def with_gradient(program: Program, value: int, gradient: Array) -> Program:
     """Return the program in which another gradient arrives at a value."""
     return program.without(*program.forward.uses[value]).with_edge(SINK, value, lambda at: gradient)
 
 
-def difference_formulas(program: Program, place: Place) -> Iterator[str]:
+def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceSlip]:
     """Yield the wrong formulas for a gradient that is a difference."""
     difference = difference_of(program, place[0])
     if difference is not None:
         known = {"": True, "function": difference.function is not None, "classes": difference.classes is not None,
                  "smoothing": difference.marks is not None}  # fmt: skip
-        yield from (name for name, formula in DIFFERENCE_FORMULAS.items() if known[formula.needs])
+        for how, formula in DIFFERENCE_FORMULAS.items():
+            if known[formula.needs]:
+                yield DifferenceSlip(how, difference.names)
 
 
-def difference_words(program: Program, place: Place, choice: str) -> dict[str, str]:
-    """Return what a learner calls the parts of a gradient, and what is wrong with it."""
-    difference = difference_of(program, place[0])
-    names = dict(zip(("prediction", "target"), difference.names if difference else ("it", "the target"), strict=True))
-    return {"mistake": DIFFERENCE_FORMULAS[choice].message.format(**names)}
+def difference_words(program: Program, place: Place, choice: DifferenceSlip) -> dict[str, str]:
+    """Return what is wrong with a gradient that is a difference."""
+    prediction, target = choice.names
+    return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=target)}
 
 
 @operator(
     "difference-mistaken",
-    code=lambda choice: DIFFERENCE_FORMULAS[choice].code,
+    code=lambda choice: DIFFERENCE_FORMULAS[choice.how].code,
     rank=1.9,
     at=values,
     choices=difference_formulas,
     message="in the gradient of the loss with respect to {value}, {mistake}",
     fields=difference_words,
 )
-def mistake_difference(program: Program, place: Place, choice: str) -> Program | None:
+def mistake_difference(program: Program, place: Place, choice: DifferenceSlip) -> Program | None:
     """Use another formula for the gradient of a loss that is a difference."""
-    difference = difference_of(program, place[0])
+    difference = difference_of(program, place[0], choice.names)
     if difference is None:
         return None
     with np.errstate(all="ignore"):
-        gradient = difference.factor * DIFFERENCE_FORMULAS[choice].of(difference)
+        gradient = difference.factor * DIFFERENCE_FORMULAS[choice.how].of(difference)
     if not np.isfinite(gradient).all():
         raise NoCandidate("it is not finite")
     return with_gradient(program, place[0], np.broadcast_to(gradient, difference.x.shape))
@@ -334,31 +361,32 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
-def other_functions(program: Program, place: Place) -> Iterator[str]:
+def other_functions(program: Program, place: Place) -> Iterator[DifferenceSlip]:
     """Yield the functions that a prediction may be made with in place of its own."""
-    if difference_of(program, place[0]) is not None:
-        yield from OTHER_FUNCTIONS
+    difference = difference_of(program, place[0])
+    if difference is not None:
+        yield from (DifferenceSlip(how, difference.names) for how in OTHER_FUNCTIONS)
 
 
 @operator(
     "prediction-mistaken",
-    code=lambda choice: FUNCTION_CODES.get(choice, "wrong-local"),
+    code=lambda choice: FUNCTION_CODES.get(choice.how, "wrong-local"),
     rank=2.2,
     at=values,
     choices=other_functions,
     message="in the gradient of the loss with respect to {value}, {function} is used in place of {prediction}",
     fields=lambda program, place, choice: {
-        "function": program.name_of(place[0]) if choice == "the value itself" else f"its {choice}",
-        "prediction": difference.names[0] if (difference := difference_of(program, place[0])) else "the prediction",
+        "function": program.name_of(place[0]) if choice.how == "the value itself" else f"its {choice.how}",
+        "prediction": choice.names[0],
     },
 )
-def mistake_prediction(program: Program, place: Place, choice: str) -> Program | None:
+def mistake_prediction(program: Program, place: Place, choice: DifferenceSlip) -> Program | None:
     """Make the prediction with another function."""
-    difference = difference_of(program, place[0])
+    difference = difference_of(program, place[0], choice.names)
     if difference is None:
         return None
     with np.errstate(all="ignore"):
-        gradient = difference.factor * (OTHER_FUNCTIONS[choice](difference.x) - difference.target)
+        gradient = difference.factor * (OTHER_FUNCTIONS[choice.how](difference.x) - difference.target)
     return with_gradient(program, place[0], gradient)
 
 
