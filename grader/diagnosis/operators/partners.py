@@ -310,7 +310,7 @@ def _() -> Example:
 @operator(
     "one-iteration-for-all",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.3,
     at=first_values,
     choices=lambda program, place: ("last", "first"),
     message="{value} of the {choice} iteration is used in all iterations of the backward pass",
@@ -420,7 +420,7 @@ def functions_of_partner(program: Program, place: Place) -> Iterator[PartnerFunc
 @operator(
     "function-of-partner",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.8,
     at=edges.where(has_partner),
     choices=functions_of_partner,
     message="in what {step} contributes to {operand}, {function} is applied to {partner} first",

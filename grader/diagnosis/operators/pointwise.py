@@ -165,6 +165,12 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def has_varying_derivative(program: Program, place: Place) -> bool:
+    """Return whether the local derivative is not the same at all entries: a constant one is a factor."""
+    slope = slopes(program, place)
+    return bool(slope.size and (slope != slope.flat[0]).any())
+
+
 Combination = Literal["added", "divided"]
 
 
@@ -172,7 +178,7 @@ Combination = Literal["added", "divided"]
     "derivative-not-multiplied",
     code="wrong-local",
     rank=2.5,
-    at=pointwise.where(has_derivative),
+    at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
     message="the upstream gradient {how} the derivative of {step}, and must be multiplied by it",
     fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
@@ -300,9 +306,9 @@ def _() -> Example:
 
 # The functions of each group are taken for one another; any other function, for all of them.
 KIN = (
-    ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus"),
+    ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus", "tan"),
     ("exp", "log", "sqrt", "square", "reciprocal"),
-    ("sin", "cos"),
+    ("sin", "cos", "tan"),
 )
 
 
@@ -602,6 +608,11 @@ FORMULAS = (
             lambda g, x, y, n: g * y - y * y),
     Formula("sigmoid", "missing-upstream", "the upstream gradient multiplies the second term alone",
             lambda g, x, y, n: y - g * y * y),
+    Formula("sigmoid", "wrong-local", "1 less the value is in both factors", lambda g, x, y, n: g * (1 - y) ** 2),
+    Formula("sigmoid", "wrong-operand", "the value and the upstream gradient are exchanged",
+            lambda g, x, y, n: y * g * (1 - g)),
+    Formula("tanh", "wrong-operand", "the value and the upstream gradient are exchanged",
+            lambda g, x, y, n: y * (1 - g * g)),
     Formula("tanh", "wrong-local", "the square is missing", lambda g, x, y, n: g * (1 - y)),
     Formula("tanh", "wrong-sign", "the square is added, and must be subtracted", lambda g, x, y, n: g * (1 + y * y)),
     Formula("tanh", "wrong-local", "1 / cosh is not squared", lambda g, x, y, n: g / np.cosh(x)),

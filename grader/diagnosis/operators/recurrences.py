@@ -412,7 +412,7 @@ def part_for(choice: Part, number: int, count: int) -> int:
 @operator(
     "part-of-another-iteration",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.3,
     at=nodes.of("stack", "cat").where(lambda program, place: len(program.reader(place).edges) > 2),
     choices=lambda program, place: PARTS,
     message="each of the parts that {step} puts together gets the gradient of the {choice} one",
@@ -444,7 +444,7 @@ def _() -> Example:
 @operator(
     "upstream-in-every-iteration",
     code="extra-factor",
-    rank=2.5,
+    rank=2.3,
     at=loop_values.where(lambda program, place: program.nodes[place[0]].value.shape == program.upstreams[0].shape),
     message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
 )

@@ -120,8 +120,9 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
     """Yield the values that may be used in place of the gradient of a value: itself and what reads it, then others."""
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
-        for name, value in second_values(program, place[0], program.nodes[place[0]].value.shape).items():
-            yield Replacement(name, "value-for-gradient" if value in own else "wrong-operand")
+        values_alike = second_values(program, place[0], program.nodes[place[0]].value.shape)
+        yield from (Replacement(name, "value-for-gradient") for name, value in values_alike.items() if value in own)
+        yield from (Replacement(name, "wrong-operand") for name, value in values_alike.items() if value not in own)
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> Rule | None:
@@ -573,14 +574,15 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[SecondValu
     for other in other_gradients(program, place):
         if not isinstance(other.value, OfIteration) and other.code == "wrong-operand":
             value = other.value.find(program, place[0])
-            if value is not None and value > place[0]:
+            # Parts of one value have one name, and `parts-exchanged` says which.
+            if value is not None and value > place[0] and program.name_of(value) != program.name_of(place[0]):
                 yield other.value
 
 
 @operator(
     "gradients-exchanged",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.3,
     at=made_values,
     choices=gradients_to_exchange,
     message="the gradients of {value} and {choice} are exchanged",
