@@ -1,4 +1,4 @@
-"""Both engines on the corpus: `python benchmarks/engines.py [--seed N] [--only TEXT] [--lines] [UNIT ...]`.
+"""Both engines on the corpus: `python benchmarks/engines.py [--fast] [--declared] [--lines] [UNIT ...]`.
 
 Each wrong answer is named by the old search and by the new one, from the same arrays. Printed are how often the new one
 gives a code that the corpus allows, by which operators, the processor time of both, and how many candidates it tries.

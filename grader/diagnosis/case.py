@@ -104,7 +104,8 @@ class Sample:
     def tells_apart(self, name: str, array: Array) -> bool:
         """Return whether an array differs from the right one by more than rounding explains."""
         right = self.right[name]
-        return not near(array, right, right) and scaled_error(array, right) > min(self.rounding[name], MOST_ROUNDING)
+        error = scaled_error(array, right)
+        return error > MOST_ROUNDING or (not near(array, right, right) and error > self.rounding[name])
 
 
 def near(array: Array, other: Array, right: Array) -> bool:

@@ -12,6 +12,7 @@ from .operators.contract import Operator
 from .stream import stream
 
 MOST_WORK = 250_000.0  # calls of numpy: some seconds
+WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
 DISTURBS = 1.0  # what it adds to the rank of a candidate that an answer is right which it leads to
@@ -63,14 +64,21 @@ def explain(
             break
         if mistakes := candidate.explain(case):
             fits.append(Fit(candidate.rank + DISTURBS * candidate.disturbs(case), mistakes))
+            if is_explained(case, fits):
+                budget = min(budget, case.work + WORK_FOR_TIES)
     return fewest(case, fits)
+
+
+def is_explained(case: Case, fits: Sequence[Fit]) -> bool:
+    """Return whether every answer is explained."""
+    return len(_least_ranks(fits)) == len(case.names)
 
 
 def last_rank(case: Case, fits: Sequence[Fit]) -> float:
     """Return the rank beyond which no candidate changes the explanations; infinite while an answer has none."""
-    ranks = _least_ranks(fits)
-    if len(ranks) < len(case.names):
+    if not is_explained(case, fits):
         return float("inf")
+    ranks = _least_ranks(fits)
     is_shared = any(len(fit.mistakes) == len(case.names) for fit in fits)
     return max(ranks.values()) + (TIED if is_shared else SHARED)
 
