@@ -154,25 +154,6 @@ def _() -> Example:
 
 @use_another_partner.example
 def _() -> Example:
-    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
-        for step in x:
-            gate = torch.sigmoid(step @ u)
-            h = gate * (h + step @ w)
-        return h
-
-    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the gate that is left behind the loop in all iterations."""
-        gate, dw = torch.sigmoid(x[-1] @ u), torch.zeros_like(w)
-        for t in reversed(range(len(x))):
-            g = g * gate
-            dw += x[t].T @ g
-        return {"w": dw}
-
-    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "h": "bs m"})
-
-
-@use_another_partner.example
-def _() -> Example:
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.tanh(q @ k.T)
 
@@ -325,6 +306,25 @@ def keep_one_iteration(program: Program, place: Place, choice: str) -> Program |
             for slot, _ in program.forward.edges[value]:
                 program = program.with_vjp((value, slot), lambda at: at.right(value=array))
     return program
+
+
+@keep_one_iteration.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            gate = torch.sigmoid(step @ u)
+            h = gate * (h + step @ w)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the gate that is left behind the loop in all iterations."""
+        gate, dw = torch.sigmoid(x[-1] @ u), torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            g = g * gate
+            dw += x[t].T @ g
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "h": "bs m"})
 
 
 @keep_one_iteration.example
