@@ -58,7 +58,6 @@ CALLS: dict[str, tuple[Operation, tuple[object, ...], dict[str, Any]]] = {
     "two axes exchanged": (torch.transpose, ((2, 3, 4), 0, -1), {}),
     "a number of any kind less a matrix": (torch.Tensor.__rsub__, ((3, 4), 1), {}),
     "a row less a matrix": (torch.Tensor.__rsub__, ((3, 4), (4,)), {}),
-    "no less than": (torch.clamp_min, ((3, 4), 1.0), {}),
 }  # fmt: skip
 SHAPED = {"reshape", "flatten", "softmax", "sum"}  # a tuple after the first argument is no tensor there
 
@@ -116,7 +115,6 @@ RECORDED: dict[str, tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]
     "one less": (lambda x, w: (1 - x) * w, tensors((3, 4), (3, 4))),
     "filled where it is masked": (lambda x: x.masked_fill(MASK, -5.0) * 2, tensors((3, 4))),
     "filled with a mask of more rows": (lambda x: x.masked_fill(MASK, -5.0) * 2, tensors((4,))),
-    "no less than": (lambda x: x.clamp_min(1.0) * x, tensors((3, 4))),
 }  # fmt: skip
 
 

@@ -58,9 +58,6 @@ def vjp(
         return _product(args, i, g)
     if name == "masked_fill" and i == 0 and len(args) == 3:
         return g.masked_fill(args[1], 0).sum_to_size(x.shape)
-    if name == "clamp_min" and i == 0 and len(args) == 2 and not isinstance(args[1], torch.Tensor):
-        within: torch.Tensor = x >= args[1]
-        return g * within
     return _arithmetic(name, args, i, g)
 
 
