@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -79,6 +80,22 @@ def _elu(x: Operand, /, alpha: float = 1.0) -> Array:
 def _clamp(x: Operand, low: Operand, high: Operand, /) -> Array:
     """Return x moved between two bounds; without end where a bound is missing."""
     return np.minimum(np.maximum(x, low), high)
+
+
+def _inside(x: Operand, low: Operand, high: Operand) -> Array:
+    """Return where a clamp hands the gradient on; at a bound itself as the installed torch does."""
+    if _hands_on_at_bound():
+        return np.asarray(np.greater_equal(x, low) & np.less_equal(x, high))
+    return np.asarray(np.greater(x, low) & np.less(x, high))
+
+
+@cache
+def _hands_on_at_bound() -> bool:
+    """Return whether an entry that equals a bound gets the gradient: in torch up to 2.13 it does, from 2.14 on not."""
+    entry = torch.zeros((), requires_grad=True)
+    with torch.enable_grad():
+        (slope,) = torch.autograd.grad(entry.clamp(min=0), entry)
+    return bool(slope)
 
 
 def _first_share(_: Array, x: Operand, y: Operand, *, sign: int) -> Array:
@@ -157,7 +174,7 @@ define_pointwise("where", lambda c, x, y, /: _chosen(c, x, y), None, lambda v, c
 define_pointwise("masked_fill", lambda x, mask, fill, /: _chosen(mask, fill, x),
                  lambda v, x, mask, fill: ~np.asarray(mask), None,
                  lambda v, x, mask, fill: np.asarray(mask))  # fmt: skip
-define_pointwise("clamp", _clamp, lambda v, x, low, high: np.greater_equal(x, low) & np.less_equal(x, high),
+define_pointwise("clamp", _clamp, lambda v, x, low, high: _inside(x, low, high),
                  lambda v, x, low, high: np.less(x, low) & np.less(low, high),
                  lambda v, x, low, high: np.greater(x, high) | np.greater_equal(low, high))  # fmt: skip
 _COMPARISONS: tuple[tuple[str, Function], ...] = (

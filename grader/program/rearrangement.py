@@ -111,6 +111,17 @@ def _pad_vjp(
     return _pad(g, [-width for width in pad])
 
 
+def _whole(number: float) -> int:
+    """Return a whole number as an integer, for an edit may have made a float of it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if number != int(number):
+        raise ValueError(f"{number} is no whole number")
+    return int(number)
+
+
 for _name, _forward in (("reshape", lambda x, /, shape: np.reshape(x, shape)), ("flatten", _flatten),
                         ("unflatten", _unflatten), ("squeeze", _squeeze), ("unsqueeze", _unsqueeze)):  # fmt: skip
     define(_name, "rearrangement", _forward, _as_operand)
@@ -120,10 +131,10 @@ define("transpose", "rearrangement", _transpose, lambda g, v, x, dim0, dim1: _tr
 define("permute", "rearrangement", lambda x, /, dims: np.transpose(x, dims), _permute_vjp)
 define("flip", "rearrangement", lambda x, /, dims: np.flip(x, dims), lambda g, v, x, dims: np.flip(g, dims))
 define("roll", "rearrangement", _roll, _roll_vjp)
-define("tril", "rearrangement", lambda x, /, diagonal=0: np.tril(x, diagonal),
-       lambda g, v, x, diagonal=0: np.tril(g, diagonal))  # fmt: skip
-define("triu", "rearrangement", lambda x, /, diagonal=0: np.triu(x, diagonal),
-       lambda g, v, x, diagonal=0: np.triu(g, diagonal))  # fmt: skip
+define("tril", "rearrangement", lambda x, /, diagonal=0: np.tril(x, _whole(diagonal)),
+       lambda g, v, x, diagonal=0: np.tril(g, _whole(diagonal)))  # fmt: skip
+define("triu", "rearrangement", lambda x, /, diagonal=0: np.triu(x, _whole(diagonal)),
+       lambda g, v, x, diagonal=0: np.triu(g, _whole(diagonal)))  # fmt: skip
 define("pad", "rearrangement", _pad, _pad_vjp)
 
 

@@ -8,6 +8,7 @@ next iteration and the output stay two uses of one value.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import linecache
 import os
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -30,7 +31,6 @@ from .program import Program
 from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
-OWN_BACKWARD = TORCH + os.path.join("autograd", "function.py")  # a custom function is called from there
 LONGEST_TEXT = 80
 
 # What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
@@ -89,7 +89,7 @@ def record(
     """
     recorder = _Recorder()
     given = {name: recorder.take(name, value) for name, value in inputs.items()}
-    with torch.no_grad(), recorder:
+    with torch.no_grad(), _without_custom_functions(), recorder:
         returned = forward(**given)
     named = dict(returned) if isinstance(returned, Mapping) else {}
     values = list(named.values())[-1:] if named else returned if isinstance(returned, (tuple, list)) else [returned]
@@ -181,6 +181,24 @@ def _unrecordable(reason: str) -> Unrecordable:
     """Return the exception for what the forward pass is doing: the expression, and why it cannot be recorded."""
     _, (text, line, _) = _where()
     return Unrecordable(f"`{text}` {reason}", line, text)
+
+
+@contextlib.contextmanager
+def _without_custom_functions() -> Iterator[None]:
+    """Refuse custom autograd functions inside the block, whose own backward pass is not that of what they call."""
+
+    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+        raise _unrecordable("has a backward pass of its own")
+
+    own = vars(torch.autograd.Function).get("apply")
+    torch.autograd.Function.apply = staticmethod(refuse)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        if own is None:  # inherited from a class of torch that is written in C
+            del torch.autograd.Function.apply
+        else:
+            torch.autograd.Function.apply = own  # type: ignore[method-assign]
 
 
 @dataclass(eq=False)
@@ -494,13 +512,11 @@ class _Recorder(TorchFunctionMode):
         """Append a node; return its id.
 
         Raises:
-            Unrecordable: its value is complex, or a custom function's backward pass would be used in place of its vjp.
+            Unrecordable: its value is complex.
         """
         instructions, (text, line, variable) = _where()
         if value.dtype.kind == "c":
             raise _unrecordable("is complex")
-        if any(instruction[0] == OWN_BACKWARD for instruction in instructions):
-            raise _unrecordable("has a backward pass of its own")
         key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
         node = Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
