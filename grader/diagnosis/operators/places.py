@@ -126,14 +126,9 @@ class Spot:
     @property
     def _nodes(self) -> Selector | None:
         """The selector of the nodes; `None` for a target or an output."""
-        selector = self.selector
-        return (
-            selector.selector
-            if isinstance(selector, NodeSelector)
-            else selector
-            if isinstance(selector, Selector)
-            else None
-        )
+        if isinstance(self.selector, NodeSelector):
+            return self.selector.selector
+        return self.selector if isinstance(self.selector, Selector) else None
 
 
 @dataclass(frozen=True)
