@@ -271,25 +271,12 @@ class Case:
 def reaches(program: Program, names: Iterable[str]) -> bool:
     """Return whether the edits of a program lead to one of some targets."""
     right = program.right.forward
-    into, _ = _around(program)
+    into, _ = program.reach()
     if program.forward is not right:  # a node with other values has other rules
         for node, own in zip(program.nodes, right.nodes, strict=True):
             for _, operand in (*program.forward.edges[node.id], *right.edges[node.id]) if node is not own else ():
                 into |= right.ancestors[operand]
     return any(into >> right.targets[name] & 1 or name in program.results for name in names)
-
-
-def _around(program: Program) -> tuple[int, int]:
-    """Return what the edits of a backward pass lead to, and what leads to them, as bit masks of values."""
-    forward, into, out_of = program.forward, 0, 0
-    for reader, slot in program.rules:
-        if (reader, slot) in forward.sources:
-            into |= forward.ancestors[forward.sources[reader, slot]]
-            out_of |= 0 if reader == SINK else forward.descendants[reader]
-    for reader, value, _ in program.added:
-        into |= forward.ancestors[value]
-        out_of |= 0 if reader == SINK else forward.descendants[reader]
-    return into, out_of
 
 
 def _unfit(sample: Sample) -> tuple[bool, bool, int]:
@@ -309,7 +296,7 @@ def work_of(program: Program, full: bool = False) -> float:
     nodes = program.nodes
     if full or program.results or program.forward is not program.right.forward:
         return 6.0 * len(nodes) + 4.0 * sum(node.value.size for node in nodes) / ENTRIES
-    into, out_of = _around(program)
+    into, out_of = program.reach()
     touched = [nodes[i] for i in bits(into & out_of)]  # what is computed between two edits
     touched += [nodes[reader] for reader, _ in program.rules if reader != SINK]
     return 5.0 + sum(1.5 + 2.0 * node.value.size / ENTRIES for node in touched)

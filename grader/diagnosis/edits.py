@@ -168,9 +168,7 @@ class OnPath:
 
 def edited_sweep(program: Program) -> Sweep:
     """Return a sweep of a program of the right forward pass that computes only what its edits lead to."""
-    forward, affected = program.forward, 0
-    for value in (*map(program.source, program.rules), *(value for _, value, _ in program.added)):
-        affected |= forward.ancestors[value]
+    affected, _ = program.reach()
     return Sweep(program, program.right_sweep, affected)
 
 

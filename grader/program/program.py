@@ -257,6 +257,17 @@ class Program:
                 sweep.gradient(value)
         return sweep
 
+    def reach(self) -> tuple[int, int]:
+        """Return which values the edits of the backward pass lead to, and which lead to the edits, as bit masks."""
+        forward, into, out_of = self.forward, 0, 0
+        edited = (
+            (reader, forward.sources[reader, slot]) for reader, slot in self.rules if (reader, slot) in forward.sources
+        )
+        for reader, value in (*edited, *((reader, value) for reader, value, _ in self.added)):
+            into |= forward.ancestors[value]
+            out_of |= 0 if reader == SINK else forward.descendants[reader]
+        return into, out_of
+
     @np.errstate(all="ignore")
     def change(self, tangents: Tangents) -> Array:
         """Return what the edits change of the projections of all gradients on random directions.
@@ -278,11 +289,7 @@ class Program:
         if self.results or forward is not right.forward:
             return np.asarray(tangents.project(self.gradients()) - tangents.right)
         edited = {place: forward.sources[place] for place in self.rules if place in forward.sources}
-        into, out_of = 0, 0  # what the edits lead to, and what leads to the edits
-        for value in (*edited.values(), *(value for _, value, _ in self.added)):
-            into |= forward.ancestors[value]
-        for reader in (*(reader for reader, _ in edited), *(reader for reader, _, _ in self.added)):
-            out_of |= 0 if reader == SINK else forward.descendants[reader]
+        into, out_of = self.reach()
         between = into & out_of
         before, after = right.right_sweep, Sweep(self, right.right_sweep, into)
         total = np.zeros(len(tangents.right))
