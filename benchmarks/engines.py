@@ -73,7 +73,7 @@ def summed_up(mistakes) -> dict[str, tuple[str, str]]:
     return {
         name: (
             mistake.code,
-            " + ".join(f"{fact.operator}: {fact.parameters.get('says', '')}" for fact in mistake.facts),
+            " + ".join(f"{fact.operator}: {fact.says}" for fact in mistake.facts),
         )
         for name, mistake in mistakes.items()
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Described(Rewriting, Protocol):
     def code(self) -> str:
         """The public code of the mistake."""
 
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where it is done."""
+
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return what was done, in the words of the right program of a trial."""
 
@@ -70,6 +74,11 @@ class Edit:
     def code(self) -> str:
         """The public code of the mistake."""
         return self.operator.code_of(self.choice)
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where it is done."""
+        return (self.spot,)
 
     @cached_property
     def rank(self) -> float:
@@ -102,15 +111,20 @@ class Edit:
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return what was done, in the words of the right program of a trial."""
         fields = self.operator.message_fields(program, self.spot, self.choice)
-        return (Fact(self.operator.name, {**fields, "says": self.message(program)}),)
+        return (Fact(self.operator.name, fields, self.message(program)),)
 
 
 def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
     """Return a rewriting as the mistake in some answers."""
     if not names:
         return {}
-    mistake = Mistake(edit.code, edit.facts(case.listing))
-    return dict.fromkeys(names, mistake)
+    return dict.fromkeys(names, Mistake(edit.code, edit.facts(case.listing), edited_places(edit, case)))
+
+
+def edited_places(edit: Described, case: Case) -> Any:
+    """Return where a rewriting edits the program of the first trial."""
+    first = case.samples[0].program
+    return tuple(dict.fromkeys(place for spot in edit.spots for place in spot.places(first)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +143,11 @@ class OnPath:
     def code(self) -> str:
         """The edit's code."""
         return self.edit.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where the edit is done, and the path."""
+        return (*self.edit.spots, self.spot)
 
     @property
     def rank(self) -> float:
@@ -162,8 +181,7 @@ class OnPath:
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
-        says = f"on the path through {path}, {fact.parameters['says']}"
-        return (Fact(fact.operator, {**fact.parameters, "path": path, "says": says}),)
+        return (Fact(fact.operator, {**fact.parameters, "path": path}, f"on the path through {path}, {fact.says}"),)
 
 
 def edited_sweep(program: Program) -> Sweep:
@@ -178,6 +196,7 @@ class Right:
 
     code: str = ""
     rank: float = 0.0
+    spots: tuple[Spot, ...] = ()
 
     def apply(self, program: Program) -> Program:
         """Return the program as it is."""
@@ -194,6 +213,7 @@ class Nothing:
 
     code: str = "partial-batch"
     rank: float = 0.5
+    spots: tuple[Spot, ...] = ()
 
     def apply(self, program: Program) -> Program:
         """Return the program to which no upstream gradient comes."""
@@ -201,7 +221,7 @@ class Nothing:
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the fact that no gradient is there."""
-        return (Fact("rows-missing", {"says": "the gradient is missing"}),)
+        return (Fact("rows-missing", {}, "the gradient is missing"),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +249,8 @@ class Times:
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
                 besides = {"besides": True} if self.edit.code else {}
                 fact = Fact(factor.name, {**factor.parameters, **besides})
-                mistakes[name] = Mistake(self.edit.code or factor.code, (*self.edit.facts(case.listing), fact))
+                facts = (*self.edit.facts(case.listing), fact)
+                mistakes[name] = Mistake(self.edit.code or factor.code, facts, edited_places(self.edit, case))
         return mistakes
 
     def disturbs(self, case: Case) -> bool:
@@ -264,9 +285,9 @@ class TimesOnPath:
         for name in self.names:
             factor = decoded(case, name, partial(self._parts, name))
             if factor is not None:
-                (fact,) = self.edit.facts(case.listing)
-                part = {"operator": fact.operator, **fact.parameters}
-                mistakes[name] = Mistake(factor.code, (Fact(factor.name, {**factor.parameters, "part": part}),))
+                part = f"what comes through {self.edit.spots[0].expression(case.listing)}"
+                fact = Fact(factor.name, {**factor.parameters, "part": part})
+                mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
         return mistakes
 
     def disturbs(self, case: Case) -> bool:
@@ -326,6 +347,11 @@ class InRows:
         return self.edit.rank + ROWS_RANK
 
     @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where the edit is done."""
+        return self.edit.spots
+
+    @property
     def code(self) -> str:
         """What is right in a part of the batch is counted as that."""
         return "partial-batch"
@@ -352,8 +378,8 @@ class InRows:
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts, with the rows behind."""
         (fact, *others) = self.edit.facts(program)
-        says = f"for {ROW_WORDS[self.rows]}, {fact.parameters['says']}; the other rows are right"
-        return (Fact(fact.operator, {**fact.parameters, "rows": self.rows, "says": says}), *others)
+        says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"
+        return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,6 +403,11 @@ class Both:
     def code(self) -> str:
         """The code of the likelier one."""
         return self.first.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where either of them is done."""
+        return (*self.first.spots, *self.second.spots)
 
     def apply(self, program: Program) -> Program:
         """Return the program with one edit after the other."""

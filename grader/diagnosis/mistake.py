@@ -15,16 +15,18 @@ class Fact:
     """One edit as it is kept in a record.
 
     Args:
-        operator: what was done, a name of the table of operators; its words stand under it in `words.yaml`.
+        operator: what was done: the name of an operator, or of a fact.
         parameters: where and with what it was done: names, numbers, and lists of these.
+        says: a clause about the answer; empty where `words.yaml` has one under the name.
     """
 
     operator: str
     parameters: Mapping[str, Any]
+    says: str = ""
 
     @property
     def record(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return it as plain JSON values, without prose."""
         return {"operator": self.operator, "parameters": _plain(self.parameters)}
 
 

@@ -21,7 +21,7 @@ from grader.reference.compare import MATCH, scaled_error
 from . import facts
 from .case import Candidate, Case, Sample
 from .facts import Given, Pair, fact
-from .mistake import Mistake
+from .mistake import Fact, Mistake
 from .operators.places import expression_of
 
 MOST_ENTRIES = 400  # of a value whose gradient is solved for: one sweep for each
@@ -246,4 +246,4 @@ def _where(program: Program, node: Node) -> Mistake:
     """Return the fact: from a value to the inputs all is right, and the gradient that arrives at the value is wrong."""
     value, step = program.name_of(node.id), expression_of(program, node)
     says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
-    return fact("unknown", "where", value=value, step=step, says=says)
+    return Mistake("unknown", (Fact("where", {"value": value, "step": step}, says),))

@@ -56,7 +56,9 @@ def says(mistake: Mistake) -> str:
 
 
 def clause(fact: Fact) -> str:
-    """One edit or fact in words."""
+    """Return one edit or fact in words."""
+    if fact.says:
+        return fact.says
     told = fact.parameters
     said = filled(words()["says"][fact.operator], told)
     if path := told.get("path"):

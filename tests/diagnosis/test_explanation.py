@@ -47,7 +47,7 @@ def case_of(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> Case:
 def said(explanation: Explanation) -> str:
     """The code, and what is said of all edits or facts."""
     mistake = explanation.mistake
-    clauses = (fact.parameters.get("says", f"{fact.operator} {dict(fact.parameters)}") for fact in mistake.facts)
+    clauses = (fact.says or f"{fact.operator} {dict(fact.parameters)}" for fact in mistake.facts)
     return f"{mistake.code}: {'; '.join(clauses)}"
 
 

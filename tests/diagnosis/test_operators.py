@@ -30,7 +30,7 @@ def test_an_example_is_explained_by_its_operator(operator: Operator[Hashable], e
     assert set(explanations) == set(wrong_names), "no edit gives these gradients"
     for name, explanation in explanations.items():
         (fact,) = explanation.mistake.facts
-        message = fact.parameters["says"]
+        message = fact.says
         assert fact.operator == operator.name, f"{name} is explained otherwise: {message}"
         assert explanation.mistake.code in VALUE_CODES
         assert not re.search(r"\{|\}|%\d|  |\bfourth\b|\bNone\b", message)
