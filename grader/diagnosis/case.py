@@ -69,14 +69,35 @@ class Sample:
     program: Program
     given: Mapping[str, Array]
 
+    @property
+    def is_value(self) -> bool:
+        """Whether the answers are not gradients, but the value of the forward pass."""
+        return self.program.is_value
+
     @cached_property
     def right(self) -> dict[str, Array]:
-        """The right gradients of all targets."""
-        return self.program.gradients()
+        """The right gradients of all targets; or the right value, under the name of each answer."""
+        return self._value_of(self.program) if self.is_value else self.program.gradients()
+
+    def answers(self, program: Program) -> dict[str, Array]:
+        """Return what a program gives for every answer: the gradients of all targets, or the value.
+
+        Raises:
+            NoCandidate: as `Program.gradients`.
+        """
+        if self.is_value:
+            return self._value_of(program)
+        return self.right if program is self.program else program.gradients()
+
+    def _value_of(self, program: Program) -> dict[str, Array]:
+        """Return the value of a forward pass under the name of each answer."""
+        return dict.fromkeys(self.given, program.nodes[program.forward.outputs[0]].value)
 
     @cached_property
     def rounding(self) -> dict[str, float]:
         """How far rounding to single precision may move each gradient, in proportion to its greatest entry."""
+        if self.is_value:
+            return dict.fromkeys(self.given, 0.0)
         known: dict[str, float] = self.trial.remember(
             "rounding", lambda: tolerances(self.program, np.random.default_rng(0))
         )
@@ -178,8 +199,11 @@ class Case:
     def screens(self) -> tuple[Screen, ...]:
         """The trials for screening: for each answer one in which it is wrong, as few and as cheap ones as possible.
 
-        An answer that has the wrong shape wherever it is wrong, or is nothing but zeros, has none.
+        An answer that has the wrong shape wherever it is wrong, or is nothing but zeros, has none; nor has a value of
+        the forward pass, which is there without any sweep.
         """
+        if self.samples and self.samples[0].is_value:
+            return ()
         screens, open_names = [], [name for name in self.names if not self._is_zero(name)]
         samples = sorted(self.samples, key=_unfit)
         while open_names:
@@ -197,7 +221,7 @@ class Case:
 
     def distance(self, name: str) -> tuple[int, int]:
         """Return how far from the loss an answer is: what is made or used the latest in the forward pass is nearest."""
-        if not self.samples:
+        if not self.samples or self.samples[0].is_value:
             return 0, 0
         forward = self.samples[0].program.forward
         target = forward.targets[name]
@@ -217,12 +241,12 @@ class Case:
             try:
                 program = edit.apply(sample.program)
                 self.work += work_of(program, full=True)
-                gradients = sample.right if program is sample.program else program.gradients()
+                answers = sample.answers(program)
             except NoCandidate:
                 return ()
             for name in [name for name in names if name in sample.given]:
-                if sample.gives(name, gradients[name]):
-                    if sample.tells_apart(name, gradients[name]):
+                if sample.gives(name, answers[name]):
+                    if sample.tells_apart(name, answers[name]):
                         apart.add(name)
                 elif sample.is_vague(name):
                     vague[name] += 1
@@ -231,7 +255,9 @@ class Case:
         return tuple(name for name in names if name in apart and 2 * vague[name] <= len(self.samples))
 
     def disturbs(self, edit: Rewriting) -> bool:
-        """Return whether an edit leads to an answer that is right."""
+        """Return whether an edit leads to an answer that is right; of a value the gradients tell nothing."""
+        if self.samples[0].is_value:
+            return False
         return reaches(edit.apply(self.listing), self.right_names)
 
     def _screened(self, edit: Rewriting) -> tuple[str, ...]:
@@ -242,6 +268,8 @@ class Case:
         for sample, screen in self._screenings:
             try:
                 program = edit.apply(sample.program)
+                if sample.is_value:
+                    return self.names if program.forward is not sample.program.forward else ()
                 if program.results:  # of another shape, perhaps: no projections
                     return tuple(name for name in program.results if name in self.names)
                 if screen is None or program is sample.program or not reaches(program, screen.names):

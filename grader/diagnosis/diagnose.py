@@ -141,7 +141,7 @@ def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) ->
     """
     samples: list[Sample] = []
     trials = {id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}
-    if isinstance(exercise, Exercise) and all(answer.kind in ("gradient", "jacobian") for answer, _ in wrong.values()):
+    if isinstance(exercise, Exercise) and all(answer.kind != "verdict" for answer, _ in wrong.values()):
         for trial in trials.values():
             try:
                 program = program_of(exercise, trial)
@@ -167,6 +167,8 @@ def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: W
             name: _along(g, array, program.nodes[program.forward.targets[name]].value) for name, array in given.items()
         }
         return Sample(trial, replace(program, upstreams=(g,)), given)
+    if any(answer.kind == "value" for answer, _ in wrong.values()):
+        return Sample(trial, replace(program, is_value=True), given)
     given = dict(given)
     for name, array in given.items():
         prior = End(wrong[name][0], trial).prior

@@ -259,7 +259,7 @@ class Times:
 
     def _gradient(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return the learner's array, and the edit's."""
-        return sample.given[name], self.edit.apply(sample.program).gradients()[name]
+        return sample.given[name], sample.answers(self.edit.apply(sample.program))[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +322,7 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
             if ratio is None:
                 return None
             known.append((sample.trial, ratio))
-            entries += max(int(np.count_nonzero(array)) - 1, 0)
+            entries += max(int(np.count_nonzero(array)) - (not sample.is_value), 0)
     averages = any(node.name in AVERAGING for node in case.listing.nodes)
     return factors.decoded(known, averages) if entries >= LEAST_ENTRIES else None
 

@@ -159,8 +159,9 @@ def _leads_to(program: Program, spot: Spot) -> int:
 
 def times_factor(case: Case) -> Iterator[Candidate]:
     """Yield what is right, and what edits give, where the answer is that but for a factor."""
-    if names := [name for screen in case.screens for name in _multiples(screen, screen.tangents.right)]:
-        yield Times(Right(), tuple(names))
+    names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right)]
+    if names or case.samples[0].is_value:
+        yield Times(Right(), tuple(names) or case.names)
     for edit, screen, change in _changes(case):
         if isinstance(edit, Edit) and (names := _multiples(screen, screen.tangents.right + change)):
             yield Times(edit, tuple(names))

@@ -80,6 +80,7 @@ class Program:
         original: the program that this one was rewritten from; `None` for itself.
         output_name: what a learner calls the output.
         upstream_name: what a learner calls its upstream gradient; empty where none is given, and it is 1 everywhere.
+        is_value: a learner was asked for the value alone, so that nothing is known of a backward pass.
     """
 
     forward: Forward
@@ -90,6 +91,7 @@ class Program:
     original: Program | None = None
     output_name: str = "out"
     upstream_name: str = "out.g"
+    is_value: bool = False
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -337,6 +339,7 @@ class Program:
             self.right,
             self.output_name,
             self.upstream_name,
+            self.is_value,
         )
 
     def _stacked(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:

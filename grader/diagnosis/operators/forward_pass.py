@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import SINK, Change, Key, Node, Place
-from grader.program.operation import OPERATIONS
+from grader.program.operation import OPERATIONS, Array
 from grader.program.program import Affects, Program
 from grader.program.queries import loop_carried_values
 from grader.program.selectors import Made, SecondValue, second_values
 from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
+from .inputs import is_bias
 from .places import expression_of, nodes, outputs, values
 
 PASSES: Mapping[Affects, str] = {
@@ -33,6 +34,11 @@ SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where
 # What a number is as if it were missing.
 NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PRODUCTS, 1.0), "pow": 1.0,
                                 **dict.fromkeys(MASKING, 0.0), "clamp": 0.0}  # fmt: skip
+
+
+def where_words(program: Program, affects: Affects) -> str:
+    """Return in which passes something is wrong; where a value is asked for, the forward pass is all that is known."""
+    return "in the forward pass" if program.is_value else PASSES[affects]
 
 
 def is_mask(node: Node) -> bool:
@@ -63,10 +69,11 @@ class LeftOut:
     code: str
 
 
-def code_of_left_out(node: Node, kept: int, affects: Affects) -> str:
+def code_of_left_out(program: Program, node: Node, kept: int, affects: Affects) -> str:
     """Return the public code of an operation that is left out."""
     if node.name in SUMS:
-        return "missing-path"
+        biases = (is_bias(program, operand) for slot, operand in node.operands if slot != kept)
+        return "wrong-point" if all(biases) else "missing-path"
     if node.name in ("transpose", "permute"):
         return "transposed"
     if is_mask(node):
@@ -80,13 +87,14 @@ def ways_to_leave_out(program: Program, place: Place) -> Iterator[LeftOut]:
     """Yield the operands that may be used in place of an operation's value: those of its shape."""
     node = program.nodes[place[0]]
     modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
-    if node.name == "detach" or (node.name in NEUTRAL and len(node.operands) < 2 and node.name not in MASKING):
+    with_number = node.name in NEUTRAL and node.name not in (*MASKING, "clamp") and len(node.operands) < 2
+    if node.name == "detach" or with_number:
         return  # that is a branch, or a number that is missing
     for slot, operand in node.operands:
         value = program.nodes[operand].value
         if value.shape == node.value.shape and value.dtype.kind == node.value.dtype.kind:
             for affects in passes(node, *modes):
-                yield LeftOut(slot, affects, code_of_left_out(node, slot, affects))
+                yield LeftOut(slot, affects, code_of_left_out(program, node, slot, affects))
 
 
 def left_out_fields(program: Program, place: Place, choice: LeftOut) -> dict[str, str]:
@@ -97,7 +105,7 @@ def left_out_fields(program: Program, place: Place, choice: LeftOut) -> dict[str
         what = "the mask of "
     else:
         what = f"{' and '.join(others)} in " if others else ""
-    return {"what": what, "where": PASSES[choice.affects]}
+    return {"what": what, "where": where_words(program, choice.affects)}
 
 
 def _number(node: Node, slot: int) -> float:
@@ -248,7 +256,8 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
         code = "wrong-factor" if node.name in PRODUCTS else "wrong-point"
         for affects in passes(node, *modes):
             if node.name in NEUTRAL and number != NEUTRAL[node.name]:
-                yield OtherNumber(slot, "", "missing", affects, "missing-local" if node.name in PRODUCTS else code)
+                is_function = node.name in PRODUCTS or (node.name == "pow" and affects != "values")
+                yield OtherNumber(slot, "", "missing", affects, "missing-local" if is_function else code)
             if math.isfinite(number):
                 for how, change in OTHER_NUMBERS.items():
                     if change(number) != number:
@@ -274,7 +283,7 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
     fields=lambda program, place, choice: {
         "number": f"{choice.number(program.nodes[place[0]]):.3g}",
         "how": choice.how,
-        "where": PASSES[choice.affects],
+        "where": where_words(program, choice.affects),
     },
     message="the number {number} of {step} is {how} {where}",
 )
@@ -402,7 +411,7 @@ def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
     fields=lambda program, place, choice: {
         "wrong": choice.form.format(choice.wrong.describe()),
         "right": choice.form.format(choice.right.describe()),
-        "where": PASSES[choice.affects],
+        "where": where_words(program, choice.affects),
     },
     message="in {step}, {wrong} is used in place of {right} {where}",
 )
@@ -552,7 +561,10 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
     rank=4.0,
     at=nodes.of(*OTHER_FUNCTIONS),
     choices=other_functions,
-    fields=lambda program, place, choice: {"other": choice.function.name, "where": PASSES[choice.affects]},
+    fields=lambda program, place, choice: {
+        "other": choice.function.name,
+        "where": where_words(program, choice.affects),
+    },
     message="in place of {step}, {other} is taken {where}",
 )
 def mistake_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
@@ -593,13 +605,68 @@ def rotations(program: Program, place: Place) -> tuple[Affects, ...]:
     return ("all", "partners")
 
 
+@dataclass(frozen=True)
+class Behind:
+    """A function that is taken of the output.
+
+    Args:
+        code: the public code.
+        of: the function.
+        slope: its derivative, of the output.
+    """
+
+    code: str
+    of: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+
+
+BEHIND: Mapping[str, Behind] = {
+    "the root": Behind("wrong-local", np.sqrt, lambda y: 0.5 / np.sqrt(y)),
+    "the square": Behind("wrong-local", np.square, lambda y: 2 * y),
+    "the logarithm": Behind("wrong-local", np.log, lambda y: 1 / y),
+    "the exponential": Behind("wrong-local", np.exp, np.exp),
+    "the negative": Behind("wrong-sign", np.negative, lambda y: np.full_like(y, -1)),
+}
+
+
+@operator(
+    "function-of-output",
+    code=lambda choice: BEHIND[choice].code,
+    rank=3.5,
+    at=outputs,
+    choices=lambda program, place: BEHIND,
+    message="{choice} of {output} is taken in place of {output}",
+)
+def take_function_of_output(program: Program, place: Place, choice: str) -> Program | None:
+    """Compute a function of the output, and differentiate it."""
+    value = program.source(place)
+    output, function = program.nodes[value].value, BEHIND[choice]
+    return program.with_nodes(
+        {value: lambda node: node.then(function.of, lambda g: np.asarray(g * function.slope(output)))}
+    )
+
+
+@take_function_of_output.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, y: Tensor) -> Tensor:
+        return (x @ w - y).square().mean()
+
+    def wrong(x: Tensor, w: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the root of the mean, too."""
+        d = x @ w - y
+        rmse = d.square().mean().sqrt()
+        return {"w": g * x.T @ d / d.numel() / rmse}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "y": "bs m"})
+
+
 @operator(
     "sine-and-cosine-exchanged",
     code="wrong-operand",
     rank=3.5,
     at=nodes.of("sin"),
     choices=rotations,
-    fields=lambda program, place, choice: {"where": PASSES[choice]},
+    fields=lambda program, place, choice: {"where": where_words(program, choice)},
     message="{step} and the cosine of the same angle are exchanged {where}",
 )
 def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) -> Program | None:
@@ -665,7 +732,7 @@ def other_flags(program: Program, place: Place) -> Iterator[OtherFlag]:
     choices=other_flags,
     fields=lambda program, place, choice: {
         "option": f"{choice.option}={choice.value(program.nodes[place[0]])!r}",
-        "where": PASSES[choice.affects],
+        "where": where_words(program, choice.affects),
     },
     message="{step} is computed with {option} {where}",
 )
@@ -735,7 +802,7 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
     fields=lambda program, place, choice: {
         "other": choice.name.describe(program),
         "own": program.name_of(program.nodes[place[0]].operand(choice.slot) or 0),
-        "where": PASSES[choice.affects],
+        "where": where_words(program, choice.affects),
     },
     message="{step} is computed with {other} in place of {own} {where}",
 )
@@ -1025,7 +1092,7 @@ def both_passes(program: Program, place: Place) -> tuple[Affects, ...]:
     choices=both_passes,
     fields=lambda program, place, choice: {
         "next": expression_of(program, reader) if (reader := only_reader(program, place)) else "the next operation",
-        "where": PASSES[choice],
+        "where": where_words(program, choice),
     },
     message="the operation of {step} is done after that of {next}, not before it, {where}",
 )

@@ -18,7 +18,7 @@ from grader.program.selectors import Made, Named
 from grader.sampling import indices, normal, sized
 
 from .contract import Example, operator
-from .forward_pass import PASSES, passes
+from .forward_pass import passes, where_words
 from .places import edges, nodes, values
 
 TAKEN = ("getitem", "index_select", "embedding", "gather", "select", "piece")  # what they take, indices decide alone
@@ -314,7 +314,7 @@ def other_indices_in_forward(program: Program, place: Place) -> Iterator[OtherIn
     fields=lambda program, place, choice: {
         "there": choice.index.name.describe(program),
         "here": program.name_of(program.reader(place).operand(choice.index.slot) or 0),
-        "where": PASSES[choice.affects],
+        "where": where_words(program, choice.affects),
     },
     message="{step} is computed with {there} in place of the index {here} {where}",
 )

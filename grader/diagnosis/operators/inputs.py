@@ -158,13 +158,16 @@ def other_inputs(program: Program, place: Place) -> Iterator[OtherInput]:
     """Yield what may be taken in the place of each input."""
     for name, value in program.inputs.items():
         array = program.nodes[value].value
-        kinds: tuple[Instead, ...] = (NUMBERS_INSTEAD, CONSTANTS_INSTEAD) if array.dtype.kind == "f" else ()
-        kinds = (*((ROWS_INSTEAD,) if array.ndim else ()), *kinds)
+        known = [array]
+        kinds: tuple[Instead, ...] = (CONSTANTS_INSTEAD, NUMBERS_INSTEAD) if array.dtype.kind == "f" else ()
+        kinds = (*kinds, *((ROWS_INSTEAD,) if array.ndim else ()))
         if array.dtype.kind == "i":
             kinds = (*kinds, PLACES_INSTEAD)
         for kind in kinds:
             for instead, change in kind.items():
-                if (array.ndim or kind is CONSTANTS_INSTEAD) and not np.array_equal(change(array), array):
+                other = change(array) if array.ndim or kind is CONSTANTS_INSTEAD else array
+                if not any(np.array_equal(other, each) for each in known):
+                    known.append(other)
                     yield OtherInput((name,), instead)
     biases = tuple(name for name, value in program.inputs.items() if is_bias(program, value))
     if len(biases) > 1:

@@ -410,7 +410,8 @@ def functions_of_partner(program: Program, place: Place) -> Iterator[PartnerFunc
     node = program.reader(place)
     functions: dict[str, Key] = {}
     for other in program.nodes:
-        if other.operation.family == "pointwise" and len(other.values) == 1 and other.name not in ("cast", "detach"):
+        is_function = len(other.values) == 1 or (other.name == "clamp" and len(other.operands) == 1)
+        if other.operation.family == "pointwise" and is_function and other.name not in ("cast", "detach"):
             functions.setdefault(other.name, other.key)
     for slot, _ in node.operands:
         if slot != place[1]:
@@ -438,7 +439,11 @@ def apply_to_partner(program: Program, place: Place, choice: PartnerFunction) ->
     return program.with_vjp(
         place,
         lambda at: at.right(
-            operands={choice.slot: function.operation.run((at.node.values[choice.slot],), function.options)}
+            operands={
+                choice.slot: function.operation.run(
+                    (at.node.values[choice.slot], *function.values[1:]), function.options
+                )
+            }
         ),
     )
 
@@ -452,6 +457,82 @@ def _() -> Example:
         """Take relu of the input, too."""
         dz = g @ v.T * (x @ w > 0)
         return {"w": torch.relu(x).T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
+
+
+RATES = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001)  # of a step of gradient descent
+
+
+@dataclass(frozen=True)
+class TrainedPartner:
+    """What training makes of a partner operand.
+
+    Args:
+        slot: the operand's.
+        rate: of the step of gradient descent; 0 where the operand's gradient is used itself.
+    """
+
+    slot: int
+    rate: float
+
+
+def trained_partners(program: Program, place: Place) -> Iterator[TrainedPartner]:
+    """Yield the partner operands whose gradients are asked for, with steps that may have been taken with them."""
+    for slot, operand in program.reader(place).operands:
+        if slot != place[1] and program.nodes[operand_behind(program, operand)].id in program.forward.targets.values():
+            yield from (TrainedPartner(slot, rate) for rate in (0.0, *RATES))
+
+
+def operand_behind(program: Program, value: int) -> int:
+    """Return what a value is but for the order of its entries."""
+    node = program.nodes[value]
+    while node.name in ("transpose", "permute") and node.operands:
+        node = program.nodes[node.operands[0][1]]
+    return node.id
+
+
+@operator(
+    "trained-partner",
+    code="wrong-operand",
+    rank=2.8,
+    at=edges.where(has_partner),
+    choices=trained_partners,
+    message="in what {step} contributes to {operand}, {what}",
+    fields=lambda program, place, choice: {"what": trained_words(program, place, choice)},
+)
+def train_partner(program: Program, place: Place, choice: TrainedPartner) -> Program | None:
+    """Compute a contribution with a partner's gradient in its place, or with the partner after a step of training."""
+    operand = program.reader(place).operand(choice.slot)
+    if operand is None:
+        return None
+
+    def rule(at: At) -> Array:
+        gradient = at.sweep.gradient(operand)
+        trained = at.node.values[choice.slot] - choice.rate * gradient if choice.rate else gradient
+        return at.right(operands={choice.slot: trained})
+
+    return program.with_vjp(place, rule)
+
+
+def trained_words(program: Program, place: Place, choice: TrainedPartner) -> str:
+    """Return what is used in place of a partner operand."""
+    name = program.name_of(program.source((place[0], choice.slot)))
+    if choice.rate:
+        return f"{name} after a step of training is used: {name} less {choice.rate:g} of its gradient"
+    return f"the gradient of {name} is used in place of {name}"
+
+
+@train_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.relu(x @ w) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Update the second layer before the gradient has gone through it."""
+        dv = torch.relu(x @ w).T @ g
+        dz = g @ (v - 0.1 * dv).T * (x @ w > 0)
+        return {"v": dv, "w": x.T @ dz, "x": dz @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 

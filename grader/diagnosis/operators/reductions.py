@@ -21,13 +21,14 @@ from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, At, Program, Sweep
 from grader.program.queries import contraction_of
-from grader.shapes import PARTS
+from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
-from .places import edges, nodes, target_of, targets
+from .places import edges, nodes, target_of, targets, with_any_shape
 from .pointwise import slopes
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
+PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ def terms_of(node: Node, slot: int) -> Terms | None:
         letter for letter, size in zip(contraction.operands[slot], shape, strict=True) if sizes.get(letter) == size
     )
     return Terms((value, partner), own, sizes)
+
+
+def has_terms(program: Program, place: Place) -> bool:
+    """Return whether the contribution along an edge is a sum, perhaps of a single term."""
+    return terms_of(program.reader(place), place[1]) is not None
 
 
 def is_sum(program: Program, place: Place) -> bool:
@@ -192,7 +198,7 @@ class SomeTerms:
 
     Args:
         letter: the axis, as a letter of `Terms`.
-        part: which of its entries, of `grader.shapes.PARTS`.
+        part: which of its entries, of `PARTS`.
     """
 
     letter: str
@@ -365,26 +371,34 @@ class ExchangedAxis:
     Args:
         kept: the axis that must be summed over, as a letter of `Terms`.
         summed: the axis that must be kept.
+        any_shape: the two may have different sizes, and the answer another shape.
     """
 
     kept: str
     summed: str
+    any_shape: bool
 
 
 def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]:
-    """Yield pairs of axes of one size, of which the first is summed over and the second is the operand's."""
+    """Yield pairs of axes of which the first is summed over and the second is the operand's.
+
+    They have one size, or the contribution is the whole answer, which may have any shape.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
+        is_answer = with_any_shape(program, place, At.right) is not None
         for kept, summed in itertools.product(terms.summed, terms.operand):
-            if terms.sizes[kept] == terms.sizes[summed] > 1:
-                yield ExchangedAxis(kept, summed)
+            if min(terms.sizes[kept], terms.sizes[summed]) > 1 and (
+                is_answer or terms.sizes[kept] == terms.sizes[summed]
+            ):
+                yield ExchangedAxis(kept, summed, is_answer)
 
 
 @operator(
     "summed-over-another-axis",
     code="summed-wrong-axis",
     rank=2.0,
-    at=sums,
+    at=edges.of_family("contraction", "pointwise").where(has_terms),  # in a batch of one the sum is of one term
     choices=exchangeable_axes,
     message="what {step} contributes to the gradient of {operand} is summed over {wrong}, and must be over {right}",
     fields=lambda program, place, choice: {
@@ -398,6 +412,8 @@ def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis)
     if terms is None or choice.summed not in terms.operand or choice.kept not in terms.summed:
         return None
     letters = terms.operand.replace(choice.summed, choice.kept)
+    if choice.any_shape:
+        return with_any_shape(program, place, lambda at: terms.over(letters, terms.arrays(at)))
     return program.with_vjp(place, lambda at: terms.over(letters, terms.arrays(at)).reshape(np.shape(at.x)))
 
 
@@ -412,6 +428,18 @@ def _() -> Example:
         return {"bias": (g * p * (1 - p)).sum((0, 2))}
 
     return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "bias": "t"})
+
+
+@sum_over_another_axis.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(x @ w + b)
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum over the features, and not over the batch."""
+        return {"b": (g * (1 - torch.tanh(x @ w + b) ** 2)).sum(1)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
 
 
 @dataclass(frozen=True)
@@ -768,7 +796,7 @@ class SomeEntries:
 
     Args:
         axis: the axis, counted from the front.
-        part: which of its entries, of `grader.shapes.PARTS`.
+        part: which of its entries, of `PARTS`.
     """
 
     axis: int

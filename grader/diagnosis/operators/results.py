@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -72,6 +73,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
 
 
+LEAST_EXPONENT = 10.0  # where less is left than rounding leaves of a zero, nothing tells that it is an exponential
 FUNCTIONS: Mapping[str, tuple[str, Change]] = {
     "the absolute value of the right answer": ("wrong-sign", np.abs),
     "the sign of the right answer": ("wrong-local", np.sign),
@@ -79,7 +81,7 @@ FUNCTIONS: Mapping[str, tuple[str, Change]] = {
     "the root of the right answer": ("wrong-local", lambda r: np.sqrt(np.abs(r))),
     "the square of the right answer": ("wrong-local", np.square),
     "the logarithm of the right answer": ("wrong-local", lambda r: np.log(np.abs(r))),
-    "the exponential of the right answer": ("wrong-local", np.exp),
+    "the exponential of the right answer": ("wrong-local", lambda r: np.exp(np.maximum(r, -LEAST_EXPONENT))),
     "the right answer divided by its norm": ("not-linear", lambda r: r / np.sqrt(np.square(r).sum())),
     "the right answer less its mean": ("wrong-local", lambda r: r - r.mean()),
 }
@@ -90,7 +92,9 @@ FUNCTIONS: Mapping[str, tuple[str, Change]] = {
     code=lambda choice: FUNCTIONS[choice][0],
     rank=3.0,
     at=targets,
-    choices=lambda program, place: FUNCTIONS,
+    choices=lambda program, place: (
+        how for how in FUNCTIONS if not how.endswith("its mean") or math.prod(shape_of(program, place)) > 1
+    ),
     message="this is {choice}",
 )
 def take_function(program: Program, place: Place, choice: str) -> Program | None:
@@ -507,6 +511,53 @@ def _() -> Example:
         """Return the weights after a step."""
         p = torch.softmax(x @ w, -1)
         return {"w": w - 0.1 * x.T @ (p * (g - (p * g).sum(-1, keepdim=True)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def other_gradients(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values of the shape of a target whose gradients may be added to its own."""
+    reader = program.forward.outputs[-1]
+    for name, value in second_values(program, reader, shape_of(program, place)).items():
+        if value != place[0] and program.forward.uses[value]:
+            yield name
+
+
+@operator(
+    "other-gradient-added",
+    code="wrong-local",
+    rank=2.8,
+    at=targets,
+    choices=other_gradients,
+    fields=lambda program, place, choice: {"other": gradient_words(program, choice)},
+    message="{other} is added to the right answer, as if there were a path past the operations between them",
+)
+def add_other_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Hand out the gradient together with that of another value."""
+    value = choice.find(program, program.forward.outputs[-1])
+    if value is None:
+        return None
+    return program.with_result(
+        target_of(program, place), lambda program, gradient: gradient + program.sweep.gradient(value)
+    )
+
+
+def gradient_words(program: Program, value: SecondValue) -> str:
+    """Return what a learner calls the gradient of a value."""
+    own = value.find(program, program.forward.outputs[-1])
+    if own in program.forward.outputs and program.upstream_name:
+        return program.upstream_name
+    return f"the gradient of {value.describe(program)}"
+
+
+@add_other_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ w.T
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the layers to be in a residual block."""
+        return {"x": g + (g @ w * (1 - torch.tanh(x @ w) ** 2)) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
