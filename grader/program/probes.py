@@ -60,6 +60,8 @@ def draw_tangents(
                     tangent = tangents[value][row]
                     np.subtract(a.value, b.value, out=tangent.reshape(a.value.shape), casting="same_kind")
                     tangent /= 2 * step
+                    if not np.isfinite(tangent).all():
+                        tangent[(a.value == b.value).ravel()] = 0  # -inf, as masks have it, stays what it is
     gradients = {name: program.right_sweep.gradient(forward.targets[name]) for name in drawn}
     right = [drawn[name].reshape(directions, -1) @ gradients[name].ravel() for name in drawn]
     return Tangents(drawn, rows, tangents, np.concatenate(right))

@@ -17,7 +17,7 @@ from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import Affects, Program
 from grader.program.queries import loop_carried_values
-from grader.program.selectors import Made, SecondValue, second_values
+from grader.program.selectors import Made, Named, SecondValue, second_values
 from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
@@ -256,8 +256,8 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
         code = "wrong-factor" if node.name in PRODUCTS else "wrong-point"
         for affects in passes(node, *modes):
             if node.name in NEUTRAL and number != NEUTRAL[node.name]:
-                is_function = node.name in PRODUCTS or (node.name == "pow" and affects != "values")
-                yield OtherNumber(slot, "", "missing", affects, "missing-local" if is_function else code)
+                is_function = node.name in (*PRODUCTS, "pow") and affects != "values"
+                yield OtherNumber(slot, "", "missing", affects, "missing-local" if is_function else "wrong-point")
             if math.isfinite(number):
                 for how, change in OTHER_NUMBERS.items():
                     if change(number) != number:
@@ -274,6 +274,13 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
                         yield OtherNumber(None, option, how, affects, code)
 
 
+def describe_number(program: Program, place: Place, number: float) -> str:
+    """Return what a number is made of, where it is made of a size and nobody would write it out; else the number."""
+    is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
+    made = None if is_written else made_of_size(number, sizes_seen_from(program, place[0]))
+    return f"the number {number:.3g}" if made is None else made[0].format(made[1].describe(program))
+
+
 @operator(
     "number-mistaken",
     code=lambda choice: choice.code,
@@ -281,11 +288,11 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
     at=nodes,
     choices=other_numbers,
     fields=lambda program, place, choice: {
-        "number": f"{choice.number(program.nodes[place[0]]):.3g}",
+        "number": describe_number(program, place, choice.number(program.nodes[place[0]])),
         "how": choice.how,
         "where": where_words(program, choice.affects),
     },
-    message="the number {number} of {step} is {how} {where}",
+    message="{number} of {step} is {how} {where}",
 )
 def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
     """Take another number in an operation."""
@@ -338,24 +345,25 @@ FORMS: Mapping[str, Callable[[float], float]] = {
 
 @dataclass(frozen=True)
 class Size:
-    """The size of an axis of an input.
+    """The size of an axis of an input, or of a value that an operation is computed from.
 
     Args:
-        name: the input's.
+        value: its name, seen from the operation.
         axis: counted from the end.
     """
 
-    name: str
+    value: SecondValue
     axis: int
 
-    def of(self, program: Program) -> int:
-        """Return the size; raises an IndexError where there is no such axis."""
-        shape: tuple[int, ...] = program.nodes[program.inputs[self.name]].value.shape
-        return shape[self.axis]
+    def of(self, program: Program, reader: int) -> int | None:
+        """Return the size; `None` where there is no such value, or axis."""
+        value = self.value.find(program, reader)
+        shape = () if value is None else program.nodes[value].value.shape
+        return shape[self.axis] if len(shape) >= -self.axis else None
 
-    def describe(self) -> str:
+    def describe(self, program: Program) -> str:
         """Return it as a learner writes it."""
-        return f"{self.name}.shape[{self.axis}]"
+        return f"{self.value.describe(program)}.shape[{self.axis}]"
 
 
 @dataclass(frozen=True)
@@ -377,15 +385,25 @@ class OtherSize:
     affects: Affects
 
 
-def sizes_of(program: Program) -> dict[int, Size]:
-    """Return for every size of an input above 1 a name of it."""
+def sizes_seen_from(program: Program, reader: int) -> dict[int, Size]:
+    """Return for every size above 1 of an input, or of a value that a node is computed from, a name of it."""
     sizes: dict[int, Size] = {}
-    for name, value in program.inputs.items():
-        shape = program.nodes[value].value.shape
-        for axis in range(-1, -len(shape) - 1, -1):
-            if shape[axis] > 1:
-                sizes.setdefault(shape[axis], Size(name, axis))
+    for name, value in second_values(program, reader).items():
+        if isinstance(name, Named) or (value < reader and program.forward.ancestors[reader] >> value & 1):
+            shape = program.nodes[value].value.shape
+            for axis in range(-1, -len(shape) - 1, -1):
+                if shape[axis] > 1:
+                    sizes.setdefault(shape[axis], Size(name, axis))
     return sizes
+
+
+def made_of_size(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size] | None:
+    """Return how a number is made of a size, as one of `FORMS`, and of which; `None` where it is not."""
+    for form, made in FORMS.items():
+        for size, name in sizes.items():
+            if math.isclose(made(size), number, rel_tol=1e-6):
+                return form, name
+    return None
 
 
 def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
@@ -393,13 +411,12 @@ def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
     node = program.nodes[place[0]]
     for slot in range(len(node.values)):
         if node.operand(slot) is None and np.ndim(node.values[slot]) == 0:
-            sizes, number = sizes_of(program), _number(node, slot)
-            for form, made in FORMS.items():
-                right = next((size for n, size in sizes.items() if math.isclose(made(n), number, rel_tol=1e-6)), None)
-                for wrong in sizes.values() if right is not None else ():
-                    if right is not None and wrong != right:
-                        modes: tuple[Affects, ...] = ("all", "values", "backward")
-                        yield from (OtherSize(slot, form, right, wrong, affects) for affects in modes)
+            sizes = sizes_seen_from(program, node.id)
+            made = made_of_size(_number(node, slot), sizes)
+            for wrong in sizes.values() if made is not None else ():
+                if made is not None and wrong != made[1]:
+                    modes: tuple[Affects, ...] = ("all", "values", "backward")
+                    yield from (OtherSize(slot, made[0], made[1], wrong, affects) for affects in modes)
 
 
 @operator(
@@ -409,8 +426,8 @@ def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
     at=nodes.of(*PRODUCTS),
     choices=other_sizes,
     fields=lambda program, place, choice: {
-        "wrong": choice.form.format(choice.wrong.describe()),
-        "right": choice.form.format(choice.right.describe()),
+        "wrong": choice.form.format(choice.wrong.describe(program)),
+        "right": choice.form.format(choice.right.describe(program)),
         "where": where_words(program, choice.affects),
     },
     message="in {step}, {wrong} is used in place of {right} {where}",
@@ -418,10 +435,12 @@ def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
 def take_another_size(program: Program, place: Place, choice: OtherSize) -> Program | None:
     """Make a number of the size of another axis."""
     made = FORMS[choice.form]
-    right, wrong = (made(size.of(program.right)) for size in (choice.right, choice.wrong))
-    if not math.isclose(right, _number(program.right.nodes[place[0]], choice.slot), rel_tol=1e-6):
+    right, wrong = (size.of(program.right, place[0]) for size in (choice.right, choice.wrong))
+    if right is None or wrong is None:
         return None
-    return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, wrong)}, choice.affects)
+    if not math.isclose(made(right), _number(program.right.nodes[place[0]], choice.slot), rel_tol=1e-6):
+        return None
+    return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, made(wrong))}, choice.affects)
 
 
 @take_another_size.example

@@ -185,11 +185,50 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def partial_sums(program: Program, place: Place) -> Iterator[Arrival]:
+@dataclass(frozen=True)
+class PartialSum:
+    """A gradient that is used before all of it has arrived.
+
+    Args:
+        arrival: one of the contributions.
+        only: nothing but this one has arrived; otherwise nothing but this one is lacking.
+    """
+
+    arrival: Arrival
+    only: bool
+
+    def lacking(self, program: Program, value: int) -> tuple[Place, ...]:
+        """Return the edges to a value whose contributions have not arrived; none where the value has other ones."""
+        ways = arrivals(program, value)
+        if self.arrival not in ways or len(ways) < 2:
+            return ()
+        if not self.only:
+            return ways[self.arrival]
+        return tuple(place for way, places in ways.items() if way != self.arrival for place in places)
+
+
+def sum_that_takes(program: Program, value: int) -> int:
+    """Return the value whose gradient a value gets as it is: the sum that it goes into, or itself."""
+    forward = program.forward
+    while len(forward.uses[value]) == 1:
+        ((reader, slot),) = forward.uses[value]
+        if reader == SINK or program.nodes[reader].name not in ("add", "sub"):
+            break
+        negated = program.nodes[reader].name == "sub" and slot == 1
+        if negated or program.nodes[reader].value.shape != program.nodes[value].value.shape:
+            break
+        value = reader
+    return value
+
+
+def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     """Yield what may not have arrived yet at a value when one of its operands' rules uses its gradient."""
-    ways = arrivals(program, place[0]) if place[0] != SINK else {}
-    if len(ways) > 1 and len(program.reader(place).edges) > 1:
-        yield from ways
+    if place[0] != SINK and len(program.reader(place).edges) > 1:
+        ways = arrivals(program, sum_that_takes(program, place[0]))
+        if len(ways) > 1:
+            yield from (PartialSum(way, only=False) for way in ways)
+        if len(ways) > 2:
+            yield from (PartialSum(way, only=True) for way in ways)
 
 
 @operator(
@@ -198,11 +237,17 @@ def partial_sums(program: Program, place: Place) -> Iterator[Arrival]:
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="for {operand} the gradient of {value} is used before the contribution of {choice} has been added to it",
+    message="for {operand} the gradient of {sum} is used {when} to it",
+    fields=lambda program, place, choice: {
+        "sum": program.name_of(sum_that_takes(program, place[0])),
+        "when": f"when only the contribution of {describe_arrival(program, choice.arrival)} has been added"
+        if choice.only
+        else f"before the contribution of {describe_arrival(program, choice.arrival)} has been added",
+    },
 )
-def read_too_early(program: Program, place: Place, choice: Arrival) -> Program | None:
-    """Take one contribution away from the upstream gradient that one operand's rule sees."""
-    late = choice.places(program, place[0])
+def read_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
+    """Take some contributions away from the upstream gradient that one operand's rule sees."""
+    late = choice.lacking(program, sum_that_takes(program, place[0]))
     if not late:
         return None
     return program.with_vjp(place, lambda at: at.right(at.g - sum(map(at.sweep.contribution, late))))
@@ -222,6 +267,23 @@ def _() -> Example:
         return {"w": dw, "x": dy @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@read_too_early.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        h = x + x.tanh() @ w
+        return h + (h - h.mean(-1, keepdim=True)).tanh() @ u
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Give the upstream gradient of the output to the first half of the block."""
+        h = x + x.tanh() @ w
+        y = (h - h.mean(-1, keepdim=True)).tanh()
+        dz = g @ u.T * (1 - y**2)
+        dh = g + dz - dz.mean(-1, keepdim=True)
+        return {"w": x.tanh().T @ g, "u": y.T @ g, "x": dh + dh @ w.T * (1 - x.tanh() ** 2)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
 
 
 def is_one_of_three(program: Program, place: Place) -> bool:
