@@ -193,7 +193,7 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
 
     def recorded() -> Program:
         forward = exercise.forward.values if isinstance(exercise.forward, InSteps) else exercise.forward
-        return record(
+        program = record(
             forward,
             {name: trial.inputs[name] for name in exercise.forward_names},
             trial.out_g,
@@ -201,6 +201,7 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
             output_name=exercise.output_name,
             upstream_name=exercise.upstream_name if exercise.gives_upstream else "",
         )
+        return replace(program, sizes=trial.setting.sizes)
 
     program: Program = trial.remember("program", recorded)
     return program

@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from grader.shapes import guess_axes
+
 from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, apply_change, bits
 from .operation import Array, NoCandidate, Operand
 
@@ -81,6 +83,7 @@ class Program:
         output_name: what a learner calls the output.
         upstream_name: what a learner calls its upstream gradient; empty where none is given, and it is 1 everywhere.
         is_value: a learner was asked for the value alone, so that nothing is known of a backward pass.
+        sizes: the sizes of this run by the names of the axes, where they are known.
     """
 
     forward: Forward
@@ -92,6 +95,7 @@ class Program:
     output_name: str = "out"
     upstream_name: str = "out.g"
     is_value: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -322,6 +326,12 @@ class Program:
             return f"a row of {self.name_of(node.operands[0][1])}"
         return node.text or node.name
 
+    def name_of_axis(self, value: int, axis: int) -> str:
+        """Return what a learner calls an axis of a value: its declared name, or which axis of which value it is."""
+        shape = self.nodes[value].value.shape
+        name = guess_axes(shape, self.sizes)[axis]
+        return f"axis {axis % len(shape)} of {self.name_of(value)}" if name.startswith("_") else name
+
     def _rewritten(
         self,
         forward: Forward | None = None,
@@ -340,6 +350,7 @@ class Program:
             self.output_name,
             self.upstream_name,
             self.is_value,
+            self.sizes,
         )
 
     def _stacked(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:

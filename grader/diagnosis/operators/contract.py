@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar, cast, overload
 
@@ -76,7 +76,8 @@ class Example:
             g = torch.from_numpy(generator.standard_normal(self.forward(**inputs).shape))
             wrong = self.wrong(**inputs, g=g)
             arrays = {name: array.detach().numpy() for name, array in wrong.items()}
-            yield Trial(setting, drawn, {}, inputs, out_g=g), record(self.forward, inputs, g), arrays
+            program = replace(record(self.forward, inputs, g), sizes=chosen)
+            yield Trial(setting, drawn, {}, inputs, out_g=g), program, arrays
 
 
 def _tensor(value: object) -> object:

@@ -336,8 +336,11 @@ def rows_of_upstream(program: Program, place: Place) -> Iterator[Rows]:
     rank=2.5,
     at=outputs,
     choices=rows_of_upstream,
-    fields=lambda program, place, choice: {"which": choice.which, "axis": str(choice.axis)},
-    message="along axis {axis} of {upstream}, {which}",
+    fields=lambda program, place, choice: {
+        "which": choice.which,
+        "axis": program.name_of_axis(program.source(place), choice.axis),
+    },
+    message="along {axis}, {which} in {upstream}",
 )
 def count_some_rows(program: Program, place: Place, choice: Rows) -> Program | None:
     """Begin the backward pass with some rows of the upstream gradient."""

@@ -547,8 +547,7 @@ def other_statistics(program: Program, place: Place) -> Iterator[OtherAxes]:
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
         "terms": " and in that of the ".join(choice.terms),
-        "wrong": _axes_words(choice.axes),
-        "right": _axes_words(known.axes if (known := normalisation_of(program, place)) else ()),
+        **_axes_words(program, place, choice.axes),
     },
 )
 def normalise_over_other_axes(program: Program, place: Place, choice: OtherAxes) -> Program | None:
@@ -562,9 +561,13 @@ def normalise_over_other_axes(program: Program, place: Place, choice: OtherAxes)
     return with_formula(program, place, formula)
 
 
-def _axes_words(axes: Axes) -> str:
-    """Return some axes in words."""
-    return f"{'axis' if len(axes) == 1 else 'axes'} {' and '.join(map(str, axes))}"
+def _axes_words(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
+    """Return the wrong axes and the right ones of a normalisation, as message fields."""
+    known = normalisation_of(program, place)
+    if known is None:
+        return {"wrong": "", "right": ""}
+    axes = {"wrong": wrong, "right": known.axes}
+    return {key: " and ".join(program.name_of_axis(known.source, axis) for axis in own) for key, own in axes.items()}
 
 
 @normalise_over_other_axes.example
@@ -590,8 +593,7 @@ def _() -> Example:
     message="the forward pass is computed again with {step} normalised over {wrong}: it must be over {right}",
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
-        "wrong": _axes_words(choice),
-        "right": _axes_words(known.axes if (known := normalisation_of(program, place)) else ()),
+        **_axes_words(program, place, choice),
     },
 )
 def normalise_over_other_axes_in_forward(program: Program, place: Place, choice: Axes) -> Program | None:

@@ -570,6 +570,14 @@ class Move:
     how: str
 
 
+def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
+    """Return what a learner calls the axis of a move."""
+    reader, slot = place
+    values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}
+    value = values[move.part]
+    return f"axis {move.axis}" if value is None else program.name_of_axis(value, move.axis)
+
+
 def moves(program: Program, place: Place) -> Iterator[Move]:
     """Yield the moves of what the contribution along an edge is made of."""
     node = program.reader(place)
@@ -591,10 +599,10 @@ def moves(program: Program, place: Place) -> Iterator[Move]:
     rank=3.0,
     at=edges,
     choices=moves,
-    message="in what {step} contributes to the gradient of {operand}, {array} is {how} along axis {axis}",
+    message="in what {step} contributes to the gradient of {operand}, {array} is {how} along {axis}",
     fields=lambda program, place, choice: {
         "how": choice.how,
-        "axis": str(choice.axis),
+        "axis": name_of_moved_axis(program, place, choice),
         "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.part, "the other operand"),
     },
 )

@@ -127,18 +127,18 @@ def summed_letters(program: Program, place: Place) -> Iterator[str]:
 
 
 def axes_words(program: Program, place: Place, letters: str) -> str:
-    """Return what a learner calls some axes: `axis 0 of x`."""
+    """Return what a learner calls some axes: `bs and t`, or `axis 0 of x`."""
     node = program.reader(place)
     terms = terms_of(node, place[1])
     assert terms is not None
     words = []
     for letter in letters:
         if letter in terms.factors[0]:
-            words.append(f"axis {terms.factors[0].index(letter)} of {program.name_of(node.id)}")
+            words.append(program.name_of_axis(node.id, terms.factors[0].index(letter)))
         else:
             partner = node.operand(1 - place[1])
-            name = "the other factor" if partner is None else program.name_of(partner)
-            words.append(f"axis {terms.factors[1].index(letter)} of {name}")
+            axis = terms.factors[1].index(letter)
+            words.append(f"axis {axis} of the other factor" if partner is None else program.name_of_axis(partner, axis))
     return " and ".join(words)
 
 
@@ -470,11 +470,10 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     rank=2.7,  # behind what is wrong with a sum that is there
     at=edges.of_family("contraction", "pointwise", "normalisation"),
     choices=axes_to_sum,
-    message="what {step} contributes to the gradient of {operand} is {how} over axis {axis}: its entries"
-    " must stay apart",
+    message="what {step} contributes to the gradient of {operand} is {how} over {axis}: its entries must stay apart",
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.averaged else "summed",
-        "axis": str(choice.axis),
+        "axis": program.name_of_axis(program.source(place), choice.axis),
     },
 )
 def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
@@ -757,7 +756,11 @@ def size_of_count(node: Node, count: Count) -> int:
     fields=lambda program, place, choice: {
         "right": str(reduced_count(program.reader(place))),
         "count": f"{size_of_count(program.reader(place), choice)}, "
-        + (f"the size of axis {choice}" if isinstance(choice, int) else COUNT_WORDS[choice]),
+        + (
+            f"the size of {program.name_of_axis(program.source(place), choice)}"
+            if isinstance(choice, int)
+            else COUNT_WORDS[choice]
+        ),
     },
 )
 def divide_by_another_count(program: Program, place: Place, choice: Count) -> Program | None:
@@ -816,8 +819,11 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]
     rank=2.0,
     at=reductions,
     choices=parts_of_reductions,
-    message="of the entries of {operand} along axis {axis}, {part} gets a gradient through {step}",
-    fields=lambda program, place, choice: {"axis": str(choice.axis), "part": choice.part},
+    message="of the entries of {operand} along {axis}, {part} gets a gradient through {step}",
+    fields=lambda program, place, choice: {
+        "axis": program.name_of_axis(program.source(place), choice.axis),
+        "part": choice.part,
+    },
 )
 def give_some_entries(program: Program, place: Place, choice: SomeEntries) -> Program | None:
     """Hand the gradient of a reduction to some of the entries only."""
@@ -853,7 +859,8 @@ def other_axes(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=edges.of_family("reduction", "normalisation"),
     choices=other_axes,
-    message="the derivative of {step} is taken along axis {choice}, and not along the axis that the forward pass names",
+    message="the derivative of {step} is taken along {axis}, and not along the axis that the forward pass names",
+    fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def differentiate_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
     """Take the derivative along another axis."""
@@ -896,8 +903,10 @@ class OtherAxis:
     choices=lambda program, place: (
         OtherAxis(axis, affects) for affects in AFFECTED for axis in other_axes(program, place)
     ),
-    message="the forward pass is computed again with {step} along axis {axis}, and not along the axis that it names",
-    fields=lambda program, place, choice: {"axis": str(choice.axis)},
+    message="the forward pass is computed again with {step} along {axis}, and not along the axis that it names",
+    fields=lambda program, place, choice: {
+        "axis": program.name_of_axis(program.nodes[place[0]].operands[0][1], choice.axis)
+    },
 )
 def run_along_another_axis(program: Program, place: Place, choice: OtherAxis) -> Program | None:
     """Run the forward pass with an operation along another axis."""

@@ -226,8 +226,11 @@ def halves(program: Program, place: Place) -> Iterator[Halves]:
     rank=2.5,
     at=targets,
     choices=halves,
-    fields=lambda program, place, choice: {"axis": str(choice.axis), "how": choice.describe()},
-    message="along axis {axis} of the right answer, {how}",
+    fields=lambda program, place, choice: {
+        "axis": program.name_of_axis(place[0], choice.axis),
+        "how": choice.describe(),
+    },
+    message="along {axis}, {how} in the right answer",
 )
 def deal_halves(program: Program, place: Place, choice: Halves) -> Program | None:
     """Hand out the gradient with the halves of an axis in turns."""
@@ -331,7 +334,7 @@ def totals(program: Program, place: Place) -> Iterator[Total]:
     choices=totals,
     fields=lambda program, place, choice: {
         "how": choice.how,
-        "axis": "all of its entries" if choice.axis is None else f"its axis {choice.axis}",
+        "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
     },
     message="this is the {how} of the right answer over {axis}: each has a gradient of its own",
 )

@@ -345,7 +345,8 @@ def other_rows(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
     choices=other_rows,
-    message="in the derivative of {step}, the sum runs over axis {choice}, and not over the axis of the softmax",
+    message="in the derivative of {step}, the sum runs over {axis}, and not over the axis of the softmax",
+    fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def sum_over_another_axis(program: Program, place: Place, choice: int) -> Program | None:
     """Take the right probabilities, and the sum over another axis."""
