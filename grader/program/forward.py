@@ -362,6 +362,11 @@ class Forward:
             nodes[i] = node
         return nodes
 
+    def up_to(self, value: int) -> Forward:
+        """Return the forward pass that ends with a value, which is its output."""
+        inputs = {name: i for name, i in self.inputs.items() if i <= value}
+        return Forward(self.nodes[: value + 1], inputs, (value,), inputs)
+
     def with_nodes(self, nodes: Iterable[Node]) -> Forward:
         """Return the forward pass with other nodes; what is known of its edges is kept if they are the same."""
         other = replace(self, nodes=tuple(nodes))

@@ -1,9 +1,9 @@
 """Exercises of unit 13: an autograd of one's own."""
 
 import math
-from collections import Counter
-from functools import lru_cache
+from graphlib import TopologicalSorter
 
+from grader.diagnosis.engines import Engine, right_gradients
 from grader.exercise import Exercise, Misconception, Routine, stored
 from grader.sampling import Sampler, normal, output, sized, weights
 from grader.trial_sizes import LARGER_KIND
@@ -11,185 +11,11 @@ from grader.trial_sizes import LARGER_KIND
 _LONG = 1050  # steps of the chain on which a recursion ends: Python allows 1000
 _PLACES = ("first", "second")
 
-
-# A small engine, in which any rule can be edited and the walk back taken in another way. By operation: its value, and
-# what it hands to each value that it takes, of the upstream gradient g, its own value y, and what it took.
-def _as_it_is(g, _y, *_taken):
-    return g
-
-
-_NUMBERS = {
-    "add": (lambda a, b: a + b, (_as_it_is, _as_it_is)),
-    "sub": (lambda a, b: a - b, (_as_it_is, lambda g, y, a, b: -g)),
-    "mul": (lambda a, b: a * b, (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)),
-    "div": (lambda a, b: a / b, (lambda g, y, a, b: g / b, lambda g, y, a, b: -g * a / b**2)),
-    "pow": (lambda a, k: a**k, (lambda g, y, a, k: g * k * a ** (k - 1),)),
-    "exp": (math.exp, (lambda g, y, a: g * y,)),
-    "log": (math.log, (lambda g, y, a: g / a,)),
-    "tanh": (math.tanh, (lambda g, y, a: g * (1 - y * y),)),
-    "relu": (lambda a: max(a, 0.0), (lambda g, y, a: g * (a > 0),)),
-    "const": (lambda c: c, ()),
-}
-
-
-def _swept(program, inputs, rules, **how):
-    """The gradient of a program's last value for each input; see `_gradients`."""
-    found = zip(inputs, _gradients(program, inputs, rules, **how), strict=False)
-    return [value * 0 if gradient is None else gradient for value, gradient in found]
-
-
-def _gradients(program, inputs, rules, walk=None, keep=None, seed=None, start=None, before=(), latest=()):
-    """The gradient of a program's last value for each value; None for one that the walk does not come to.
-
-    Args:
-        walk: the steps' uses in the order in which they are gone through, as pairs of a value and a place in its step.
-        keep: what becomes of an earlier contribution and a new one, by a step of this name: their sum.
-        seed: of the last value, the gradient that the walk begins with: 1.
-        start: the gradient that every other value begins with: None, which is 0 in the end.
-        before: the gradients that the first values have already, from another walk.
-        latest: of these names, each step has kept what the last one of the name has.
-    """
-    values, steps = list(inputs), [((), (), (), "", value) for value in inputs]
-    for name, *operands in program:
-        value, backs = rules[name]
-        taken = [*(values[i] for i in operands[: len(backs)]), *operands[len(backs) :]]
-        values.append(value(*taken))
-        steps.append((backs, operands, taken, name, values[-1]))
-    gradients = [*before, *[start] * len(values)][: len(values)]
-    gradients[-1] = seed(values[-1]) if seed else values[-1] * 0 + 1
-    for number, place in (walk or _back)(steps):
-        backs, operands, _, name, _ = steps[number]
-        if gradients[number] is None:
-            continue
-        kept = max(i for i, step in enumerate(steps) if step[3] == name) if name in latest else number
-        new, to = backs[place](gradients[number], values[kept], *steps[kept][2]), operands[place]
-        old = gradients[to]
-        gradients[to] = new if old is None else keep(old, new, name) if keep else old + new
-    return gradients
-
-
-def _uses(steps, number):
-    return [(number, place) for place in range(len(steps[number][0]))]
-
-
-def _back(steps):
-    """From the last value to the first: all uses of a value come before it."""
-    return (use for number in range(len(steps) - 1, -1, -1) for use in _uses(steps, number))
-
-
-def _forth(steps):
-    return (use for number in range(len(steps)) for use in _uses(steps, number))
-
-
-def _last_uses(steps):
-    """Of each value the last use alone, also where the last value is not made from that."""
-    last = {steps[number][1][place]: (number, place) for number, place in _forth(steps)}
-    return ((number, place) for number, place in _back(steps) if last[steps[number][1][place]] == (number, place))
-
-
-def _each_parent_once(*names):
-    """Where a step, of one of these names, takes the same value twice, one of the two uses."""
-
-    def walk(steps):
-        for number, place in _back(steps):
-            _, operands, _, name, _ = steps[number]
-            if operands[place] not in operands[place + 1 :] or (names and name not in names):
-                yield number, place
-
-    return walk
-
-
-def _made_from(steps):
-    """The numbers of all that the last value is made from, and its own."""
-    found = {len(steps) - 1}
-    for number in range(len(steps) - 1, -1, -1):
-        if number in found:
-            found.update(steps[number][1][: len(steps[number][0])])
-    return found
-
-
-def _needed(steps):
-    """Without the steps that the last value is not made from."""
-    needed = _made_from(steps)
-    return (use for use in _back(steps) if use[0] in needed)
-
-
-def _broken_off(steps):
-    """Up to the first step that the last value is not made from."""
-    last = max(set(range(len(steps))) - _made_from(steps), default=-1)
-    return (use for use in _back(steps) if use[0] > last)
-
-
-def _told_by_number(steps):
-    """Of values that are the same number, the last one made alone is visited."""
-    seen = set()
-    for number in range(len(steps) - 1, -1, -1):
-        if steps[number][-1] not in seen:
-            seen.add(steps[number][-1])
-            yield from _uses(steps, number)
-
-
-def _all_awaited(steps):
-    """A value waits for every step that takes it, those that the last value is not made from among them."""
-    left = Counter(to for backs, operands, *_ in steps for to in operands[: len(backs)])
-    for number in range(len(steps) - 1, -1, -1):
-        if number == len(steps) - 1 or (number in left and not left[number]):
-            yield from _uses(steps, number)
-            left.subtract(steps[number][1][: len(steps[number][0])])
-
-
-def _visited(place, seen_once, turn=list):
-    """From the last value on to whatever it was made from; of those that wait, the one at `place` is next.
-
-    Args:
-        turn: what becomes of a step's operands before they wait; turned round, calls in calls are taken for a model.
-    """
-
-    def walk(steps):
-        waiting, seen = [len(steps) - 1], set()
-        while waiting:
-            number = waiting.pop(place)
-            if number not in seen:
-                yield from _uses(steps, number)
-                waiting += turn(steps[number][1][: len(steps[number][0])])
-            if seen_once:
-                seen.add(number)
-
-    return walk
-
-
-def _use_by_use(steps):
-    """Each contribution is followed to the inputs before the next one is made."""
-    waiting = list(reversed(_uses(steps, len(steps) - 1)))
-    while waiting:
-        number, place = use = waiting.pop()
-        yield use
-        waiting += reversed(_uses(steps, steps[number][1][place]))
-
-
-def _spelt_out(program, n, which):
-    """The program with differences and quotients made of other steps, as many engines make them."""
-    if not which:
-        return program
-    steps, numbers = [], list(range(n))
-
-    def put(*step):
-        steps.append(step)
-        return n + len(steps) - 1
-
-    for name, *operands in program:
-        count = len(_NUMBERS[name][1])
-        a, b = [*(numbers[i] for i in operands[:count]), *operands[count:], None, None][:2]
-        if name == "sub" and name in which:
-            numbers.append(put("add", a, put("mul", b, put("const", -1.0))))
-        elif name == "div" and name in which:
-            numbers.append(put("mul", a, put("pow", b, -1)))
-        else:
-            numbers.append(put(name, *(each for each in (a, b) if each is not None)))
-    return steps
-
-
+# How many values a step takes.
+_NUMBERS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "pow": 1, "exp": 1, "log": 1, "tanh": 1, "relu": 1}
+_TENSORS = {"add": 2, "mul": 2, "matmul": 2, "sum": 1, "relu": 1, "softmax": 1}
 # What goes wrong in a rule: the operation, the code, in words, and the rule for each operand (None leaves it as it is).
+# A rule takes the upstream gradient g, the value y of the step, and what the step took.
 _OF_NUMBERS = (
     ("mul", "forward-value", "it hands its own value, the product, to both operands", (lambda g, y, a, b: g * y,) * 2),
     ("mul", "wrong-operand", "it hands each operand the sum of the two", (lambda g, y, a, b: g * (a + b),) * 2),
@@ -202,7 +28,7 @@ _OF_NUMBERS = (
     ("div", "wrong-local", "it hands 1 over the second operand to both", (None, lambda g, y, a, b: g / b)),
     ("div", "wrong-operand", "it is that of mul", (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)),
     ("div", "wrong-operand", "its first operand gets the second one, not 1 over it", (lambda g, y, a, b: g * b, None)),
-    ("div", "missing-local", "its first operand gets the upstream gradient as it is", (_as_it_is, None)),
+    ("div", "missing-local", "its first operand gets the upstream gradient as it is", ("upstream", None)),
     ("pow", "missing-local", "the exponent is not there as a factor", (lambda g, y, a, k: g * a ** (k - 1),)),
     ("pow", "wrong-local", "the exponent is not one less than before", (lambda g, y, a, k: g * k * y,)),
     ("pow", "wrong-local", "it multiplies by k - 1, where k belongs",
@@ -239,8 +65,8 @@ _OF_NUMBERS = (
 )  # fmt: skip
 # Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
 _OTHER_NUMBERS = (
-    ("sub", "its operands have changed places", lambda a, b: b - a, (lambda g, y, a, b: -g, _as_it_is)),
-    ("sub", "it adds", lambda a, b: a + b, (_as_it_is, _as_it_is)),
+    ("sub", "its operands have changed places", lambda a, b: b - a, (lambda g, y, a, b: -g, lambda g, y, a, b: g)),
+    ("sub", "it adds", lambda a, b: a + b, ("upstream", "upstream")),
     ("div", "its operands have changed places", lambda a, b: b / a,
      (lambda g, y, a, b: -g * b / a**2, lambda g, y, a, b: g / a)),
     ("pow", "its exponent is cut to a whole number", lambda a, k: a ** int(k),
@@ -249,7 +75,7 @@ _OTHER_NUMBERS = (
     ("log", "its base is 10, and its backward rule is that of base e", math.log10, (lambda g, y, a: g / a,)),
     ("tanh", "it is a sigmoid", lambda a: 1 / (1 + math.exp(-a)), (lambda g, y, a: g * y * (1 - y),)),
 )  # fmt: skip
-# Of the whole engine: the code, in words, and how `_swept` is asked for it.
+# Of the whole engine: the code, in words, and how it goes back.
 _LAST_USE = "where a value is used several times, only the contribution of its last use counts"
 _LAST_ONE = "where a value is used several times, the last contribution that arrives replaces the others"
 _TOO_EARLY = "each value is visited once, as it is met: it passes on what it has before all uses have contributed"
@@ -260,76 +86,77 @@ _OF_THE_WALK = (
       for start in (None, 0.0)),
     ("missing-path", _LAST_USE, {"keep": lambda old, new, name: old}),
     ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses counts",
-     {"walk": _each_parent_once()}),
+     {"skip": "repeated"}),
     ("wrong-order", "the steps are gone through from first to last: nothing has arrived when a value passes it on",
-     {"walk": _forth}),
-    *(("wrong-order", _TOO_EARLY if seen_once else _AGAIN, {"walk": _visited(place, seen_once, turn)})
-      for seen_once in (True, False) for place, turn in ((0, list), (-1, list), (-1, reversed))),
-    ("wrong-order", _AGAIN, {"walk": _use_by_use}),
+     {"order": "earliest first"}),
+    *(("wrong-order", _AGAIN if again else _TOO_EARLY, {"order": order, "again": again})
+      for again in (False, True)
+      for order in ("oldest met first", "newest met first", "newest met last operand first")),
+    ("wrong-order", _AGAIN, {"order": "edge by edge"}),
     ("value-for-gradient", "the walk back begins with the last value itself, where its gradient belongs",
-     {"seed": lambda y: y}),
+     {"first": lambda y: y}),
     ("missing-upstream", "every gradient is 0: none was given to begin with, or it was cleared on its way",
-     {"seed": lambda y: y * 0}),
-    *(("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0, "walk": walk})
-      for walk in (_back, _needed)),
+     {"first": lambda y: y * 0}),
+    *(("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0, "skip": skip})
+      for skip in ("", "dead")),
 )  # fmt: skip
 # With steps that the last value is not made from; and with steps that are apart from the others of their name.
 _OF_DEAD_STEPS = (
-    ("missing-path", _LAST_USE, {"walk": _last_uses}),
+    ("missing-path", _LAST_USE, {"skip": "all but the last"}),
     ("missing-path", "a value passes nothing on if a step takes it that the last value is not made from",
-     {"walk": _all_awaited}),
+     {"skip": "awaiting"}),
     ("missing-path", "the walk back ends where it comes to a step that the last value is not made from",
-     {"walk": _broken_off}),
+     {"skip": "before dead"}),
 )  # fmt: skip
 _OF_ONE_NAME = (
     *(("missing-path", f"where {name} takes the same value twice, only one of the two uses counts",
-       {"walk": _each_parent_once(name)}) for name in ("add", "mul")),
+       {"skip": "repeated", "skip_names": (name,)}) for name in ("add", "mul")),
     ("wrong-point", "what a step keeps for its way back is kept once for its name: each has what the last one took",
-     {"latest": tuple(_NUMBERS)}),
+     {"shared": tuple(_NUMBERS)}),
     ("wrong-point", "what mul keeps for its way back is kept once for all steps: each has what the last one took",
-     {"latest": ("mul",)}),
+     {"shared": ("mul",)}),
 )  # fmt: skip
 
 
 def _is_zero(gradient):
-    return isinstance(gradient, float) and not gradient
+    return not gradient.ndim and not gradient
 
 
-def _edits(rules, particular, of_shape=()):
-    """What can go wrong in one operation's rule: the code, in words, the operation, and the edited rules.
+def _rule_slips(operations, particular, of_shape=()):
+    """What can go wrong in one operation's rule: the code, in words, the operation, and the rules.
 
     Args:
+        operations: how many values each takes.
         of_shape: operations whose operands have shapes of their own: whatever else is handed to them does not fit.
     """
-    for name, (value, backs) in rules.items():
+    for name, count in operations.items():
         whose = f"the backward rule of {name} is wrong:"
-
-        def edited(*new, name=name, value=value, backs=backs):
-            return {**rules, name: (value, tuple(n or old for n, old in zip(new, backs, strict=True)))}
-
-        yield from ((code, f"{whose} {says}", name, edited(*new)) for op, code, says, new in particular if op == name)
-        several = len(backs) > 1
-        for place, back in enumerate(backs):
-            alone = [None] * place, [None] * (len(backs) - place - 1)
-            to = f"to its {_PLACES[place]} operand" if several else "on"
-            yield "missing-path", f"{whose} it hands nothing {to}", name, edited(*alone[0], _nothing(place), *alone[1])
+        yield from ((code, f"{whose} {says}", name, rules) for op, code, says, rules in particular if op == name)
+        for place in range(count):
+            alone = [None] * count
+            to = f"to its {_PLACES[place]} operand" if count > 1 else "on"
+            yield "missing-path", f"{whose} it hands nothing {to}", name, _with(alone, place, "nothing")
             says = f"{whose} what it hands {to} has the wrong sign"
-            yield "wrong-sign", says, name, edited(*alone[0], _negative(back), *alone[1])
-        if set(backs) - {_as_it_is} and name not in ("sub", *of_shape):
+            yield "wrong-sign", says, name, _with(alone, place, "negated")
+        if name not in ("add", "sub", *of_shape):
             says = f"{whose} it hands the upstream gradient on as it is, without its own derivative"
-            yield "missing-local", says, name, edited(*[_as_it_is] * len(backs))
-        if backs:
-            says = f"{whose} it hands its own derivative on, without the upstream gradient"
-            yield "missing-upstream", says, name, edited(*map(_alone, backs))
-        if several and set(backs) - {_as_it_is} and name not in of_shape:
+            yield "missing-local", says, name, ("upstream",) * count
+        says = f"{whose} it hands its own derivative on, without the upstream gradient"
+        yield "missing-upstream", says, name, ("without upstream",) * count
+        if count > 1 and name not in ("add", *of_shape):
             says = f"{whose} each operand gets what belongs to the other"
-            yield "wrong-operand", says, name, edited(*reversed(backs))
+            yield "wrong-operand", says, name, ("exchanged",) * count
 
 
-def _others(rules, others):
-    """Steps that compute something else: the code, in words, and the rules with them."""
-    for name, says, value, backs in others:
-        yield "wrong-graph", f"the step {name} computes something else: {says}", {**rules, name: (value, backs)}
+def _with(rules, place, rule):
+    return (*rules[:place], rule, *rules[place + 1 :])
+
+
+def _other_steps(others):
+    """Steps that compute something else: the code, in words, and the engine with them."""
+    for name, says, forward, rules in others:
+        engine = Engine(forwards={name: forward}, rules={name: rules})
+        yield "wrong-graph", f"the step {name} computes something else: {says}", engine
 
 
 def _declared(code, says, rule):
@@ -353,50 +180,42 @@ _OF_ARRAYS = (
 )
 
 
-def _nothing(place):
-    return lambda g, y, *taken: taken[place] * 0
+def _of_numbers(engine):
+    return lambda program, x: engine.gradients(program, x.tolist())
 
 
-def _negative(back):
-    return lambda *given: -back(*given)
-
-
-def _alone(back):
-    return lambda g, *given: back(g * 0 + 1, *given)
-
-
-def _misconceptions():
-    def by(rules=_NUMBERS, spelt_out="", **how):
-        return lambda program, x: _swept(_spelt_out(program, len(x), spelt_out), x.tolist(), rules, **how)
-
-    for code, says, how in (*_OF_THE_WALK, *_OF_DEAD_STEPS, *_OF_ONE_NAME):
-        for which in _SPELT["mul"]:
-            yield code, says, by(spelt_out=which, **how)
-    every = {name: (value, tuple(map(_alone, backs))) for name, (value, backs) in _NUMBERS.items()}
-    for which in _SPELT["mul"]:
+def _number_slips():
+    """Everything that can go wrong: the code, in words, and the engine."""
+    for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS, *_OF_ONE_NAME):
+        for made_of in _SPELT["mul"]:
+            yield code, says, Engine(walk=walk, made_of=made_of)
+    every = {name: ("without upstream",) * count for name, count in _NUMBERS.items()}
+    for made_of in _SPELT["mul"]:
         for start in (None, 0.0):
-            yield "missing-upstream", _NO_UPSTREAM, by(every, which, start=start)
-    yield "missing-path", _SAME_NUMBER, by(walk=_told_by_number)
-    for code, says, rules in _others(_NUMBERS, _OTHER_NUMBERS):
-        yield code, says, by(rules)
-    for code, says, name, rules in _edits(_NUMBERS, _OF_NUMBERS):
-        for which in _SPELT.get(name, ("",)):
-            yield code, says, by(rules, which)
+            yield "missing-upstream", _NO_UPSTREAM, Engine(every, made_of=made_of, walk={"start": start})
+    yield "missing-path", _SAME_NUMBER, Engine(walk={"skip": "same number"})
+    yield from _other_steps(_OTHER_NUMBERS)
+    for code, says, name, rules in _rule_slips(_NUMBERS, _OF_NUMBERS):
+        for made_of in _SPELT.get(name, ({},)):
+            yield code, says, Engine({name: rules}, made_of=made_of)
             if code == "missing-upstream":  # then a step that nothing depends on counts, if the walk comes there
-                yield code, says, by(rules, which, start=0.0)
-    for name, (_, backs) in _NUMBERS.items():
-        for which in _SPELT.get(name, ("",)) if backs else ():
-            yield "overwritten", f"the backward rule of {name} {_SETS}", by(spelt_out=which, keep=_set_by(name))
+                yield code, says, Engine({name: rules}, made_of=made_of, walk={"start": 0.0})
+    for name in _NUMBERS:
+        for made_of in _SPELT.get(name, ({},)):
+            yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name), made_of=made_of)
 
 
 def _set_by(name):
-    return lambda old, new, by: new if by == name else old + new
+    return {"keep": lambda old, new, by: new if by == name else old + new}
 
 
 _SAME_NUMBER = "of values that are the same number only one passes anything on: they are taken for one value"
 _SETS = "is wrong: it sets the gradient of what it takes, where it has to add to it"
 _NO_UPSTREAM = "no step multiplies by the upstream gradient: each hands on its own derivative alone"
-_SPELT = {"add": ("", "sub"), "mul": ("", "sub", "div", "sub div"), "pow": ("", "div")}
+# Many engines make differences and quotients of other steps; -1 and -2 are what is taken, 0 and 1 what has been made.
+_SUB = {"sub": (("const", -1.0), ("mul", -2, 0), ("add", -1, 1))}
+_DIV = {"div": (("pow", -2, -1), ("mul", -1, 0))}
+_SPELT = {"add": ({}, _SUB), "mul": ({}, _SUB, _DIV, {**_SUB, **_DIV}), "pow": ({}, _DIV)}
 
 _SMALL = (
     "p = mul a b, q = add p a, r = tanh q",
@@ -481,18 +300,7 @@ def _is_complete(order, parents):
 
 def _in_order(parents):
     """The numbers, parents first."""
-    left = [len(taken) for taken in parents]
-    users = [[] for _ in parents]
-    for number, taken in enumerate(parents):
-        for parent in taken:
-            users[parent].append(number)
-    order = [number for number, count in enumerate(left) if not count]
-    for number in order:  # which grows
-        for user in users[number]:
-            left[user] -= 1
-            if not left[user]:
-                order.append(user)
-    return order
+    return list(TopologicalSorter(dict(enumerate(parents))).static_order())
 
 
 def _order_slip(says, fits, example, code="wrong-order"):
@@ -603,7 +411,7 @@ def _swapped(order, parents):
 value_engine = Routine(
     title="An engine for numbers",
     inputs={"program": Sampler("", _program, turns=4), "x": _X},
-    reference=lambda program, x: _swept(program, x.tolist(), _NUMBERS),
+    reference=lambda program, x: right_gradients(program, x.unbind()),
     listed=True,
     hints={
         "return": (
@@ -612,24 +420,22 @@ value_engine = Routine(
             "Begin with 1 on the last value, and go through the values so that all users of one come before it.",
         )
     },
-    misconceptions=tuple(_declared(*slip) for slip in _misconceptions()),
+    misconceptions=tuple(_declared(code, says, _of_numbers(engine)) for code, says, engine in _number_slips()),
 )
 
 
-# Tensors: the same engine with other rules.
-def _unbroadcast(g, like):
-    g = g.sum(tuple(range(g.dim() - like.dim()))) if g.dim() > like.dim() else g
-    copied = tuple(i for i, size in enumerate(like.shape) if size == 1 and g.shape[i] > 1)
-    return g.sum(copied, keepdim=True) if copied else g
+# Tensors: the same engine with other rules, which are numpy's.
+def _spread(g, a, dim=None):
+    """What a sum hands on: its upstream gradient, copied along the axis that it is over."""
+    import numpy as np
+
+    return np.broadcast_to(g if dim is None else np.expand_dims(g, dim), a.shape)
 
 
-def _spread(g, a, *axis):
-    return (g.unsqueeze(axis[0]) if axis else g).expand(a.shape)
-
-
-def _mean_back(*axes):
-    """A sum's rule that divides, where it is over so many axes; 0 is over all entries."""
-    return lambda g, y, a, *axis: _spread(g, a, *axis) * (y.numel() / a.numel() if len(axis) in axes else 1)
+def _mean_back(over_axis, over_all):
+    """A sum's rule that divides, where it is over an axis, or over all entries."""
+    divides = {True: over_all, False: over_axis}
+    return lambda g, y, a, dim=None: _spread(g, a, dim) * (y.size / a.size if divides[dim is None] else 1)
 
 
 def _by_rows(y, g, row):
@@ -637,83 +443,83 @@ def _by_rows(y, g, row):
     return y * (g - row(g * y))
 
 
-_TENSORS = {
-    "add": (lambda a, b: a + b, (lambda g, y, a, b: _unbroadcast(g, a), lambda g, y, a, b: _unbroadcast(g, b))),
-    "mul": (lambda a, b: a * b, (lambda g, y, a, b: _unbroadcast(g * b, a), lambda g, y, a, b: _unbroadcast(g * a, b))),
-    "matmul": (lambda a, b: a @ b, (lambda g, y, a, b: g @ b.mT, lambda g, y, a, b: a.mT @ g)),
-    "sum": (lambda a, *axis: a.sum(*axis), (lambda g, y, a, *axis: _spread(g, a, *axis),)),
-    "relu": (lambda a: a.clamp_min(0), (lambda g, y, a: g * (a > 0),)),
-    "softmax": (lambda a: a.softmax(-1), (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum(-1, keepdim=True)),)),
-}
+def _softmax(a, axes):
+    """A softmax over some axes."""
+    import numpy as np
+
+    powers = np.exp(a - a.max())
+    return powers / powers.sum(axes, keepdims=True)
+
+
 _OF_TENSORS = (
-    ("mul", "forward-value", "it hands its own value, the product, to both operands",
-     (lambda g, y, a, b: _unbroadcast(g * y, a), lambda g, y, a, b: _unbroadcast(g * y, b))),
+    ("mul", "forward-value", "it hands its own value, the product, to both operands", (lambda g, y, a, b: g * y,) * 2),
     ("mul", "wrong-operand", "it hands each operand its own value, where that of the other belongs",
-     (lambda g, y, a, b: _unbroadcast(g * a, a), lambda g, y, a, b: _unbroadcast(g * b, b))),
+     (lambda g, y, a, b: g * a, lambda g, y, a, b: g * b)),
     ("mul", "missing-local", "it hands the upstream gradient on as it is, without its own derivative",
-     (lambda g, y, a, b: _unbroadcast(g, a), lambda g, y, a, b: _unbroadcast(g, b))),
+     ("upstream", "upstream")),
     ("matmul", "reshape-for-transpose", "its second operand is reshaped, where it should be transposed",
      (lambda g, y, a, b: g @ b.reshape(b.shape[::-1]), None)),
     ("matmul", "reshape-for-transpose", "its first operand is reshaped, where it should be transposed",
      (None, lambda g, y, a, b: a.reshape(a.shape[::-1]) @ g)),
-    ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would", (_mean_back(0, 1),)),
-    ("sum", "mean-for-sum", "over one axis, it divides by the number of entries, as a mean would", (_mean_back(1),)),
-    ("sum", "mean-for-sum", "over all entries, it divides by their number, as a mean would", (_mean_back(0),)),
+    ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would", (_mean_back(True, True),)),
+    ("sum", "mean-for-sum", "over one axis, it divides by the number of entries, as a mean would",
+     (_mean_back(True, False),)),
+    ("sum", "mean-for-sum", "over all entries, it divides by their number, as a mean would",
+     (_mean_back(False, True),)),
     ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
     ("relu", "inverted-mask", "it looks at the sign of the upstream gradient, not of its input",
-     (lambda g, y, a: g.clamp_min(0),)),
+     (lambda g, y, a: g * (g > 0),)),
     ("softmax", "diagonal-only", "only the diagonal of its Jacobian is there, p (1 - p)",
-     (lambda g, y, a: g * y * (1 - y),)),
+     (lambda g, y, a, dim: g * y * (1 - y),)),
     ("softmax", "missing-path", "it multiplies by its value alone: each entry moves the others of its row as well",
-     (lambda g, y, a: g * y,)),
+     (lambda g, y, a, dim: g * y,)),
     ("softmax", "wrong-local", "the row's plain sum is taken away, where the sum weighted with its values belongs",
-     (lambda g, y, a: y * (g - g.sum(-1, keepdim=True)),)),
+     (lambda g, y, a, dim: y * (g - g.sum(-1, keepdims=True)),)),
     ("softmax", "mean-for-sum", "the row's mean is taken away, where the sum weighted with its values belongs",
-     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.mean(-1, keepdim=True)),)),
+     (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.mean(-1, keepdims=True)),)),
     ("softmax", "mean-for-sum", "the plain mean of the row is taken away, where its values are the weights",
-     (lambda g, y, a: y * (g - g.mean(-1, keepdim=True)),)),
+     (lambda g, y, a, dim: y * (g - g.mean(-1, keepdims=True)),)),
     ("softmax", "summed-wrong-axis", "its sum runs over the columns, not over each row",
-     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum(0, keepdim=True)),)),
+     (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
     ("softmax", "summed-wrong-axis", "its sum runs over all entries, not over each row",
-     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum()),)),
+     (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
     ("softmax", "missing-local", "its own value is missing as a factor",
-     (lambda g, y, a: g - (g * y).sum(-1, keepdim=True),)),
+     (lambda g, y, a, dim: g - (g * y).sum(-1, keepdims=True),)),
     ("softmax", "wrong-sign", "the row's sum is added, where it should be taken away",
-     (lambda g, y, a: y * (g + (g * y).sum(-1, keepdim=True)),)),
+     (lambda g, y, a, dim: y * (g + (g * y).sum(-1, keepdims=True)),)),
 )  # fmt: skip
 
 
 _OTHER_TENSORS = (
-    ("sum", "it is a mean", lambda a, *axis: a.mean(*axis), (_mean_back(0, 1),)),
-    ("sum", "it takes axis 0 for no axis, as `if axis` does", lambda a, *axis: a.sum(*filter(None, axis)),
-     (lambda g, y, a, *axis: _spread(g, a, *filter(None, axis)),)),
-    ("sum", "it takes every axis for axis 0", lambda a, *axis: a.sum(*(0 for _ in axis)),
-     (lambda g, y, a, *axis: _spread(g, a, *(0 for _ in axis)),)),
-    ("relu", "below 0 it has a slope of 0.01, as a leaky one", lambda a: a.clamp_min(0) + 0.01 * a.clamp_max(0),
-     (lambda g, y, a: g * ((a > 0) + 0.01 * (a <= 0)),)),
-    ("softmax", "it runs over all entries", lambda a: a.flatten().softmax(0).reshape(a.shape),
-     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum()),)),
-    ("softmax", "it runs along the columns", lambda a: a.softmax(0),
-     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum(0, keepdim=True)),)),
+    ("sum", "it is a mean", lambda a, dim=None: a.mean(dim), (_mean_back(True, True),)),
+    ("sum", "it takes axis 0 for no axis, as `if axis` does", lambda a, dim=None: a.sum(dim or None),
+     (lambda g, y, a, dim=None: _spread(g, a, dim or None),)),
+    ("sum", "it takes every axis for axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
+     (lambda g, y, a, dim=None: _spread(g, a, None if dim is None else 0),)),
+    ("relu", "below 0 it has a slope of 0.01, as a leaky one", lambda a: a * (0.01 + 0.99 * (a > 0)),
+     (lambda g, y, a: g * (0.01 + 0.99 * (a > 0)),)),
+    ("softmax", "it runs over all entries", lambda a, dim: _softmax(a, None),
+     (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
+    ("softmax", "it runs along the columns", lambda a, dim: _softmax(a, 0),
+     (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
 )  # fmt: skip
-
-
-def _in_place(value):
-    def written(a, *others):
-        y = value(a, *others)
-        return a.copy_(y) if y.shape == a.shape else y
-
-    return written
+_BY_VALUE = {"softmax": (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(-1, keepdims=True)),)}
+_HANDED_ON = {"add": (lambda g, y, a, b: g,) * 2, "mul": (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)}
 
 
 def _first_axes_only(g, like):
-    return g.sum(tuple(range(g.dim() - like.dim()))) if g.dim() > like.dim() else g
+    return g.sum(tuple(range(g.ndim - like.ndim)))
 
 
 def _averaged(g, like):
-    return _unbroadcast(g, like) * like.numel() / g.numel()
+    axes = tuple(i - g.ndim for i in range(g.ndim) if i < g.ndim - like.ndim or like.shape[i - g.ndim] < g.shape[i])
+    return g.mean(axes, keepdims=True).reshape(like.shape)
+
+
+def _one_number(g, like):
+    return g if g.shape == like.shape else _spread(g.sum(), like)
 
 
 # What becomes of a gradient whose tensor was broadcast: the code, in words, and what is done to it.
@@ -721,59 +527,44 @@ _NOT_SUMMED = (
     ("missing-batch-sum", "is not added up over the axes along which it was copied", lambda g, like: g),
     ("missing-batch-sum", "is added up over the axes that it lacks, but not over those of size 1", _first_axes_only),
     ("mean-for-sum", "is averaged over its copies, where they should be added up", _averaged),
-    ("summed-wrong-axis", "is one number for all of its entries: it is added up over everything",
-     lambda g, like: (g.sum() if g.shape != like.shape else g).expand(like.shape)),
+    ("summed-wrong-axis", "is one number for all of its entries: it is added up over everything", _one_number),
 )  # fmt: skip
 
 
-def _tensor_edits():
-    """Everything that can go wrong: the code, in words, and how `_swept` is asked for it."""
+def _in_place(old, new, name):
+    old += new
+    return old
+
+
+def _tensor_slips():
+    """Everything that can go wrong: the code, in words, and the engine."""
     says = "every gradient is 0: look at where the walk back begins, and at what the last step hands on"
-    yield "missing-upstream", says, {"rules": _TENSORS, "seed": lambda y: y * 0}
-    for code, says, how in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
-        if how.get("walk") is not _forth and "every gradient is 0" not in says:
-            yield code, says, {"rules": _TENSORS, **how}
-    yield "shared-array", _ONE_ARRAY, {"rules": _TENSORS, "keep": lambda old, new, name: old.add_(new)}
+    yield "missing-upstream", says, Engine(walk={"first": lambda y: y * 0})
+    for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
+        if walk.get("order") != "earliest first" and "every gradient is 0" not in says:
+            yield code, says, Engine(walk=walk)
+    yield "shared-array", _ONE_ARRAY, Engine({"add": ("upstream", "upstream")}, walk={"keep": _in_place})
     for name in ("add", "mul", "relu", "softmax"):
-        value, backs = _TENSORS[name]
         says = f"the step {name} writes its result into the array that it takes, and other steps need that as it was"
-        yield "shared-array", says, {"rules": {**_TENSORS, name: (_in_place(value), backs)}}
-    for code, says, rules in _others(_TENSORS, _OTHER_TENSORS):
-        yield code, says, {"rules": rules}
+        yield "shared-array", says, Engine(_BY_VALUE, in_place=(name,))
+    yield from _other_steps(_OTHER_TENSORS)
     for names in (("add", "mul"), ("add",), ("mul",)):
         for code, says, summed in _NOT_SUMMED:
-            rules = dict(_TENSORS)
-            if "add" in names:
-                rules["add"] = (_TENSORS["add"][0], _each_summed(summed, lambda g, a, b: g, lambda g, a, b: g))
-            if "mul" in names:
-                rules["mul"] = (_TENSORS["mul"][0], _each_summed(summed, lambda g, a, b: g * b, lambda g, a, b: g * a))
             whose = "" if len(names) > 1 else f" in the backward rule of {names[0]}"
-            yield code, f"the gradient of a tensor that was broadcast {says}{whose}", {"rules": rules}
-    for code, says, name, rules in _edits(_TENSORS, _OF_TENSORS, ("matmul", "sum", "add", "mul")):
+            engine = Engine({name: _HANDED_ON[name] for name in names}, summed=dict.fromkeys(names, summed))
+            yield code, f"the gradient of a tensor that was broadcast {says}{whose}", engine
+    for code, says, name, rules in _rule_slips(_TENSORS, _OF_TENSORS, ("matmul", "sum", "add", "mul")):
         if (code, name) not in (("missing-path", "sum"), ("missing-upstream", "softmax")):  # as good as nothing at all
-            yield code, says, {"rules": rules}
+            yield code, says, Engine({name: rules})
     for name in ("add", "mul", "relu", "softmax"):
-        yield "overwritten", f"the backward rule of {name} {_SETS}", {"rules": _TENSORS, "keep": _set_by(name)}
+        yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name))
 
 
 _ONE_ARRAY = "tensors share an array as their gradient: what is added in place to that of one, the others get as well"
 
 
-def _each_summed(summed, first, second):
-    return lambda g, y, a, b: summed(first(g, a, b), a), lambda g, y, a, b: summed(second(g, a, b), b)
-
-
-_EDITS = tuple(_tensor_edits())
-
-
-@lru_cache(4096)
-def _wrong_gradients(edit, program, *tensors):
-    """All gradients that an edit gives, computed once for all of the answers."""
-    return _swept(program, [tensor.clone() for tensor in tensors], **_EDITS[edit][2])
-
-
-def _by_edit(edit):
-    return lambda program, tensors: _wrong_gradients(edit, tuple(program), *tensors)
+def _of_tensors(engine):
+    return lambda program, tensors: engine.gradients(program, tensors)
 
 
 # The last one does not need b. Gradients of k, p and s may share one array there, and steps take what others need.
@@ -797,7 +588,7 @@ tensor_engine = Routine(
         "program": Sampler("", _tensor_program, turns=5),
         "tensors": tuple(normal(spec, dtype="float64") for spec in ("bs n", "n m", "m", "bs 1")),
     },
-    reference=lambda program, tensors: _swept(program, tensors, _TENSORS),
+    reference=lambda program, tensors: right_gradients(program, tensors),
     returns=4,
     hints={
         f"return.{place}": (
@@ -809,101 +600,41 @@ tensor_engine = Routine(
     },
     misconceptions=(
         Misconception("forward-value", "return", lambda tensors: tensors, "these are the inputs, not their gradients"),
-        *(_declared(code, says, _by_edit(edit)) for edit, (code, says, _) in enumerate(_EDITS)),
+        *(_declared(code, says, _of_tensors(engine)) for code, says, engine in _tensor_slips()),
     ),
 )
 
 
 # Several walks.
-_SCRIPT = {name: _NUMBERS[name] for name in ("add", "mul", "tanh")}
-_SCRIPT |= {f"{name} cut": (value, tuple(map(_nothing, range(len(backs))))) for name, (value, backs) in _SCRIPT.items()}
-_SCRIPT["detach"] = (lambda a: a, (_nothing(0),))
-
-
-def _scripted(
-    program,
-    x,
-    rules=_SCRIPT,
-    kept=None,
-    cleared=None,
-    apart=False,
-    grown=False,
-    cut=False,
-    newest=False,
-    used_up="",
-    **how,
-):
-    """What the inputs have in the end.
-
-    Args:
-        kept: of all gradients that there are, those with which the next walk begins: those of the inputs.
-        cleared: what zero_grad leaves of all gradients: zeros for the inputs.
-        apart: each walk begins with nothing, and what it gives the inputs is added behind it.
-        grown: the 1 with which a walk begins is added to what its last value has.
-        cut: who is detached is cut off itself.
-        newest: each walk begins at the newest value.
-        used_up: no walk goes through the steps that were "made" before an earlier one, or "walked" by it.
-    """
-    inputs, made = x.tolist(), []
-    n = len(inputs)
-    state, gone = [0.0] * n, set()
-
-    def what_is_left(steps):
-        uses = list(_needed(steps))
-        yield from (use for use in uses if use[0] not in gone)
-        gone.update(range(n + len(made)) if used_up == "made" else (number for number, _ in uses))
-
-    if used_up:
-        how["walk"] = what_is_left
-    for step in program:
-        name, *operands = step
-        if name == "zero_grad":
-            state = cleared(state, n) if cleared else [0.0] * n
-        elif name == "backward":
-            before = () if apart else kept(state, n) if kept else state[:n]
-            if grown:
-                has = before[operands[0]] if operands[0] < len(before) else 0.0
-                how["seed"] = lambda y, has=has: 1.0 + has
-            walked = made if newest else made[: operands[0] - n + 1]
-            found = _gradients(walked, inputs, rules, before=before, **how)
-            if apart:
-                found = [old + (new or 0.0) for old, new in zip(state[:n], found, strict=False)]
-            state = [0.0 if each is None and i < n else each for i, each in enumerate([*found, *state[len(found) :]])]
-        else:
-            made.append(step)
-            if cut and name == "detach":
-                made[operands[0] - n] = (f"{made[operands[0] - n][0]} cut", *made[operands[0] - n][1:])
-    return state[:n]
-
-
 def _script_slips():
-    def by(**how):
-        return lambda program, x: _scripted(program, x, **how)
-
+    """Everything that can go wrong: the code, in words, and the engine."""
     replaced = "a call of backward replaces what an earlier one has left: calls add, until zero_grad"
-    yield "overwritten", replaced, by(kept=lambda state, n: ())
+    yield "overwritten", replaced, Engine(session={"kept": "nothing"})
     between = "values between the inputs and the end keep their gradients from call to call, and hand them on once more"
-    for cleared in (lambda state, n: [0.0] * n + state[n:], lambda state, n: [0.0] * n):
+    for cleared in ("inputs", "all"):
         for grown in (False, True):
-            yield "stale-gradient", between, by(kept=lambda state, n: state, cleared=cleared, grown=grown)
-    yield "stale-gradient", "zero_grad leaves the inputs what they have", by(cleared=lambda state, n: state)
-    for used_up in ("made", "walked"):
-        yield (
-            "missing-path",
-            "a walk does not go through steps that an earlier one has gone through",
-            by(used_up=used_up),
-        )
-    yield "wrong-operand", "each walk begins at the newest value, not at the one that it is asked for", by(newest=True)
-    passes = {**_SCRIPT, "detach": (_SCRIPT["detach"][0], (_as_it_is,))}
-    yield "wrong-graph", "a gradient passes through detach to the value that was detached", by(rules=passes)
-    yield "missing-path", "detach cuts off the value itself, also for the steps that take it undetached", by(cut=True)
-    for code, says, how in _OF_THE_WALK:
+            yield "stale-gradient", between, Engine(session={"kept": "all", "cleared": cleared, "grown": grown})
+    yield "stale-gradient", "zero_grad leaves the inputs what they have", Engine(session={"cleared": "nothing"})
+    for done in ("made", "walked"):
+        says = "a walk does not go through steps that an earlier one has gone through"
+        yield "missing-path", says, Engine(session={"done": done})
+    says = "each walk begins at the newest value, not at the one that it is asked for"
+    yield "wrong-operand", says, Engine(session={"newest": True})
+    says = "a gradient passes through detach to the value that was detached"
+    yield "wrong-graph", says, Engine({"detach": ("upstream",)})
+    says = "detach cuts off the value itself, also for the steps that take it undetached"
+    yield "missing-path", says, Engine(session={"cut": True})
+    for code, says, walk in _OF_THE_WALK:
         if code != "hard-coded":
-            yield code, says, by(apart=True, **how)
+            yield code, says, Engine(walk=walk, session={"apart": True})
         if code not in ("hard-coded", "missing-path"):  # what was there before is no first contribution
-            yield code, says, by(**how)
-    for code, says, _, rules in _edits({name: _SCRIPT[name] for name in ("add", "mul", "tanh")}, _OF_NUMBERS):
-        yield code, says, by(rules={**_SCRIPT, **rules})
+            yield code, says, Engine(walk=walk)
+    for code, says, name, rules in _rule_slips({"add": 2, "mul": 2, "tanh": 1}, _OF_NUMBERS):
+        yield code, says, Engine({name: rules})
+
+
+def _of_scripts(engine):
+    return lambda program, x: engine.script_gradients(program, x.tolist())
 
 
 _SCRIPTS = (
@@ -922,7 +653,7 @@ def _script(rng, setting, _shape):
 engine_twice = Routine(
     title="An engine that walks back more than once",
     inputs={"program": Sampler("", _script, turns=3), "x": _X},
-    reference=_scripted,
+    reference=lambda program, x: right_gradients(program, x.unbind()),
     listed=True,
     hints={
         "return": (
@@ -931,7 +662,7 @@ engine_twice = Routine(
             "Clear what is between before each walk, and leave the inputs what they have.",
         )
     },
-    misconceptions=tuple(_declared(*slip) for slip in _script_slips()),
+    misconceptions=tuple(_declared(code, says, _of_scripts(engine)) for code, says, engine in _script_slips()),
 )
 
 
