@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from grader.program.forward import SINK, bits
-from grader.program.operation import Array, NoCandidate
+from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.probes import draw_tangents, tolerances
 from grader.program.program import Program, Tangents
 from grader.reference.compare import MATCH, agrees, scaled_error
@@ -163,7 +163,8 @@ class Screen:
         self.bounds = np.zeros(len(self.wanted))
         for name, rows in self.tangents.rows.items():
             array = sample.given[name]
-            error = max(MATCH, min(sample.rounding[name], DELICATE)) * np.abs(array).max(initial=0.0)
+            size, own = (np.abs(each).max(initial=0.0) for each in (sample.right[name], array))
+            error = ZERO * size if own <= ZERO * size else max(MATCH, min(sample.rounding[name], DELICATE)) * own
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def fitting(self, change: Array) -> tuple[str, ...]:
@@ -182,6 +183,8 @@ class Case:
         right_names: the targets whose answers are known to be right.
         work: what has been computed so far, in calls of numpy.
         changes: what each edit changes of the projections in each screen, where it changes anything.
+        results: the same for what is made of the right gradient at the end, which nothing can follow.
+        reshaping: such edits for answers that cannot be screened, with these answers.
     """
 
     samples: Sequence[Sample]
@@ -189,6 +192,8 @@ class Case:
     right_names: tuple[str, ...] = ()
     work: float = 0.0
     changes: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
+    results: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
+    reshaping: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def listing(self) -> Program:
@@ -204,7 +209,7 @@ class Case:
         """
         if self.samples and self.samples[0].is_value:
             return ()
-        screens, open_names = [], [name for name in self.names if not self._is_zero(name)]
+        screens, open_names = [], [name for name in self.names if name not in self.zeros]
         samples = sorted(self.samples, key=_unfit)
         while open_names:
             tell = {
@@ -235,6 +240,7 @@ class Case:
     def confirmed(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of some answers whose numbers an edit gives in every trial that can tell, in full."""
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
+        empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
         for sample in self.samples:
             if not names:
                 return ()
@@ -242,9 +248,14 @@ class Case:
                 program = edit.apply(sample.program)
                 self.work += work_of(program, full=True)
                 answers = sample.answers(program)
+            except Vague:
+                vague.update((name, vague[name] + 1) for name in names)
+                continue
             except NoCandidate:
                 return ()
             for name in [name for name in names if name in sample.given]:
+                if sample.right[name].any() and answers[name].any():
+                    empty.discard(name)
                 if sample.gives(name, answers[name]):
                     if sample.tells_apart(name, answers[name]):
                         apart.add(name)
@@ -252,7 +263,7 @@ class Case:
                     vague[name] += 1
                 else:
                     names.remove(name)
-        return tuple(name for name in names if name in apart and 2 * vague[name] <= len(self.samples))
+        return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
 
     def disturbs(self, edit: Rewriting) -> bool:
         """Return whether an edit leads to an answer that is right; of a value the gradients tell nothing."""
@@ -265,24 +276,28 @@ class Case:
         names: list[str] = []
         changes: list[Array] = []
         self.work += 1
-        for sample, screen in self._screenings:
+        for number, (sample, screen) in enumerate(self._screenings):
             try:
                 program = edit.apply(sample.program)
                 if sample.is_value:
                     return self.names if program.forward is not sample.program.forward else ()
-                if program.results:  # of another shape, perhaps: no projections
-                    return tuple(name for name in program.results if name in self.names)
+                if number == 0 and (shapeless := tuple(name for name in self.shapeless if name in program.results)):
+                    self.reshaping[edit] = shapeless
+                    names.extend(shapeless)
                 if screen is None or program is sample.program or not reaches(program, screen.names):
                     continue
                 self.work += work_of(program)
                 change = program.change(screen.tangents)
+            except Vague:
+                names.extend(() if screen is None else screen.names)
+                continue
             except NoCandidate:
                 continue
             if (np.abs(change) > screen.bounds).any():
                 changes.append(change)
                 names.extend(screen.fitting(change))
-        if changes and len(changes) == len(self.screens):
-            self.changes[edit] = tuple(changes)
+        if changes and len(changes) == len(self.screens) and all(np.isfinite(change).all() for change in changes):
+            (self.results if program.results else self.changes)[edit] = tuple(changes)
         return tuple(names)
 
     @property
@@ -290,10 +305,31 @@ class Case:
         """The screens with their trials; the first trial with none, where no answer can be screened."""
         return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
 
-    def _is_zero(self, name: str) -> bool:
-        """Return whether the learner gave nothing but zeros, up to rounding: many edits leave nothing of a gradient."""
-        own = [(sample.given[name], sample.right[name]) for sample in self.samples if name in sample.given]
-        return all(np.abs(array).max(initial=0) <= ZERO * np.abs(right).max(initial=0) for array, right in own)
+    @cached_property
+    def shapeless(self) -> tuple[str, ...]:
+        """The answers that cannot be screened for their shape is wrong wherever they are."""
+        screened = {name for screen in self.screens for name in screen.names}
+        return tuple(name for name in self.names if name not in screened and name not in self.zeros)
+
+    @cached_property
+    def zeros(self) -> frozenset[str]:
+        """The answers that are exactly zero everywhere: many edits leave nothing of a gradient."""
+        return frozenset(name for name in self.names if all(not given.any() for given, _ in self._arrays(name)))
+
+    @cached_property
+    def noise(self) -> frozenset[str]:
+        """The answers that are zero up to rounding, because what was computed cancels."""
+        return frozenset(
+            name
+            for name in self.names
+            if name not in self.zeros
+            and all(np.abs(given).max() <= ZERO * np.abs(right).max() for given, right in self._arrays(name))
+        )
+
+    def _arrays(self, name: str) -> list[tuple[Array, Array]]:
+        """Return the learner's array and the right one in each trial in which the right one is not zero."""
+        samples = [sample for sample in self.samples if name in sample.given and sample.right[name].any()]
+        return [(sample.given[name], sample.right[name]) for sample in samples]
 
 
 def reaches(program: Program, names: Iterable[str]) -> bool:

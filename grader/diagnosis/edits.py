@@ -297,6 +297,8 @@ class TimesOnPath:
     def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return what the learner has of the path, and what it should be."""
         without = self.edit.apply(sample.program).gradients()[name]
+        if not sample.has_shape(name):
+            raise NoCandidate("it has another shape")
         return sample.given[name] - without, sample.right[name] - without
 
 
@@ -310,13 +312,15 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
     """
     known, entries = [], 0
     for sample in case.samples:
-        if name not in sample.given or not sample.has_shape(name):
+        if name not in sample.given:
             continue
+        case.work += work_of(sample.program, full=True)
         try:
             array, plain = arrays(sample)
         except NoCandidate:
             return None
-        case.work += work_of(sample.program, full=True)
+        if array.shape != plain.shape:
+            return None
         if plain.any() and not sample.is_vague(name):
             ratio = factors.one_ratio(array, plain)
             if ratio is None:

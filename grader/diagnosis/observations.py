@@ -13,16 +13,18 @@ import numpy as np
 
 from grader.exercise import Answer
 from grader.program.forward import Node
-from grader.program.operation import Array, NoCandidate
+from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.program import Program
 from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
 from . import facts
 from .case import Candidate, Case, Sample
+from .factors import one_ratio
 from .facts import Given, Pair, fact
 from .mistake import Fact, Mistake
-from .operators.places import expression_of
+from .operators.branches import masking
+from .operators.places import Spot, expression_of
 
 MOST_ENTRIES = 400  # of a value whose gradient is solved for: one sweep for each
 RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
@@ -67,29 +69,39 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]]) -> list[Can
     every = [
         Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in OBSERVED.items()
     ]
-    return [*every, Where()]
+    by_program = [
+        FromProgram(rank, observe, name, *own)
+        for name, own in given.items()
+        for observe, rank in SEEN_IN_PROGRAM.items()
+    ]
+    return [*every, *by_program, Where()]
 
 
 def _stored(
-    combine: Callable[[Array, Array], Array], code: str, name: str
+    combine: Callable[[Array, Array, Array], Array],
+    code: str,
+    name: str,
+    alone: Callable[[Array, Array], Array] = lambda new, variable: new,
 ) -> Callable[[Answer, Given], Mistake | None]:
     """Return an observation of what was stored in place of the sum of the gradient and what was there before.
 
     Args:
-        combine: returns what was stored, from the gradient and from what was there before.
+        combine: returns what was stored, from the gradient, from what was there before, and from the variable.
         code: the mistake's public code.
         name: the name of the fact.
+        alone: returns what was stored where nothing was before, from the gradient and the variable.
     """
 
     def observe(answer: Answer, given: Given) -> Mistake | None:
-        apart = False
-        for sample in given:
-            end = End(answer, sample.trial)
-            stored = sample.right if end.prior is None else combine(end.new, end.prior)
+        ends = [End(answer, sample.trial) for sample in given]
+        if all(end.prior is None for end in ends):
+            return None
+        for sample, end in zip(given, ends, strict=True):
+            variable = np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(())))
+            stored = alone(end.new, variable) if end.prior is None else combine(end.new, end.prior, variable)
             if scaled_error(sample.array, stored) > MATCH:
                 return None
-            apart = apart or end.prior is not None
-        return fact(code, name, variable=answer.wrt, answer=answer.name) if apart else None
+        return fact(code, name, variable=answer.wrt, answer=answer.name)
 
     return observe
 
@@ -120,32 +132,123 @@ def _trivial(given: Given) -> Mistake | None:
     return facts.constant(given, trivial=True)
 
 
-def _special(answer: Answer, given: Given) -> Mistake | None:
-    """Return in which trials alone the answer is right, if their settings tell."""
-    return facts.passes_where(answer, given) if facts.same_shapes(given) else None
+def _step(answer: Answer, given: Given) -> Mistake | None:
+    """Return the step that was taken with a gradient, where the variable is no multiple of its own gradient."""
+    inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
+    if any(one_ratio(own, sample.right) is not None for own, sample in zip(inputs, given, strict=True)):
+        return None
+    return facts.a_step(answer, given)
 
 
-# The rank of each fact: after the edits that are likelier, before those that are not.
+# The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
 OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
     _by_trials(facts.constant): 0.5,
-    _stored(lambda new, prior: new, "overwritten", "prior-lost"): 0.8,
-    _stored(lambda new, prior: prior, "overwritten", "prior-kept"): 0.9,
-    _stored(lambda new, prior: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
-    _stored(lambda new, prior: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
+    _stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
+    _stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
+    _stored(lambda new, prior, variable: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
+    _stored(lambda new, prior, variable: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
+    _stored(
+        lambda new, prior, variable: new + variable,
+        "overwritten",
+        "added-to-variable",
+        lambda new, variable: new + variable,
+    ): 1.0,
+    _stored(
+        lambda new, prior, variable: new + prior,
+        "wrong-factor",
+        "new-twice-without-prior",
+        lambda new, variable: 2 * new,
+    ): 1.0,
     facts.mixed_with_prior: 2.9,
     _by_trials(facts.same_shape): 3.0,
     _broadcast: 3.0,
     _by_trials(facts.nothing): 3.0,
     _by_trials(facts.offset): 3.2,
-    facts.a_step: 3.2,
+    _step: 3.2,
     _by_trials(facts.not_zero): 4.0,
-    _special: 4.5,
+    _by_trials(facts.imprecise): 4.4,
+    facts.passes_where: 4.5,
     _by_trials(_trivial): 5.0,
     _misshapen: 6.0,
     _by_trials(facts.wrong_with): 7.0,
     _by_trials(facts.varying_ratio): 7.5,
-    _by_trials(facts.imprecise): 8.5,
     _unknown: 10.0,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FromProgram:
+    """A fact of the numbers that the forward pass tells.
+
+    Args:
+        rank: the likelihood rank.
+        observe: takes the case, an answer and its trials; returns the fact, or `None` where it is not true.
+        name: the target that the answer is about.
+        answer: the answer.
+        given: the trials with the learner's arrays as they were given.
+    """
+
+    rank: float
+    observe: Callable[[Case, str, Answer, Given], Mistake | None]
+    name: str
+    answer: Answer
+    given: Given
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the fact, if it is true of the answer; none where there is no program."""
+        if self.answer.kind != "gradient" or not case.samples:
+            return {}
+        mistake = self.observe(case, self.name, self.answer, self.given)
+        return {} if mistake is None else {self.name: mistake}
+
+    def disturbs(self, case: Case) -> bool:
+        """Return that a fact about one answer leads to no other."""
+        return False
+
+
+def _by_upstream(*names: str) -> Callable[[Case, str, Answer, Given], Mistake | None]:
+    """Return an observation of how the answer follows the upstream gradient: of those facts that have some names."""
+
+    def observe(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+        program = case.listing
+        end = End(answer, given[0].trial, program.output_name, program.upstream_name)
+        mistake = facts.by_upstream(end, given)
+        return mistake if mistake is not None and mistake.facts[0].operator in names else None
+
+    return observe
+
+
+def _another_mask(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+    """Return that each entry is handed on whole or not at all, as it must be, but not the right ones."""
+    samples = {id(sample.trial): sample for sample in case.samples}
+    if len(samples) != len(given):
+        return None
+    for spot in masking.spots(case.listing):
+        closed = [_of_closed(samples[id(sample.trial)].program, spot, name) for sample in given]
+        if all(array is not None for array in closed):
+            mistake = facts.another_mask(answer, given, [[array for array in closed if array is not None]])
+            if mistake is not None:
+                return mistake
+    return None
+
+
+def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
+    """Return what some masks stop of a gradient in a trial; `None` where they cannot be opened."""
+    edited = program
+    for node, _ in spot.places(program):
+        for slot, _ in program.forward.edges[node]:
+            edited = edited.with_vjp((node, slot), lambda at: unbroadcast(at.g, at.x))
+    try:
+        return np.asarray(edited.gradients()[name] - program.gradients()[name])
+    except NoCandidate:
+        return None
+
+
+SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Given], Mistake | None], float] = {
+    _by_upstream("slope-typed-in"): 3.5,
+    _another_mask: 6.5,
+    _by_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
+    _by_upstream("another-slope"): 7.6,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,7 @@ from grader.program.operation import Array
 from grader.program.program import Program, nothing
 from grader.reference.compare import MATCH
 
-from .case import Candidate, Case, Screen
+from .case import Candidate, Case, Rewriting, Screen
 from .edits import (
     FACTOR_RANK,
     PAIR_RANK,
@@ -37,7 +37,7 @@ from .edits import (
     TimesOnPath,
 )
 from .operators.contract import Operator
-from .operators.places import Spot, edges
+from .operators.places import WHOLE, Spot, edges
 
 LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
 LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
@@ -138,6 +138,8 @@ def on_path(case: Case) -> Iterator[Candidate]:
             for reader, slot in edit.spot.places(program):
                 if (reader, slot) in program.forward.sources:
                     reached |= program.forward.ancestors[program.source((reader, slot))]
+                elif slot == WHOLE:
+                    reached |= program.forward.ancestors[reader]
             for spot, sources in forks:
                 readers = {reader for reader, _ in spot.places(program)}
                 if sources & targets and any(reached >> reader & 1 for reader in readers):
@@ -162,9 +164,12 @@ def times_factor(case: Case) -> Iterator[Candidate]:
     names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right)]
     if names or case.samples[0].is_value:
         yield Times(Right(), tuple(names) or case.names)
-    for edit, screen, change in _changes(case):
+    for edit, screen, change in (*_changes(case), *_rows_of(case, case.results)):
         if isinstance(edit, Edit) and (names := _multiples(screen, screen.tangents.right + change)):
             yield Times(edit, tuple(names))
+    for edit, shapeless in case.reshaping.items():
+        if isinstance(edit, Edit) and edit.rank <= LIKELY:
+            yield Times(edit, shapeless)
 
 
 def times_on_path(case: Case) -> Iterator[Candidate]:
@@ -232,9 +237,14 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
 
 def _changes(case: Case) -> list[tuple[object, Screen, Array]]:
     """Return what each edit so far changes of the projections, screen by screen, the likeliest edit first."""
+    return _rows_of(case, case.changes)
+
+
+def _rows_of(case: Case, table: Mapping[Rewriting, tuple[Array, ...]]) -> list[tuple[object, Screen, Array]]:
+    """Return a table of what edits change, screen by screen."""
     return [
         (edit, screen, change)
-        for edit, changes in case.changes.items()
+        for edit, changes in table.items()
         for screen, change in zip(case.screens, changes, strict=True)
     ]
 

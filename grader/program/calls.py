@@ -287,7 +287,7 @@ def _getitem(call: TorchCall) -> Call:
     operands: list[object] = [x]
     index: list[Item] = []
     for item in given if isinstance(given, tuple) else (given,):
-        if isinstance(item, (torch.Tensor, list, np.ndarray)):
+        if isinstance(item, (torch.Tensor, list, range, np.ndarray)):
             index.append(Slot(len(operands)))
             operands.append(item if isinstance(item, torch.Tensor) else np.asarray(item))
         elif isinstance(item, (slice, type(None), type(Ellipsis))):

@@ -30,6 +30,10 @@ class NoCandidate(ValueError):
     """An edit gives no gradient that anybody could have written: nothing is known to be wrong with the program."""
 
 
+class Vague(NoCandidate):
+    """Rounding hides what an edit gives in a trial: the others must tell."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One operation of a forward pass.

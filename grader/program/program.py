@@ -224,6 +224,8 @@ class Program:
         """
         try:
             return np.asarray(self.results[name](self, gradient))
+        except NoCandidate:
+            raise
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
             raise NoCandidate(f"the result for {name}: {error}") from error
 

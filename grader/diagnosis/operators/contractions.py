@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import Node, Place
-from grader.program.operation import Array, NoCandidate
+from grader.program.operation import Array, Vague
 from grader.program.program import At, Program
 from grader.program.queries import contraction_of
 
@@ -276,33 +276,40 @@ def _() -> Example:
 # Other factors --------------------------------------------------------------------------------------------------------
 
 
-def has_square_partner(program: Program, place: Place) -> bool:
-    """Return whether the other factor is a square matrix, or a stack of them."""
-    shape = shapes_of(program.reader(place), place[1])["partner"]
-    return len(shape) > 1 and shape[-1] == shape[-2] > 1
+def has_matrix_as_partner(program: Program, place: Place) -> bool:
+    """Return whether the other factor is a matrix, or a stack of them."""
+    return len(shapes_of(program.reader(place), place[1])["partner"]) > 1
 
 
 @operator(
     "inverse-in-product",
     code="inverse-for-transpose",
     rank=2.5,
-    at=products.where(has_square_partner),
-    message="for {operand} the inverse of {partner} is used in place of its transpose",
+    at=products.where(has_matrix_as_partner),
+    message="for {operand} the {inverse} of {partner} is used in place of its transpose",
+    choices=lambda program, place: (None,),
+    fields=lambda program, place, choice: {"inverse": inverse_name(program, place)},
 )
 def invert_partner(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the inverse of the other factor in place of its transpose."""
+    """Take the inverse of the other factor, or its pseudo-inverse, in place of its transpose."""
     return program.with_vjp(place, lambda at: contribution(at, {"partner": _inverse_transposed}))
 
 
+def inverse_name(program: Program, place: Place) -> str:
+    """Return what the inverse of the other factor is called."""
+    shape = shapes_of(program.reader(place), place[1])["partner"]
+    return "inverse" if shape[-1] == shape[-2] else "pseudo-inverse"
+
+
 def _inverse_transposed(q: Array) -> Array:
-    """Return the transposed inverse of a matrix, for a rule that will transpose it.
+    """Return the transposed pseudo-inverse of a matrix, for a rule that will transpose it.
 
     Raises:
-        NoCandidate: the matrix is nearly singular.
+        Vague: the matrix is nearly singular.
     """
     if np.linalg.cond(q).max() > WELL_CONDITIONED:
-        raise NoCandidate("the matrix is nearly singular")
-    return _transposed(np.linalg.inv(q))
+        raise Vague("the matrix is nearly singular")
+    return _transposed(np.linalg.pinv(q))
 
 
 @invert_partner.example
@@ -315,6 +322,18 @@ def _() -> Example:
         return {"x": (g * y * (1 - y)) @ torch.linalg.inv(w)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+@invert_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = g * (1 - torch.tanh(x @ w) ** 2)
+        return {"x": dz @ torch.linalg.pinv(w), "w": x.T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 def has_shape_of_operand(program: Program, place: Place) -> bool:

@@ -174,7 +174,7 @@ def broadcasts_otherwise(program: Program, place: Place) -> bool:
 @operator(
     "shapes-not-aligned",
     code="broadcast-accident",
-    rank=4.0,
+    rank=3.6,
     at=nodes.where(broadcasts_otherwise),
     message="without {step} what follows is broadcast along other axes",
 )

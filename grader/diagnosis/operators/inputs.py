@@ -300,7 +300,13 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "the last row counts twice": lambda n: 1 + (np.arange(n) == n - 1),
     "each row counts as often as there are rows from it on": lambda n: np.arange(n, 0, -1),
     "each row counts as often as there are rows up to it": lambda n: np.arange(n) + 1,
+    "each row counts 0.1 in a running mean and 0.9 times that with each row behind it": lambda n: (
+        0.1 * 0.9 ** np.arange(n - 1, -1, -1)
+    ),
 }
+
+
+WEIGHING = ("twice", "often", "running mean")  # of these, every row counts
 
 
 @dataclass(frozen=True)
@@ -332,7 +338,7 @@ def rows_of_upstream(program: Program, place: Place) -> Iterator[Rows]:
 
 @operator(
     "rows-not-counted",
-    code=lambda choice: "wrong-factor" if "twice" in choice.which or "often" in choice.which else "partial-batch",
+    code=lambda choice: "wrong-factor" if any(word in choice.which for word in WEIGHING) else "partial-batch",
     rank=2.5,
     at=outputs,
     choices=rows_of_upstream,
@@ -368,7 +374,8 @@ class Stray:
 
     Args:
         name: the value's.
-        how: `"added to"`, `"subtracted from"`; or `"positive"` where it is passed on only where the value is positive.
+        how: `"added to"`, `"subtracted from"`, `"factor of"`; or `"positive"` where it is passed on only where the
+            value is positive.
     """
 
     name: SecondValue
@@ -376,23 +383,35 @@ class Stray:
 
 
 def strays(program: Program, place: Place) -> Iterator[Stray]:
-    """Yield the values of the shape of an output that may be mixed into its upstream gradient."""
+    """Yield the values of the shape of an output, or of its last axes, that may be mixed into its upstream gradient."""
     if program.upstream_name:
         output = program.source(place)
-        for name in second_values(program, output, program.nodes[output].value.shape):
-            yield from (Stray(name, how) for how in ("added to", "subtracted from", "positive"))
+        shape = program.nodes[output].value.shape
+        for name, value in second_values(program, output).items():
+            own = program.nodes[value].value.shape
+            if own == shape:
+                yield from (Stray(name, how) for how in ("added to", "subtracted from", "positive", "factor of"))
+            elif own and own == shape[len(shape) - len(own) :]:
+                yield from (Stray(name, how) for how in ("added to", "subtracted from", "factor of"))
+
+
+def stray_words(upstream: str, value: str, how: str) -> str:
+    """Return how a value is mixed into an upstream gradient."""
+    if how == "positive":
+        return f"{upstream} is used only where {value} is positive"
+    if how == "factor of":
+        return f"{upstream} is multiplied by {value} before it is used"
+    return f"{value} is {how} {upstream} before it is used"
 
 
 @operator(
     "value-mixed-into-upstream",
-    code=lambda choice: "wrong-local" if choice.how == "positive" else "wrong-operand",
+    code=lambda choice: {"positive": "wrong-local", "factor of": "extra-factor"}.get(choice.how, "wrong-operand"),
     rank=3.5,
     at=outputs,
     choices=strays,
     fields=lambda program, place, choice: {
-        "what": f"{program.upstream_name} is used only where {choice.name.describe(program)} is positive"
-        if choice.how == "positive"
-        else f"{choice.name.describe(program)} is {choice.how} {program.upstream_name} before it is used"
+        "what": stray_words(program.upstream_name, choice.name.describe(program), choice.how)
     },
     message="{what}",
 )
@@ -404,7 +423,8 @@ def mix_into_upstream(program: Program, place: Place, choice: Stray) -> Program 
 
     def rule(at: At) -> Array:
         stray, g = at.program.nodes[value].value, at.right()
-        mixed = {"added to": g + stray, "subtracted from": g - stray, "positive": g * (stray > 0)}
+        mixed = {"added to": g + stray, "subtracted from": g - stray, "positive": g * (stray > 0),
+                 "factor of": g * stray}  # fmt: skip
         return np.asarray(mixed[choice.how])
 
     return program.with_vjp(place, rule)

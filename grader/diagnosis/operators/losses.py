@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import Program
+from grader.program.program import At, Program
 from grader.program.rearrangement import Slot
 from grader.sampling import indices, positive, uniform
 
@@ -43,6 +43,7 @@ class Difference:
         classes: the target as numbers of classes, with the last axis of size 1, where it is given so.
         marks: the classes one-hot, where the target is that with some of it shared among all classes.
         smoothing: how much is shared.
+        vjp: takes a gradient of the prediction back to x, where the function is known.
     """
 
     factor: float
@@ -54,6 +55,12 @@ class Difference:
     classes: Array | None
     marks: Array | None = None
     smoothing: float = 0.0
+    vjp: Callable[[Array], Array] | None = None
+
+    @property
+    def is_target_alone(self) -> bool:
+        """Return whether there is no prediction in the gradient."""
+        return not self.names[0]
 
     @property
     def decision(self) -> Array:
@@ -69,6 +76,7 @@ class Prediction(NamedTuple):
     array: Array
     name: str
     function: Callable[[Array], Array] | None = None
+    vjp: Callable[[Array], Array] | None = None
 
 
 class Target(NamedTuple):
@@ -109,8 +117,9 @@ def _recognised(program: Program, node: Node, given: Names | None) -> Difference
     if right is None:
         return None
     predictions = list(_predictions(program, node))
+    nothing = Prediction(np.zeros_like(node.value), "")
     for target in _targets(program, node):
-        for prediction in predictions:
+        for prediction in (*predictions, *([] if target.classes is None else [nothing])):
             difference = prediction.array - target.array
             size = float(np.square(difference).sum())
             factor = float((right * difference).sum()) / size if size else 0.0
@@ -119,9 +128,12 @@ def _recognised(program: Program, node: Node, given: Names | None) -> Difference
                 if given not in (None, names):
                     continue
                 return Difference(
-                    factor, node.value, prediction.array, target.array, names, prediction.function, target.classes
-                )
-            smoothed = None if target.classes is None else _smoothed(node, right, prediction, target)
+                    factor, node.value, prediction.array, target.array, names, prediction.function, target.classes,
+                    vjp=prediction.vjp,
+                )  # fmt: skip
+            smoothed = (
+                None if target.classes is None or prediction is nothing else _smoothed(node, right, prediction, target)
+            )
             if smoothed is not None and given in (None, smoothed.names):
                 return smoothed
     return None
@@ -140,7 +152,16 @@ def _smoothed(node: Node, right: Array, prediction: Prediction, target: Target) 
     soft = (1 - smoothing) * marks + smoothing / count
     names = (prediction.name, f"the smoothed {target.name}")
     return Difference(
-        float(factor), node.value, prediction.array, soft, names, prediction.function, None, marks, float(smoothing)
+        float(factor),
+        node.value,
+        prediction.array,
+        soft,
+        names,
+        prediction.function,
+        None,
+        marks,
+        float(smoothing),
+        prediction.vjp,
     )
 
 
@@ -148,14 +169,26 @@ def _predictions(program: Program, node: Node) -> Iterator[Prediction]:
     """Yield a value, what the forward pass makes of it in the same shape, and what the vjps of its readers contain."""
     x, name = node.value, program.name_of(node.id)
     yield Prediction(x, name)
-    yield Prediction(sigmoid(x), f"sigmoid({name})", sigmoid)  # however its loss is written
+    odds = sigmoid(x)
+    yield Prediction(odds, f"sigmoid({name})", sigmoid, lambda g: g * odds * (1 - odds))  # however its loss is written
     for reader, _ in program.forward.uses[node.id]:
         other = program.sink if reader == SINK else program.nodes[reader]
         if other.name in ("log_softmax", "logsumexp") and isinstance(other.options.get("dim"), int):
             axis = int(str(other.options["dim"]))
-            yield Prediction(softmax(x, axis), f"softmax({name})", lambda x, axis=axis: softmax(x, axis))  # type: ignore[misc]
+            p = softmax(x, axis)
+            yield Prediction(
+                p,
+                f"softmax({name})",
+                lambda x, axis=axis: softmax(x, axis),  # type: ignore[misc]
+                lambda g, p=p, axis=axis: p * (g - (p * g).sum(axis=axis, keepdims=True)),  # type: ignore[misc]
+            )
         elif reader != SINK and other.value.shape == x.shape and len(other.values) == 1:
-            yield Prediction(other.value, program.name_of(reader), lambda x, o=other: o.operation.run((x,), o.options))  # type: ignore[misc]
+            yield Prediction(
+                other.value,
+                program.name_of(reader),
+                lambda x, o=other: o.operation.run((x,), o.options),  # type: ignore[misc]
+                lambda g, o=other: o.vjp(0, g),  # type: ignore[misc]
+            )
 
 
 def _targets(program: Program, node: Node) -> Iterator[Target]:
@@ -181,12 +214,27 @@ class DifferenceFormula(NamedTuple):
         message: what is wrong with it.
         of: takes the difference, and returns the gradient without the factor.
         needs: what must be known: `"function"`, `"classes"` or `"smoothing"`.
+        of_target: it can be made where the gradient is the target alone, too.
     """
 
     code: str
     message: str
     of: Callable[[Difference], Array]
     needs: Literal["", "function", "classes", "smoothing"] = ""
+    of_target: bool = False
+
+
+def _without_row(target: Array, row: int) -> Array:
+    """Return a target that is 0 in one row."""
+    others = target.copy()
+    others[row] = 0
+    return others
+
+
+def _back(difference: Difference, g: Array) -> Array:
+    """Return what a gradient of the prediction is for x."""
+    assert difference.vjp is not None
+    return difference.vjp(g)
 
 
 def _function(difference: Difference, x: Array) -> Array:
@@ -233,10 +281,31 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         lambda d: d.target * (d.prediction - d.target), "classes"),
     "marks of all rows": DifferenceFormula(
         "broadcast-accident", "the marks of all rows of {target} are subtracted in every row",
-        lambda d: d.prediction - d.target.max(axis=0), "classes"),
+        lambda d: d.prediction - d.target.max(axis=0), "classes", of_target=True),
     "numbers": DifferenceFormula(
         "wrong-operand", "the numbers of the classes themselves are subtracted from their rows, and not {target}",
-        lambda d: d.prediction - np.asarray(d.classes), "classes"),
+        lambda d: d.prediction - np.asarray(d.classes), "classes", of_target=True),
+    "marked entries set": DifferenceFormula(
+        "overwritten", "the entries that {target} marks are set to -1, and 1 must be subtracted from them",
+        lambda d: d.prediction * (1 - d.target) - d.target, "classes"),
+    "smoothed": DifferenceFormula(
+        "wrong-local", "{target} is smoothed by 0.1, and the loss does not smooth it",
+        lambda d: d.prediction - 0.9 * d.target - 0.1 / d.x.shape[-1], "classes"),
+    "class 0": DifferenceFormula(
+        "partial-batch", "{target} is not subtracted where the class is 0",
+        lambda d: d.prediction - d.target * (np.asarray(d.classes) > 0), "classes", of_target=True),
+    "last row": DifferenceFormula(
+        "partial-batch", "{target} is not subtracted in the last row",
+        lambda d: d.prediction - _without_row(d.target, -1)),
+    "first row": DifferenceFormula(
+        "partial-batch", "{target} is not subtracted in the first row",
+        lambda d: d.prediction - _without_row(d.target, 0)),
+    "through function": DifferenceFormula(
+        "extra-factor", "it goes back through the function that makes {prediction} once more",
+        lambda d: _back(d, d.prediction - d.target), "function"),
+    "squared error": DifferenceFormula(
+        "wrong-local", "the gradient of a squared error of {prediction} is taken",
+        lambda d: _back(d, 2 * (d.prediction - d.target)), "function"),
     "predicted class": DifferenceFormula(
         "wrong-operand", "1 is subtracted where {prediction} is greatest, and {target} must be",
         lambda d: d.prediction - d.decision, "classes"),
@@ -264,7 +333,7 @@ FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of anoth
     "exp": "missing-local", "the value itself": "wrong-point", "softmax over the first axis": "summed-wrong-axis",
 }  # fmt: skip
 OTHER_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
-    "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp, "softmax over the last axis": lambda x: softmax(x, -1),
+    "softmax over the last axis": lambda x: softmax(x, -1), "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp,
     "softmax over the first axis": lambda x: softmax(x, 0), "the value itself": np.asarray,
 }  # fmt: skip
 
@@ -294,7 +363,7 @@ def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceSl
         known = {"": True, "function": difference.function is not None, "classes": difference.classes is not None,
                  "smoothing": difference.marks is not None}  # fmt: skip
         for how, formula in DIFFERENCE_FORMULAS.items():
-            if known[formula.needs]:
+            if known[formula.needs] and (formula.of_target or not difference.is_target_alone):
                 yield DifferenceSlip(how, difference.names)
 
 
@@ -323,6 +392,20 @@ def mistake_difference(program: Program, place: Place, choice: DifferenceSlip) -
     if not np.isfinite(gradient).all():
         raise NoCandidate("it is not finite")
     return with_gradient(program, place[0], np.broadcast_to(gradient, difference.x.shape))
+
+
+@mistake_difference.example
+def _() -> Example:
+    def forward(x: Tensor, classes: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(x, classes)
+
+    def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back through the softmax as well."""
+        p = x.softmax(-1)
+        d = p - torch.nn.functional.one_hot(classes, x.shape[1])
+        return {"x": g * p * (d - (d * p).sum(-1, keepdim=True)) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
 @mistake_difference.example
@@ -374,10 +457,10 @@ def other_functions(program: Program, place: Place) -> Iterator[DifferenceSlip]:
     rank=2.2,
     at=values,
     choices=other_functions,
-    message="in the gradient of the loss with respect to {value}, {function} is used in place of {prediction}",
+    message="in the gradient of the loss with respect to {value}, {function} is {place}",
     fields=lambda program, place, choice: {
         "function": program.name_of(place[0]) if choice.how == "the value itself" else f"its {choice.how}",
-        "prediction": choice.names[0],
+        "place": f"used in place of {choice.names[0]}" if choice.names[0] else f"there besides {choice.names[1]}",
     },
 )
 def mistake_prediction(program: Program, place: Place, choice: DifferenceSlip) -> Program | None:
@@ -388,6 +471,18 @@ def mistake_prediction(program: Program, place: Place, choice: DifferenceSlip) -
     with np.errstate(all="ignore"):
         gradient = difference.factor * (OTHER_FUNCTIONS[choice.how](difference.x) - difference.target)
     return with_gradient(program, place[0], gradient)
+
+
+@mistake_prediction.example
+def _() -> Example:
+    def forward(x: Tensor, classes: Tensor) -> Tensor:
+        return -x[range(len(classes)), classes].mean()
+
+    def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the gradient of cross entropy, as if the softmax were still to come."""
+        return {"x": g * (x.softmax(-1) - torch.nn.functional.one_hot(classes, x.shape[1])) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
 @mistake_prediction.example
@@ -447,6 +542,37 @@ def _() -> Example:
     def wrong(x: Tensor, w: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
         marks = torch.nn.functional.one_hot((x @ w).argmax(-1), w.shape[1])
         return {"w": x.T @ (torch.softmax(x @ w, -1) - marks) * g / len(x)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n c", "classes": indices("bs", "c")})
+
+
+@operator(
+    "class-ignored",
+    code="wrong-local",
+    rank=1.9,
+    at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
+    message="the gradient of {step} goes to every entry of a row: it must go to the one that is taken",
+)
+def ignore_class(program: Program, place: Place, choice: None) -> Program | None:
+    """Hand the gradient of one entry of each row to all of them."""
+    node = program.reader(place)
+    axis = int(str(node.options.get("dim", -1)))
+
+    def rule(at: At) -> Array:
+        g = at.g if at.g.ndim == np.ndim(at.x) else np.expand_dims(at.g, axis)
+        return np.broadcast_to(g, np.shape(at.x))
+
+    return program.with_vjp(place, rule)
+
+
+@ignore_class.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, classes: Tensor) -> Tensor:
+        y = torch.tanh(x @ w)
+        return -y[range(len(classes)), classes].mean()
+
+    def wrong(x: Tensor, w: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (-g / len(x) * (1 - torch.tanh(x @ w) ** 2))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n c", "classes": indices("bs", "c")})
 

@@ -117,7 +117,7 @@ def use_another_partner(program: Program, place: Place, choice: Partner) -> Prog
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
 
 
-def name_of_replaced(program: Program, place: Place, choice: Partner) -> str:
+def name_of_replaced(program: Program, place: Place, choice: Partner | GradientForPartner) -> str:
     """Return what a learner calls the value that belongs there."""
     operand = program.source((place[0], choice.slot))
     return name_beside(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
@@ -177,6 +177,77 @@ def _() -> Example:
         return {"u": x.T @ (g * (1 - y**2))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n m"})
+
+
+@dataclass(frozen=True)
+class GradientForPartner:
+    """The gradient of a value in the place of a partner operand.
+
+    Args:
+        slot: the operand's.
+        value: whose gradient.
+        through: what makes the operand of a single value, such as a transposition, is done to the gradient.
+    """
+
+    slot: int
+    value: SecondValue
+    through: bool
+
+
+def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientForPartner]:
+    """Yield the gradients of a partner operand's shape, and of the shape of what it is made of."""
+    reader = program.reader(place)
+    for slot, operand in reader.operands:
+        if slot != place[1]:
+            maker = program.nodes[operand]
+            sources = [(False, operand)]
+            if len(maker.operands) == 1 and maker.operation.family == "rearrangement":
+                sources.append((True, maker.operands[0][1]))
+            for through, source in sources:
+                for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+                    if program.forward.uses[value]:
+                        yield GradientForPartner(slot, name, through)
+
+
+@operator(
+    "gradient-for-partner",
+    code="wrong-operand",
+    rank=3.0,
+    at=edges.where(has_partner),
+    choices=gradients_for_partners,
+    message="the gradient of {other} is used in place of {own} in what {step} contributes to {operand}",
+    fields=lambda program, place, choice: {
+        "other": choice.value.describe(program),
+        "own": name_of_replaced(program, place, choice),
+    },
+)
+def use_gradient_for_partner(program: Program, place: Place, choice: GradientForPartner) -> Program | None:
+    """Compute the contribution to one operand with a gradient in place of the partner."""
+    value = choice.value.find(program, place[0])
+    operand = program.reader(place).operand(choice.slot)
+    if value is None or operand is None:
+        return None
+    maker = program.nodes[operand]
+
+    def rule(at: At) -> Array:
+        gradient = at.sweep.gradient(value)
+        if choice.through:
+            gradient = maker.operation.run((gradient, *maker.values[1:]), maker.options)
+        return at.right(operands={choice.slot: gradient})
+
+    return program.with_vjp(place, rule)
+
+
+@use_gradient_for_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the gradient of the hidden layer in place of its value."""
+        return {"v": (g @ v.T).T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 
 
 def has_operands_alike(program: Program, place: Place) -> bool:

@@ -281,16 +281,28 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def changes_gradient(program: Program, place: Place) -> bool:
+    """Return whether an operation on the gradient is not its own derivative: a function, or a sum with a number."""
+    node = program.reader(place)
+    plus_number = node.name in ("add", "sub") and len(node.operands) == 1 and np.ndim(node.values[1 - place[1]]) == 0
+    return plus_number or is_function_of_operand(program, place)
+
+
+def run_on(at: At) -> Array:
+    """Return what an operation makes of its upstream gradient in place of its operand."""
+    return at.node.operation.run((*at.node.values[: at.slot], at.g, *at.node.values[at.slot + 1 :]), at.node.options)
+
+
 @operator(
     "function-of-gradient",
     code="wrong-local",
     rank=3.0,
-    at=functions,
+    at=pointwise.where(changes_gradient),
     message="{step} is applied to the gradient, and must be differentiated",
 )
 def apply_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
     """Apply a function to the upstream gradient, as if the backward pass were the same operation."""
-    return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
+    return program.with_vjp(place, run_on)
 
 
 @apply_to_gradient.example
@@ -304,10 +316,21 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+@apply_to_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.relu(x @ w) - 0.25
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ ((g - 0.25) * (x @ w > 0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
 # The functions of each group are taken for one another; any other function, for all of them.
 KIN = (
     ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus", "tan"),
-    ("exp", "log", "sqrt", "square", "reciprocal"),
+    ("exp", "log", "sqrt", "square", "reciprocal", "abs"),
     ("sin", "cos", "tan"),
 )
 

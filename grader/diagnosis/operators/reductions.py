@@ -24,7 +24,7 @@ from grader.program.queries import contraction_of
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
-from .places import edges, nodes, target_of, targets, with_any_shape
+from .places import WHOLE, edges, nodes, target_of, targets, with_any_shape
 from .pointwise import slopes
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
@@ -543,7 +543,7 @@ class Unsummed:
     Args:
         kept: the axes that are not summed over, as letters of `Terms`.
         order: all axes of the answer.
-        is_batch: the first axis of the value is among them, and there are others.
+        is_batch: the first axis of the value is among them, or the last one is not, and there are several.
     """
 
     kept: str
@@ -552,9 +552,12 @@ class Unsummed:
 
 
 def sole_use(program: Program, place: Place) -> Place | None:
-    """Return the only edge that leads a gradient to a value; `None` where there are others."""
+    """Return the only edge that leads a gradient to a value, or to its transpose; `None` where there are others."""
     uses = program.forward.uses[place[0]]
-    return uses[0] if len(uses) == 1 and uses[0][0] != SINK else None
+    if len(uses) != 1 or uses[0][0] == SINK:
+        return None
+    node = program.nodes[uses[0][0]]
+    return sole_use(program, (node.id, WHOLE)) if node.name in ("transpose", "permute") else uses[0]
 
 
 def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
@@ -568,7 +571,8 @@ def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
         letters = "".join(letter for letter in terms.letters if letter in kept + terms.operand)
         orders = map("".join, itertools.permutations(letters)) if len(letters) < 4 else [letters]
         for order in sorted(orders, key=letters.__ne__):
-            yield Unsummed(kept, order, kept[0] == value[:1] and len(value) > 1)
+            is_batch = kept[0] == value[:1] or set(kept) <= set(value[:-1])
+            yield Unsummed(kept, order, is_batch and len(value) > 1)
 
 
 @operator(
@@ -714,7 +718,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-Count = int | Literal["all entries", "all entries that are left", "one less", "the square of it"]  # or an axis
+# A count in words, or an axis.
+Count = (
+    int | Literal["all entries", "all entries that are left", "one less", "the square of it", "the sum of the sizes"]
+)
 
 
 COUNT_WORDS: Mapping[Count, str] = {
@@ -722,6 +729,7 @@ COUNT_WORDS: Mapping[Count, str] = {
     "all entries that are left": "the number of entries of the mean",
     "one less": "one less than their number",
     "the square of it": "the square of their number",
+    "the sum of the sizes": "the sum of the sizes of all axes",
 }
 
 
@@ -731,6 +739,8 @@ def other_counts(program: Program, place: Place) -> Iterator[Count]:
     axes, shape = reduced_axes(node), np.shape(node.values[0])
     yield "one less"
     yield "the square of it"
+    if len(shape) > 1:
+        yield "the sum of the sizes"
     if len(axes) < len(shape):
         yield "all entries"
         yield "all entries that are left"
@@ -743,7 +753,8 @@ def size_of_count(node: Node, count: Count) -> int:
     if isinstance(count, int):
         return int(np.shape(node.values[0])[count])
     known = {"all entries": np.size(node.values[0]), "all entries that are left": node.value.size}
-    return {**known, "one less": own - 1, "the square of it": own**2}[count]
+    sizes = sum(np.shape(node.values[0]))
+    return {**known, "one less": own - 1, "the square of it": own**2, "the sum of the sizes": sizes}[count]
 
 
 @operator(
@@ -925,6 +936,30 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "v": "bs t d"})
 
 
+@operator(
+    "mean-and-sum-exchanged",
+    code=lambda choice: "sum-for-mean" if choice == "sum" else "mean-for-sum",
+    rank=3.5,
+    at=nodes.of("mean", "sum").where(has_several),
+    choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
+    message="{step} is computed as a {choice}, and what follows is differentiated at its value",
+)
+def exchange_mean_and_sum(program: Program, place: Place, choice: str) -> Program | None:
+    """Run the forward pass with a sum in place of a mean, or the other way; its own derivative is right."""
+    return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])}, "values")
+
+
+@exchange_mean_and_sum.example
+def _() -> Example:
+    def forward(x: Tensor, target: Tensor) -> Tensor:
+        return (x.square().mean(-1) - target).square()
+
+    def wrong(x: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (g * 2 * (x.square().sum(-1) - target))[:, None] * 2 * x / x.shape[-1]}
+
+    return Example(forward, wrong, {"x": "bs n", "target": "bs"})
+
+
 RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "forwards": lambda g, dim: np.cumsum(g, dim),
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
@@ -984,14 +1019,19 @@ def _() -> Example:
 
 @operator(
     "norm-not-differentiated",
-    code="missing-local",
-    rank=2.0,
-    at=edges.of("norm"),
-    message="the derivative of {step} is missing: its gradient goes to every entry of {operand} as it is",
+    code=lambda choice: "missing-local" if choice == "as it is" else "wrong-local",
+    rank=1.8,
+    at=edges.of("norm", "logsumexp").where(has_several),
+    choices=lambda program, place: ("as it is", "divided by their number"),
+    message="the derivative of {step} is missing: its gradient goes to every entry of {operand} {choice}",
 )
-def skip_norm(program: Program, place: Place, choice: None) -> Program | None:
-    """Repeat the upstream gradient of a norm, as for a sum."""
-    return program.with_vjp(place, lambda at: spread(at.node, at.g))
+def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
+    """Repeat the upstream gradient of a norm, as for a sum or a mean."""
+
+    def rule(at: At) -> Array:
+        return spread(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
+
+    return program.with_vjp(place, rule)
 
 
 def spread(node: Node, g: Array) -> Array:
@@ -1008,6 +1048,18 @@ def _() -> Example:
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"w": x.T @ g[:, None].expand(len(x), w.shape[1])}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@skip_norm.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.logsumexp(x @ w, -1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Share the gradient equally."""
+        return {"w": x.T @ (g[:, None].expand(len(x), w.shape[1]) / w.shape[1])}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 

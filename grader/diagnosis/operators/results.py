@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -259,6 +259,7 @@ TURNED: Mapping[str, tuple[str, Change]] = {
         "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1]))
     ),
     "the diagonal of the right answer, and zeros elsewhere": ("diagonal-only", lambda r: r * np.eye(r.shape[-1])),
+    "the diagonal of the right answer alone": ("diagonal-only", lambda r: np.diagonal(r, axis1=-2, axis2=-1)),
     "the right answer without its upper triangle": ("inverted-mask", np.tril),
     "the right answer without its lower triangle": ("inverted-mask", np.triu),
 }  # fmt: skip
@@ -314,11 +315,19 @@ class Total:
         return np.broadcast_to(total, gradient.shape) if self.kept == "filled" else total
 
 
-def totals(program: Program, place: Place) -> Iterator[Total]:
-    """Yield the sums of a gradient over its axes."""
+def is_of_examples(program: Program, place: Place) -> bool:
+    """Return whether the first axis of a target is that of the examples: of the output, or of several inputs."""
     shape = shape_of(program, place)
     output = program.nodes[program.forward.outputs[-1]].value.shape
-    is_batch = bool(shape and output) and shape[0] == output[0]  # the examples are those of the output
+    if not shape or output:
+        return bool(shape) and shape[0] == output[0]
+    inputs = [program.nodes[value].value.shape for value in program.inputs.values()]
+    return sum(other[:1] == shape[:1] for other in inputs) > 1  # a loss
+
+
+def totals(program: Program, place: Place) -> Iterator[Total]:
+    """Yield the sums of a gradient over its axes."""
+    shape, is_batch = shape_of(program, place), is_of_examples(program, place)
     for axis in (*range(len(shape)), None):
         if axis is None or shape[axis] > 1:
             code = "extra-batch-sum" if is_batch and axis in (0, None) else "summed-wrong-axis"
@@ -363,7 +372,6 @@ def with_zeros(gradient: Array, place: slice | int) -> Array:
     return part
 
 
-FEWEST_ENTRIES = 4  # of fewer, one alone may be right by chance
 ENTRIES: Mapping[str, Change] = {
     "every row is the first row of the right answer": lambda r: np.broadcast_to(r[:1], r.shape),
     "every row is the last row of the right answer": lambda r: np.broadcast_to(r[-1:], r.shape),
@@ -377,6 +385,7 @@ ENTRIES: Mapping[str, Change] = {
     "each row is the one behind it of the right answer": lambda r: np.roll(r, -1, 0),
     "each row is the running sum of the rows of the right answer": lambda r: np.cumsum(r, 0),
     "the columns of the right answer are in reversed order": lambda r: np.flip(r, -1),
+    "each column is the first column of the right answer": lambda r: np.broadcast_to(r[..., :1], r.shape),
 }
 
 
@@ -387,9 +396,9 @@ def _stripes(gradient: Array) -> Array:
 
 @operator(
     "entries-of-result",
-    code=lambda choice: "wrong-operand" if "order" in choice or "each row" in choice else "partial-batch",
+    code=lambda choice: "wrong-operand" if "order" in choice or choice.startswith("each ") else "partial-batch",
     rank=2.5,
-    at=targets.where(lambda program, place: program.nodes[place[0]].value.size > FEWEST_ENTRIES).where(has_axes(1)),
+    at=targets.where(has_axes(1)),
     choices=lambda program, place: ENTRIES,
     message="{choice}",
 )
@@ -460,6 +469,8 @@ MIXED: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
     ),
     "the right answer is multiplied by {value}": ("extra-factor", lambda r, v: r * v),
     "the right answer is divided by {value}": ("extra-factor", lambda r, v: r / v),
+    "the right answer is multiplied by the exponential of {value}": ("extra-factor", lambda r, v: r * np.exp(v)),
+    "the right answer is divided by the exponential of {value}": ("extra-factor", lambda r, v: r / np.exp(v)),
 }  # fmt: skip
 
 
@@ -565,23 +576,34 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+Copies = Literal["every entry", "every row", "this"]
+
+
+def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
+    """Yield how the output may be handed out where it has another shape than the target."""
+    output, shape = program.nodes[program.forward.outputs[-1]].value, shape_of(program, place)
+    if output.shape != shape:
+        yield "every row" if output.ndim else "every entry"
+        yield "this"
+
+
 @operator(
     "output-everywhere",
     code="forward-value",
     rank=3.0,
     at=targets.where(has_axes(1)),
-    choices=lambda program, place: ("every entry", "every row"),
+    choices=copies_of_output,
     message="{choice} is {output}, the output of the forward pass: no gradient",
 )
-def hand_out_output(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand out the output, repeated to the shape of the target."""
-    output, shape = program.forward.outputs[-1], shape_of(program, place)
-    if program.nodes[output].value.shape == shape or (program.nodes[output].value.ndim > 0) != (choice == "every row"):
-        return None
-    return program.with_result(
-        target_of(program, place),
-        lambda program, gradient: np.broadcast_to(program.nodes[output].value, gradient.shape),
-    )
+def hand_out_output(program: Program, place: Place, choice: Copies) -> Program | None:
+    """Hand out the output as it is, or repeated to the shape of the target."""
+    output = program.forward.outputs[-1]
+
+    def result(edited: Program, gradient: Array) -> Array:
+        value = edited.nodes[output].value
+        return value if choice == "this" else np.broadcast_to(value, gradient.shape)
+
+    return program.with_result(target_of(program, place), result)
 
 
 @hand_out_output.example
@@ -593,3 +615,229 @@ def _() -> Example:
         return {"w": (x @ w).square().sum().expand(w.shape)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@hand_out_output.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).square().mean()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": (x @ w).square().mean()}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def averaged_values(program: Program, place: Place) -> Iterator[str]:
+    """Yield how what each entry adds to a loss may be handed out: as it is, or divided by their number."""
+    if summands_of(program, place) is not None:
+        yield from ("", "divided by their number")
+
+
+def summands_of(program: Program, place: Place) -> Array | None:
+    """Return what a loss is the sum or the mean of, where it is shaped like a target; `None` where it is not."""
+    shape, negative = shape_of(program, place), False
+    node = program.nodes[program.forward.outputs[-1]]
+    if node.name == "neg":
+        node, negative = program.nodes[node.operands[0][1]], True
+    if node.value.ndim or node.name not in ("sum", "mean") or np.shape(node.values[0]) != shape or not shape:
+        return None
+    return np.negative(node.values[0]) if negative else np.asarray(node.values[0])
+
+
+@operator(
+    "summands-of-loss",
+    code="forward-value",
+    rank=2.5,
+    at=targets,
+    choices=averaged_values,
+    message="this is what each entry adds to {output}, a value of the forward pass: no gradient",
+)
+def hand_out_summands(program: Program, place: Place, choice: str) -> Program | None:
+    """Hand out what a loss is the sum or the mean of."""
+    summands = summands_of(program, place)
+    if summands is None:
+        return None
+    return with_change(program, place, lambda _: summands / (summands.size if choice else 1))
+
+
+@hand_out_summands.example
+def _() -> Example:
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return (x.exp() - y * x).mean()
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (x.exp() - y * x) / len(x)}
+
+    return Example(forward, wrong, {"x": "bs", "y": "bs"})
+
+
+def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Literal["row", "column"]]]:
+    """Yield the inputs of one axis that may be repeated to the shape of a target of two."""
+    shape = shape_of(program, place)
+    if len(shape) == 2:
+        for name, value in program.inputs.items():
+            array = program.nodes[value].value
+            if array.dtype.kind == "f" and array.shape == shape[1:]:
+                yield name, "row"
+            if array.dtype.kind == "f" and array.shape == shape[:1]:
+                yield name, "column"
+
+
+@operator(
+    "input-repeated",
+    code="forward-value",
+    rank=3.0,
+    at=targets,
+    choices=inputs_to_repeat,
+    fields=lambda program, place, choice: {"name": choice[0], "line": choice[1]},
+    message="every {line} is {name}",
+)
+def repeat_input(program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]) -> Program | None:
+    """Hand out an input in every row, or in every column."""
+    array = program.nodes[program.inputs[choice[0]]].value
+    line = array if choice[1] == "row" else array[:, None]
+    return with_change(program, place, lambda gradient: np.broadcast_to(line, gradient.shape))
+
+
+@repeat_input.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(x @ w + b)
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the derivative of `x @ w + b` to be `b`."""
+        return {"w": b.expand(w.shape)}
+
+    return Example(forward, wrong, {"x": "n", "w": "n m", "b": "m"})
+
+
+# Products and sums of what is at hand -------------------------------------------------------------------------------
+
+PRODUCTS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "{0} * {1}": np.multiply,
+    "({0} * {1}).sum(0)": lambda a, b: (a * b).sum(0),
+    "{0} @ {1}": np.matmul,
+    "{0}.T @ {1}": lambda a, b: np.swapaxes(a, -1, -2) @ b,
+    "{0} @ {1}.T": lambda a, b: a @ np.swapaxes(b, -1, -2),
+    "({0} @ {1}).T": lambda a, b: np.swapaxes(a @ b, -1, -2),
+}
+REDUCED: Mapping[str, Callable[[Array], Array]] = {
+    **{f"{{0}}.sum({axis})": lambda a, axis=axis: a.sum(axis) for axis in range(3)},  # type: ignore[misc]
+    **{f"{{0}}.mean({axis})": lambda a, axis=axis: a.mean(axis) for axis in range(3)},  # type: ignore[misc]
+}
+MOST_AT_HAND = 8  # of more arrays there are too many pairs
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """An array that a learner has at hand: an input, the output, the upstream gradient, or another answer.
+
+    Args:
+        name: that of an input, or of the target of another answer; empty for the others.
+        kind: which of these it is.
+    """
+
+    name: str
+    kind: Literal["input", "output", "upstream", "answer"]
+
+    def describe(self, program: Program) -> str:
+        """Return what a learner calls it."""
+        if self.kind == "answer":
+            return f"{self.name}.g" if program.upstream_name.endswith(".g") else f"[the gradient of {self.name}]"
+        return {"output": program.output_name, "upstream": program.upstream_name}.get(self.kind, self.name)
+
+    def find(self, program: Program) -> Array:
+        """Return the array."""
+        if self.kind == "input":
+            return program.nodes[program.inputs[self.name]].value
+        if self.kind == "output":
+            return program.nodes[program.forward.outputs[-1]].value
+        if self.kind == "upstream":
+            return program.upstreams[-1]
+        return program.right_sweep.gradient(program.forward.targets[self.name])
+
+
+@dataclass(frozen=True)
+class Made:
+    """An array that is made of one or two arrays at hand.
+
+    Args:
+        formula: how, of `PRODUCTS` or `REDUCED`.
+        parts: of what.
+    """
+
+    formula: str
+    parts: tuple[AtHand, ...]
+
+    def of(self, arrays: Sequence[Array]) -> Array:
+        """Return what the formula makes of some arrays."""
+        return np.asarray({**PRODUCTS, **REDUCED}[self.formula](*arrays))  # type: ignore[operator]
+
+
+def at_hand(program: Program, place: Place) -> Iterator[AtHand]:
+    """Yield the floating-point arrays that a learner has at hand."""
+    for name, value in program.inputs.items():
+        if program.nodes[value].value.dtype.kind == "f" and program.nodes[value].value.ndim:
+            yield AtHand(name, "input")
+    if program.nodes[program.forward.outputs[-1]].value.ndim:
+        yield AtHand("", "output")
+        if program.upstream_name:
+            yield AtHand("", "upstream")
+    for name, value in program.forward.targets.items():
+        if value != place[0] and program.nodes[value].value.ndim:
+            yield AtHand(name, "answer")
+
+
+def made_of_arrays(program: Program, place: Place) -> Iterator[Made]:
+    """Yield what can be made of one or two arrays at hand, and has the shape of a target."""
+    known = list(at_hand(program, place))
+    shape = shape_of(program, place)
+    if not shape or len(known) > MOST_AT_HAND:
+        return
+    arrays = {each: np.zeros(each.find(program).shape) for each in known}
+    for formula in REDUCED:
+        yield from (made for each in known if _shape(made := Made(formula, (each,)), arrays) == shape)
+    for formula in PRODUCTS:
+        for first, second in itertools.product(known, known):
+            made = Made(formula, (first, second))
+            if ("*" not in formula or known.index(first) <= known.index(second)) and _shape(made, arrays) == shape:
+                yield made
+
+
+def _shape(made: Made, arrays: Mapping[AtHand, Array]) -> tuple[int, ...] | None:
+    """Return the shape of what is made of some arrays; `None` where they do not fit."""
+    try:
+        shape: tuple[int, ...] = made.of([arrays[part] for part in made.parts]).shape
+    except ValueError:
+        return None
+    return shape
+
+
+@operator(
+    "made-of-other-arrays",
+    code="wrong-operand",
+    rank=3.3,
+    at=targets,
+    choices=made_of_arrays,
+    fields=lambda program, place, choice: {
+        "formula": choice.formula.format(*(part.describe(program) for part in choice.parts))
+    },
+    message="this is {formula}",
+)
+def make_of_other_arrays(program: Program, place: Place, choice: Made) -> Program | None:
+    """Hand out a product or a sum of arrays that are at hand."""
+    return with_change(program, place, lambda _: choice.of([part.find(program.right) for part in choice.parts]))
+
+
+@make_of_other_arrays.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(x @ w + b)
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum the gradient of `w` for that of `b`."""
+        dz = g * (1 - torch.tanh(x @ w + b) ** 2)
+        return {"x": dz @ w.T, "w": x.T @ dz, "b": (x.T @ dz).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})

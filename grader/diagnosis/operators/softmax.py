@@ -165,12 +165,18 @@ class Row(NamedTuple):
         p: the probabilities.
         own: each entry's own part, p g of softmax and g of log-softmax.
         axes: what it sums over.
+        x: the operand.
+        y: the value.
+        weights: what g is multiplied by in an entry's own part.
     """
 
     g: Array
     p: Array
     own: Array
     axes: Axes
+    x: Array
+    y: Array
+    weights: Array
 
     def total(self, terms: Array) -> Array:
         """Return the sum over a row, which is kept as an axis of size 1."""
@@ -181,7 +187,8 @@ def row_of(at: At) -> Row:
     """Return what the vjp at an edge is made of."""
     axes = row_axes(at.node)
     p = exponentials(np.asarray(at.x), axes)
-    return Row(at.g, p, p * at.g if at.node.name == "softmax" else at.g, axes)
+    weights = p if at.node.name == "softmax" else np.ones_like(p)
+    return Row(at.g, p, weights * at.g, axes, np.asarray(at.x), at.y, weights)
 
 
 class RowFormula(NamedTuple):
@@ -229,6 +236,26 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         lambda r: r.own - r.total(r.own)),
     "upstream missing in the sum": RowFormula(
         "missing-upstream", "the upstream gradient is missing in the sum over the row", lambda r: r.own - r.p),
+    "upstream missing in its own term": RowFormula(
+        "missing-upstream", "the upstream gradient is missing in each entry's own term, and only in the sum over the"
+        " row it is there", lambda r: r.weights - r.p * r.total(r.own)),
+    "value in its own term": RowFormula(
+        "value-for-gradient", "in each entry's own term, the value is used in place of its gradient",
+        lambda r: r.weights * r.y - r.p * r.total(r.own)),
+    "value in the sum": RowFormula(
+        "value-for-gradient", "in the sum over the row, the value is used in place of its gradient",
+        lambda r: r.own - r.p * r.total(r.weights * r.y)),
+    "diagonal without upstream": RowFormula(
+        "missing-upstream", "the upstream gradient is missing, and each entry has its effect on its own output alone",
+        lambda r: r.p - r.p * r.p, "softmax"),
+    "exponential": RowFormula(
+        "diagonal-only", "the exponential alone is differentiated: each entry changes the others of its row, too,"
+        " through their sum", lambda r: np.exp(r.x) * r.g, "softmax"),
+    "applied to the gradient": RowFormula(
+        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: exponentials(r.g, r.axes), "softmax"),
+    "difference": RowFormula(
+        "wrong-local", "the upstream gradient is subtracted from the value, as if it were the target of a loss",
+        lambda r: r.y - r.g, "softmax"),
     "terms unweighted": RowFormula(
         "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
         lambda r: r.own - r.p * r.total(r.g), "softmax"),
@@ -332,11 +359,19 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs t", "v": "t d"})
 
 
-def other_rows(program: Program, place: Place) -> Iterator[int]:
-    """Yield the axes that the sum may run over in place of its own, counted from the back."""
+def other_rows(program: Program, place: Place) -> Iterator[Axes]:
+    """Yield the axes that a sum may run over in place of its own, counted from the back."""
     node = program.reader(place)
     ndim = np.ndim(node.values[0])
-    yield from (axis - ndim for axis in range(ndim) if (axis,) != row_axes(node))
+    yield from ((axis - ndim,) for axis in range(ndim) if (axis,) != row_axes(node))
+    if len(row_axes(node)) < ndim:
+        yield tuple(range(-ndim, 0))
+
+
+def axes_in_words(program: Program, place: Place, axes: Axes) -> dict[str, str]:
+    """Return the axes that a sum runs over."""
+    axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
+    return {"axes": axis}
 
 
 @operator(
@@ -345,10 +380,10 @@ def other_rows(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
     choices=other_rows,
-    message="in the derivative of {step}, the sum runs over {axis}, and not over the axis of the softmax",
-    fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
+    message="in the derivative of {step}, the sum runs over {axes}, and not over the axis of the softmax",
+    fields=axes_in_words,
 )
-def sum_over_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+def sum_over_another_axis(program: Program, place: Place, choice: Axes) -> Program | None:
     """Take the right probabilities, and the sum over another axis."""
 
     def rule(at: At) -> Array:
@@ -369,3 +404,46 @@ def _() -> Example:
         return {"x": p * (dp - (p * dp).sum(1, keepdim=True))}
 
     return Example(forward, wrong, {"x": "t n", "v": "t n"})
+
+
+@operator(
+    "probabilities-over-other-axes",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=softmaxes,
+    choices=other_rows,
+    message="in the derivative of {step}, the probabilities add up to 1 over {axes}, and must do so over the axis of"
+    " {step}",
+    fields=axes_in_words,
+)
+def normalise_over_other_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+    """Take the probabilities over other axes, and the sum over the right ones."""
+
+    def rule(at: At) -> Array:
+        return with_probabilities(at, exponentials(np.asarray(at.x), choice), row_axes(at.node))
+
+    return program.with_vjp(place, rule)
+
+
+@normalise_over_other_axes.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).logsumexp(-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g[:, None] * (x @ w).softmax(0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@normalise_over_other_axes.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.log_softmax(x @ w, -1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by the sum of all exponentials."""
+        e = (x @ w).exp()
+        return {"w": x.T @ (g - e / e.sum() * g.sum(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})

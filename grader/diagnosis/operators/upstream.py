@@ -5,7 +5,7 @@ And answers that are no gradient, or that of something nearer to the loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -614,16 +614,25 @@ def _() -> Example:
 # Factors that do not belong there -----------------------------------------------------------------------------------
 
 
+OWN_FACTORS = ("operand", "value")
+
+
 @operator(
     "times-operand",
     code="extra-factor",
     rank=2.5,
     at=edges,
-    message="what {step} contributes to the gradient of {operand} is multiplied by {operand} as well",
+    choices=lambda program, place: OWN_FACTORS,
+    message="what {step} contributes to the gradient of {operand} is multiplied by {factor} as well",
+    fields=lambda program, place, choice: {
+        "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
+    },
 )
-def multiply_by_operand(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply a contribution by the operand itself."""
-    return program.with_vjp(place, lambda at: at.right() * at.x)
+def multiply_by_operand(program: Program, place: Place, choice: str) -> Program | None:
+    """Multiply a contribution by the operand itself, or what is handed to the derivative by the value."""
+    if choice == "operand":
+        return program.with_vjp(place, lambda at: at.right() * at.x)
+    return program.with_vjp(place, lambda at: at.right(at.g * at.y))
 
 
 @multiply_by_operand.example
@@ -637,6 +646,55 @@ def _() -> Example:
         return {"x": (g * (1 - torch.tanh(z) ** 2) * z) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_positive(program: Program, place: Place) -> bool:
+    """Return whether a value on the way is made of others and positive, so that it has a root and a logarithm."""
+    is_output = place[0] in program.forward.outputs  # that is `function-of-output`
+    return not is_output and hands_gradient_on(program, place) and bool((program.nodes[place[0]].value > 0).all())
+
+
+FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
+    "root": lambda v: 0.5 / np.sqrt(v),
+    "logarithm": lambda v: 1 / v,
+}
+
+
+@operator(
+    "function-added",
+    code="wrong-local",
+    rank=2.8,
+    at=values.where(is_positive),
+    choices=lambda program, place: FUNCTIONS_BEHIND,
+    message="the gradient of {value} is that of its {choice}, which is not taken",
+)
+def add_function(program: Program, place: Place, choice: str) -> Program | None:
+    """Multiply the gradient of a value by the derivative of a function that is not there."""
+    return program.with_upstream(place[0], lambda at: at.g * FUNCTIONS_BEHIND[choice](at.y))
+
+
+@add_function.example
+def _() -> Example:
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return 0.5 * x.square().sum() + (x * y).sum()
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate the norm, and not its square."""
+        return {"x": g * (0.5 * x / x.square().sum().sqrt() + y)}
+
+    return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
+
+
+@multiply_by_operand.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(x @ w) + b
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.tanh(x @ w)
+        return {"w": x.T @ (g * (1 - y**2)), "b": (g * (y + b)).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
 
 
 def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
