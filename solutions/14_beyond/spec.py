@@ -1,5 +1,6 @@
 """Exercises of unit 14: more than reverse mode."""
 
+from grader.diagnosis.forward_mode import ForwardMode
 from grader.exercise import Exercise, InSteps, Misconception, Routine, in_steps, returned, stored
 from grader.sampling import Function, Sampler, away_from, each_of, mask, normal, number, output, uniform, weights
 
@@ -35,109 +36,12 @@ def _outputs(_rng, setting, _shape):
 
 # --- dual numbers ------------------------------------------------------------------------------------------------
 
-# The tangent that each operation gives, from values a, b and tangents da, db; n is a plain number.
-_RULES = {
-    "add": lambda a, da, b, db: da + db,
-    "sub": lambda a, da, b, db: da - db,
-    "mul": lambda a, da, b, db: da * b + a * db,
-    "div": lambda a, da, b, db: (da * b - a * db) / b**2,
-    "pow": lambda a, da, n: n * a ** (n - 1) * da,
-    "neg": lambda a, da: -da,
-    "sin": lambda a, da: a.cos() * da,
-    "cos": lambda a, da: -a.sin() * da,
-    "exp": lambda a, da: a.exp() * da,
-    "sum": lambda a, da: da.sum(),
-    "item": lambda a, da, i: da[i],
-    "number": lambda a: 0.0,
-}
-_BOTH = ("add", "sub", "mul", "div")
 
-
-class _Dual:
-    """A value and its tangent, by a table of rules.
-
-    Args:
-        plain: operations with a plain number have the right rule, whatever the table says.
-    """
-
-    def __init__(self, value, tangent, rules, plain=False):
-        self.value, self.tangent, self.rules, self.plain = value, tangent, rules, plain
-
-    def _made(self, value, tangent):
-        return _Dual(value, tangent, self.rules, self.plain)
-
-    def _with(self, name, compute, other, turned=False):
-        lifted = isinstance(other, _Dual)
-        b, db = (other.value, other.tangent) if lifted else (other, self.rules["number"](other))
-        pairs = (b, db, self.value, self.tangent) if turned else (self.value, self.tangent, b, db)
-        rule = _RULES[name] if self.plain and not lifted else self.rules[name]
-        rule = rule if lifted else self.rules.get(f"{name} number", rule)
-        if turned:  # a plain number on the left: a method of its own
-            rule, compute = self.rules.get(f"r{name}", rule), self.rules.get(f"r{name} value", compute)
-        return self._made(compute(pairs[0], pairs[2]), rule(*pairs))
-
-    def _of(self, name, value, *more):
-        return self._made(value, self.rules[name](self.value, self.tangent, *more))
-
-    def __add__(self, other):
-        return self._with("add", lambda a, b: a + b, other)
-
-    def __sub__(self, other):
-        return self._with("sub", lambda a, b: a - b, other)
-
-    def __rsub__(self, other):
-        return self._with("sub", lambda a, b: a - b, other, turned=True)
-
-    def __mul__(self, other):
-        return self._with("mul", lambda a, b: a * b, other)
-
-    def __truediv__(self, other):
-        return self._with("div", lambda a, b: a / b, other)
-
-    def __rtruediv__(self, other):
-        return self._with("div", lambda a, b: a / b, other, turned=True)
-
-    def __pow__(self, n):
-        return self._of("pow", self.value**n, n)
-
-    def __neg__(self):
-        return self._of("neg", -self.value)
-
-    def __getitem__(self, i):
-        return self._of("item", self.value[i], i)
-
-    def sin(self):
-        return self._of("sin", self.value.sin())
-
-    def cos(self):
-        return self._of("cos", self.value.cos())
-
-    def exp(self):
-        return self._of("exp", self.value.exp())
-
-    def sum(self):
-        return self._of("sum", self.value.sum())
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
-def _pushed(f, x, v, plain=False, **edited):
-    """What `f` makes of the tangent `v` at `x`, with some rules edited; shape: that of f(x)."""
-    return f(_Dual(x, v, {**_RULES, **edited}, plain)).tangent
-
-
-def _columns(f, x, direction):
-    """`direction(i)` pushed through `f` for each entry of `x`, as columns; shape: (m, n)."""
+def _jacobian(f, x):
+    """The Jacobian of `f` at `x`; shape: (m, n)."""
     import torch
 
-    return torch.stack([_pushed(f, x, direction(i)) for i in range(len(x))], 1)
-
-
-def _one_hot(x, i):
-    """1 at `i`, 0 elsewhere; shape: that of `x`."""
-    e = x.new_zeros(x.shape)
-    e[i] = 1
-    return e
+    return torch.autograd.functional.jacobian(f, x)
 
 
 def _rows(vjp, x, m):
@@ -154,6 +58,9 @@ def _from(table, begin, end):
     return kept
 
 
+_TINY = 1e-25  # an imaginary part so small that its square is lost moves as a tangent does
+_BOTH = ("add", "sub", "mul", "div")  # an operand of theirs may be a plain number
+# What the tangent of an operation becomes, from values a, b and tangents da, db; n is a plain number.
 _WRONG_RULES = (
     ("mul", lambda a, da, b, db: da * b, "missing-path", "of a product only the first factor's tangent is followed"),
     ("mul", lambda a, da, b, db: a * db, "missing-path", "of a product only the second factor's tangent is followed"),
@@ -234,12 +141,14 @@ _WRONG_RULES = (
     ("sum", lambda a, da: 0 * da.sum() + len(da), "missing-upstream",
      "in sum() the number of entries is used in place of the sum of their tangents"),
     ("sum", lambda a, da: a.sum(), "forward-value", "in sum() the sum of the values is used as the tangent"),
-    ("item", lambda a, da, i: 0 * da[i], "missing-path", "an entry x[i] is taken as a constant: it has no tangent"),
-    ("item", lambda a, da, i: a[i], "forward-value", "the value of x[i] is used as its tangent"),
-    ("item", lambda a, da, i: da, "broadcast-accident", "x[i] keeps the whole tangent, and must keep its entry i"),
-    ("item", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost there"),
-    ("number", lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it does not move, so that is 0"),
-    ("number", lambda a: float(a), "forward-value", "a plain number is its own tangent: it does not move"),
+    ("getitem", lambda a, da, i: 0 * da[i], "missing-path", "an entry x[i] is taken as a constant: it has no tangent"),
+    ("getitem", lambda a, da, i: a[i], "forward-value", "the value of x[i] is used as its tangent"),
+    ("getitem", lambda a, da, i: da, "broadcast-accident", "x[i] keeps the whole tangent, and must keep its entry i"),
+    ("getitem", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost there"),
+)  # fmt: skip
+_WRONG_NUMBERS = (
+    (lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it does not move, so that is 0"),
+    (float, "forward-value", "a plain number is its own tangent: it does not move"),
 )  # fmt: skip
 
 _DUAL_HINTS = {
@@ -249,14 +158,14 @@ _DUAL_HINTS = {
 }
 
 
-def _wrong_rule(name, rule, plain):
-    return lambda f, x, v: _pushed(f, x, v, plain, **{name: rule})
+def _by_other_rules(code, says, forward_mode):
+    return Misconception(code, "return", forward_mode.push, says, _DUAL_HINTS.get(code, ()))
 
 
 jvp_dual = Routine(
     title="Forward mode with dual numbers",
     inputs={"f": _FIELDS, "x": Sampler("n", _points, exact=((0.5, 1.0, 1.5),)), "v": normal("n", dtype="float64")},
-    reference=_pushed,
+    reference=lambda f, x, v: f(x + _TINY * 1j * v).imag / _TINY,
     hints={
         "return": (
             "What do you know of a number besides its value, if you know how fast it moves?",
@@ -265,44 +174,43 @@ jvp_dual = Routine(
         ),
     },
     misconceptions=(
-        Misconception("missing-upstream", "return", lambda f, x, v: _pushed(f, x, 0 * v + 1),
+        Misconception("missing-upstream", "return", lambda f, x: _jacobian(f, x).sum(1),
                       says="v is left out: every entry of x moves at the rate 1",
                       hints=("If v were zeros, what should you return?",)),
         Misconception("forward-value", "return", lambda f, x: f(x),
                       says="this is a value of f, such as f(x): the tangent is asked for",
                       hints=("Your dual number has two fields. Which of them do you return?",)),
-        Misconception("extra-factor", "return", lambda f, x, v: _pushed(f, x, v) * v,
+        Misconception("extra-factor", "return", lambda f, x, v: _jacobian(f, x) @ v * v,
                       says="v multiplies what comes out as well: it is in the tangent of x already",
                       hints=("Double v. What must the answer do?",)),
-        Misconception("wrong-operand", "return", lambda f, x, v: _pushed(f, v, x),
+        Misconception("wrong-operand", "return", lambda f, x, v: _jacobian(f, v) @ x,
                       says="x and v are exchanged: the tangent of x is pushed through f at v",
                       hints=("Which of the two is the place, and which the direction?",)),
-        Misconception("wrong-operand", "return", lambda f, x, v: _pushed(f, x, x),
+        Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x) @ x,
                       says="x is used as its own tangent, in place of v",
                       hints=("Which tangent does x start with?",)),
-        Misconception("transposed", "return", lambda f, x, v: _columns(f, x, lambda i: _one_hot(x, i)).T @ v,
+        Misconception("transposed", "return", lambda f, x, v: _jacobian(f, x).T @ v,
                       says="the Jacobian is multiplied from the other side, as in reverse mode",
                       hints=("Does v have one number for each input, or one for each output?",)),
-        Misconception("diagonal-only", "return",
-                      lambda f, x, v: _columns(f, x, lambda i: _one_hot(x, i)).diagonal() * v,
+        Misconception("diagonal-only", "return", lambda f, x, v: _jacobian(f, x).diagonal() * v,
                       says="every output follows only the entry of x in its own place",
                       hints=("What does x.sum() move with?",)),
-        Misconception("elementwise-for-matmul", "return", lambda f, x, v: _pushed(f, x, 0 * v + 1) * v,
+        Misconception("elementwise-for-matmul", "return", lambda f, x, v: _jacobian(f, x).sum(1) * v,
                       says="all of x moves at the rate 1, and v multiplies what comes out",
                       hints=("v belongs at the start: it is the tangent that x has before anything is computed.",)),
-        Misconception("wrong-operand", "return", lambda f, x, v: _pushed(
-                          f, x, v, rdiv=lambda a, da, b, db: db / a, **{"rdiv value": lambda a, b: b / a}),
+        Misconception("wrong-operand", "return", ForwardMode(exchanged=("rdiv",)).push,
                       says="3 / x is computed as x / 3, value and tangent",
                       hints=("In the method that Python asks for 3 / x, which of the two is self?",)),
-        *(Misconception(code, "return", _wrong_rule(name, rule, plain), says, _DUAL_HINTS.get(code, ()))
-          for name, rule, code, says in _WRONG_RULES for plain in (False, True)[: 1 + (name in _BOTH)]),
+        *(_by_other_rules(code, says, ForwardMode({f"{name}{which}": rule}))
+          for name, rule, code, says in _WRONG_RULES for which in (("", " values") if name in _BOTH else ("",))),
+        *(_by_other_rules(code, says, ForwardMode(number=number)) for number, code, says in _WRONG_NUMBERS),
     ),
 )  # fmt: skip
 
 jacobian_by_columns = Routine(
     title="A Jacobian, column by column",
     inputs={"f": _WIDE_FIELDS, "x": Sampler("n", _points, exact=((0.5, 1.0, 1.5),))},
-    reference=lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)),
+    reference=_jacobian,
     hints={
         "return": (
             "What does a Jacobian make of the direction (0, 1, 0, ...)?",
@@ -314,42 +222,36 @@ jacobian_by_columns = Routine(
         Misconception("forward-value", "return", lambda f, x: f(x)[:, None].expand(-1, len(x)),
                       says="every column is f(x), the value: the tangent is asked for",
                       hints=("What does your forward mode give back: value, tangent, or both?",)),
-        Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: x[i] * _one_hot(x, i)),
+        Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x) * x,
                       says="every column is multiplied by its entry of x: the direction has x[i] in place of 1",
                       hints=("A direction says which entry moves, at the rate 1, wherever it stands.",)),
-        Misconception("broadcast-accident", "return", lambda f, x: _columns(f, x, lambda i: 0 * x + 1),
+        Misconception("broadcast-accident", "return",
+                      lambda f, x: _jacobian(f, x).sum(1, keepdim=True).expand(-1, len(x)),
                       says="every column is the same: all entries of x move at once",
                       hints=("How does one entry move while the others stay?",)),
-        Misconception("overwritten", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)).cumsum(1),
+        Misconception("overwritten", "return", lambda f, x: _jacobian(f, x).cumsum(1),
                       says="each column has all the ones before it in it: the direction keeps the 1s of earlier turns",
                       hints=("What does your direction look like in the second turn? Begin each with zeros.",)),
-        Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)).flip(1),
+        Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x).flip(1),
                       says="the columns are in the other order: the last entry's comes first",
                       hints=("Which entry of x does the first column belong to?",)),
-        Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i - 1)),
+        Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x).roll(1, 1),
                       says="every column stands one place too late, and the last one first",
                       hints=("Which entry of x does the first column belong to?",)),
-        Misconception("partial-batch", "return",
-                      lambda f, x: _from(_columns(f, x, lambda i: _one_hot(x, i)).t(), 1, None).t(),
+        Misconception("partial-batch", "return", lambda f, x: _from(_jacobian(f, x).t(), 1, None).t(),
                       says="the first column is 0: the first entry of x never moves",
                       hints=("With which entry does your loop begin?",)),
-        Misconception("partial-batch", "return",
-                      lambda f, x: _from(_columns(f, x, lambda i: _one_hot(x, i)).t(), 0, -1).t(),
+        Misconception("partial-batch", "return", lambda f, x: _from(_jacobian(f, x).t(), 0, -1).t(),
                       says="the last column is 0: the last entry of x never moves",
                       hints=("With which entry does your loop end?",)),
-        Misconception("overwritten", "return", lambda f, x: _one_column(f, x, 0),
+        Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), 0, 1).t(),
                       says="only the first column is there, the others are zeros",
                       hints=("How many turns does your loop make?",)),
-        Misconception("overwritten", "return", lambda f, x: _one_column(f, x, -1),
+        Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), -1, None).t(),
                       says="only the last column is there, the others are zeros",
                       hints=("What becomes of the earlier columns in each turn?",)),
     ),
 )  # fmt: skip
-
-
-def _one_column(f, x, which):
-    """One column of the Jacobian, zeros in the others; shape: (m, n)."""
-    return _columns(f, x, lambda i: _one_hot(x, which) if i == which % len(x) else 0 * x)
 
 
 jacobian_by_rows = Routine(

@@ -1,0 +1,103 @@
+"""Forward mode with dual numbers, as a spec declares its mistakes: another rule for what the tangents become.
+
+Reading a spec imports neither numpy nor torch: what is needed is imported when a tangent is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+    from grader.program.forward import Node
+    from grader.program.program import Program
+    from grader.program.tangents import TangentRule
+
+TAKES_NUMBERS = ("add", "sub", "mul", "div")  # in place of dual numbers
+Formula = Callable[..., Any]  # of tensors and numbers
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardMode:
+    """A class of dual numbers: right where nothing else is said.
+
+    Args:
+        rules: for an operation how it makes its tangent: a function of each operand and its tangent, `(a, da, b, db)`,
+            and of a plain exponent or an index behind them. `"mul values"` is for two dual numbers alone, `"mul
+            number"` for a plain number behind one, `"rdiv"` for one in front of it, as in `3 / x`.
+        number: takes a plain number; returns the tangent that it has.
+        exchanged: operations whose operands change places, by the names that rules have.
+    """
+
+    rules: Mapping[str, Formula] = field(default_factory=dict)
+    number: Callable[[float], float] | None = None
+    exchanged: tuple[str, ...] = ()
+
+    def push(self, f: Callable[..., Any], x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Return the tangent of `f(x)`.
+
+        Args:
+            f: a function of a tensor.
+            x: where; shape: (n,).
+            v: the tangent of x; shape: (n,).
+        """
+        import torch
+
+        from grader.program.tangents import push
+
+        program = _recorded(f, x)
+        changes = {node.id: _exchange for node in program.nodes if set(_names(node)) & set(self.exchanged)}
+        program = program.with_nodes(changes) if changes else program
+        return torch.from_numpy(push(program, {"x": v.numpy()}, self._rule, self._of_number))
+
+    def _of_number(self, node: Node, slot: int) -> float:
+        """Return the tangent of a plain number, which an exponent never has."""
+        return 0.0 if self.number is None or node.name not in TAKES_NUMBERS else self.number(float(node.values[slot]))
+
+    def _rule(self, node: Node) -> TangentRule | None:
+        """Return the rule of a node; `None` for the right one."""
+        formula = next((self.rules[name] for name in _names(node) if name in self.rules), None)
+        if formula is None:
+            return None
+
+        def rule(node: Node, tangents: Any) -> Any:
+            import numpy as np
+            import torch
+
+            known = dict(node.operands)
+            given: list[Any] = []
+            for slot, (value, tangent) in enumerate(zip(node.values, tangents, strict=True)):
+                if slot in known:
+                    given += [torch.from_numpy(np.array(value)), torch.from_numpy(np.array(tangent))]
+                else:
+                    given += [value] if node.name == "pow" else [value, tangent]
+            return np.asarray(formula(*given, *node.options.values()))
+
+        return rule
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    """Return the names under which a rule for a node may stand, the most particular first."""
+    if node.name not in TAKES_NUMBERS:
+        return (node.name,)
+    known = dict(node.operands)
+    particular = f"r{node.name}" if 0 not in known else f"{node.name} values" if 1 in known else f"{node.name} number"
+    return particular, node.name
+
+
+def _exchange(node: Node) -> Node:
+    """Return a node whose two operands have changed places."""
+    operands = tuple(sorted((1 - slot, operand) for slot, operand in node.operands))
+    return replace(node, operands=operands, values=node.values[::-1])
+
+
+@lru_cache(64)  # every rule is tried on the same functions
+def _recorded(f: Callable[..., Any], x: torch.Tensor) -> Program:
+    """Return a function as a program with the input x."""
+    from grader.program.recording import record
+
+    return record(lambda x: f(x), {"x": x})

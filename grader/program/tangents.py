@@ -1,0 +1,88 @@
+"""Forward mode: how fast each value of a program moves while its inputs do.
+
+`probes.draw_tangents` measures this along random directions. Here it is computed, operation by operation, with rules
+that can be others than the right ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from .forward import Node
+from .operation import Array, Operand
+from .program import Program
+
+LINEAR = {"sum", "mean", "cumsum", "getitem", "select", "reshape", "permute", "transpose", "expand", "repeat"}
+
+# Takes a node and the tangents of its operands by slot; returns that of its value.
+TangentRule = Callable[[Node, Sequence[Operand]], Array]
+# Takes a node; returns the rule for it, or `None` for the right one.
+TangentRules = Callable[[Node], TangentRule | None]
+
+
+def no_rule(node: Node) -> None:
+    """Return no rule of its own for any node."""
+
+
+def no_tangent(node: Node, slot: int) -> float:
+    """Return 0: a constant does not move."""
+    return 0.0
+
+
+@np.errstate(all="ignore")
+def push(
+    program: Program,
+    directions: Mapping[str, Array],
+    rules: TangentRules = no_rule,
+    constant: Callable[[Node, int], Operand] = no_tangent,
+) -> Array:
+    """Return the tangent of the first output: the Jacobian times the directions.
+
+    Args:
+        program: the forward pass; its upstream gradients and edits of the backward pass are not looked at.
+        directions: the tangents of the inputs, each shaped like it; other inputs do not move.
+        rules: which nodes have a rule of their own.
+        constant: takes a node and a slot that holds a plain number; returns the tangent that it has.
+
+    Returns:
+        Shape: that of the output, unless a rule gives another one.
+    """
+    names = {i: name for name, i in program.inputs.items()}
+    tangents: list[Operand] = []
+    for node in program.nodes:
+        if node.operation.family == "input":
+            name = names.get(node.id, "")
+            tangents.append(directions[name] if name in directions else np.zeros(node.value.shape))
+            continue
+        known = dict(node.operands)
+        own = [tangents[known[slot]] if slot in known else constant(node, slot) for slot in range(len(node.values))]
+        tangents.append((rules(node) or right_tangent)(node, own))
+    return np.asarray(tangents[program.forward.outputs[0]])
+
+
+def right_tangent(node: Node, tangents: Sequence[Operand]) -> Array:
+    """Return the tangent of a node's value from those of its operands."""
+    moving = [slot for slot, tangent in enumerate(tangents) if node.operation.is_differentiable(slot)]
+    parts = [jvp(node, slot, tangents[slot]) for slot in moving if np.any(tangents[slot])]
+    return np.asarray(sum(parts)) if parts else np.zeros(node.value.shape)
+
+
+def jvp(node: Node, slot: int, tangent: Operand) -> Array:
+    """Return what the tangent of an operand contributes to that of the value: the transpose of the node's vjp.
+
+    Args:
+        node: the node.
+        slot: the operand's.
+        tangent: shaped like the operand. In an operation that works entry by entry it may have any shape that
+            broadcasts, as a mistake has it.
+    """
+    x = np.asarray(node.values[slot])
+    if node.operation.family == "pointwise":
+        spread = np.broadcast_to(x, node.value.shape)
+        return np.asarray(node.vjp(slot, np.ones(node.value.shape), {slot: spread}) * tangent)
+    if node.name in LINEAR and len(node.values) == 1:
+        return node.operation.run((np.asarray(tangent),), node.options)
+    units = np.eye(node.value.size).reshape(-1, *node.value.shape)
+    return np.asarray([np.vdot(node.vjp(slot, unit), tangent) for unit in units]).reshape(node.value.shape)
