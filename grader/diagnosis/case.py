@@ -27,7 +27,6 @@ MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tel
 DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
 SPREAD = 4.0  # standard deviations that the projection of an error may have
-ENTRIES = 2000.0  # numpy handles as many in the time of one call
 
 
 class Candidate(Protocol):
@@ -159,6 +158,7 @@ class Screen:
             key, lambda: draw_tangents(sample.program, np.random.default_rng(0), self.names)
         )
         given = {name: sample.given[name] for name in names}
+        self.targets = sum(1 << sample.program.forward.targets[name] for name in names)  # as a bit mask
         self.wanted = self.tangents.project(given) - self.tangents.right
         self.bounds = np.zeros(len(self.wanted))
         for name, rows in self.tangents.rows.items():
@@ -169,8 +169,8 @@ class Screen:
 
     def fitting(self, change: Array) -> tuple[str, ...]:
         """Return the answers whose projections a change moves to those of the learner; shape of `change`: (rows,)."""
-        fits = np.abs(change - self.wanted) <= self.bounds
-        return tuple(name for name in self.names if fits[self.tangents.rows[name]].all())
+        fits = abs(change - self.wanted) <= self.bounds
+        return tuple(name for name in self.names if fits[self.tangents.rows[name]].all()) if fits.any() else ()
 
 
 @dataclass(eq=False)
@@ -284,7 +284,7 @@ class Case:
                 if number == 0 and (shapeless := tuple(name for name in self.shapeless if name in program.results)):
                     self.reshaping[edit] = shapeless
                     names.extend(shapeless)
-                if screen is None or program is sample.program or not reaches(program, screen.names):
+                if screen is None or not program.reach[0] & screen.targets:
                     continue
                 self.work += work_of(program)
                 change = program.change(screen.tangents)
@@ -293,14 +293,14 @@ class Case:
                 continue
             except NoCandidate:
                 continue
-            if (np.abs(change) > screen.bounds).any():
+            if (abs(change) > screen.bounds).any():
                 changes.append(change)
                 names.extend(screen.fitting(change))
         if changes and len(changes) == len(self.screens) and all(np.isfinite(change).all() for change in changes):
             (self.results if program.results else self.changes)[edit] = tuple(changes)
         return tuple(names)
 
-    @property
+    @cached_property
     def _screenings(self) -> list[tuple[Sample, Screen | None]]:
         """The screens with their trials; the first trial with none, where no answer can be screened."""
         return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
@@ -335,12 +335,8 @@ class Case:
 def reaches(program: Program, names: Iterable[str]) -> bool:
     """Return whether the edits of a program lead to one of some targets."""
     right = program.right.forward
-    into, _ = program.reach()
-    if program.forward is not right:  # a node with other values has other rules
-        for node, own in zip(program.nodes, right.nodes, strict=True):
-            for _, operand in (*program.forward.edges[node.id], *right.edges[node.id]) if node is not own else ():
-                into |= right.ancestors[operand]
-    return any(into >> right.targets[name] & 1 or name in program.results for name in names)
+    into, _ = program.reach
+    return any(into >> right.targets[name] & 1 for name in names)
 
 
 def _unfit(sample: Sample) -> tuple[bool, bool, int]:
@@ -357,10 +353,18 @@ def work_of(program: Program, full: bool = False) -> float:
         program: the edited one.
         full: all gradients are computed, and not what they change of projections.
     """
-    nodes = program.nodes
-    if full or program.results or program.forward is not program.right.forward:
-        return 6.0 * len(nodes) + 4.0 * sum(node.value.size for node in nodes) / ENTRIES
-    into, out_of = program.reach()
-    touched = [nodes[i] for i in bits(into & out_of)]  # what is computed between two edits
-    touched += [nodes[reader] for reader, _ in program.rules if reader != SINK]
-    return 5.0 + sum(1.5 + 2.0 * node.value.size / ENTRIES for node in touched)
+    forward, right = program.forward, program.right.forward
+    costs, work = right.costs, 5.0
+    work += sum(2.0 * costs[right.targets[name]] for name in program.results if name in right.targets)
+    if not program.rules and not program.added and forward is right:
+        return work
+    if full:
+        return work + 3.0 * sum(costs)
+    into, out_of = program.reach
+    for value in bits(
+        into & out_of if forward is right else out_of
+    ):  # what is computed between two edits, or run again
+        work += costs[value]
+    for reader, _ in program.rules:
+        work += costs[reader] if reader != SINK else 0.0
+    return work

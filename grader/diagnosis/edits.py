@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.program.forward import SINK
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import At, Program, Rule, Sweep
+from grader.program.program import At, Program, Rule
 
 from . import factors
 from .case import Case, Rewriting, Sample, work_of
@@ -163,7 +163,7 @@ class OnPath:
         def rule(before: Rule) -> Rule:
             return lambda at: before(at._replace(g=sweep.gradient(at.node.id)))
 
-        sweep = edited_sweep(edited)
+        sweep = edited.sweep
         for place in self.spot.places(program.right):
             program = program.with_vjp(place, rule(program.rules.get(place, At.right)))
         return program
@@ -182,12 +182,6 @@ class OnPath:
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
         return (Fact(fact.operator, {**fact.parameters, "path": path}, f"on the path through {path}, {fact.says}"),)
-
-
-def edited_sweep(program: Program) -> Sweep:
-    """Return a sweep of a program of the right forward pass that computes only what its edits lead to."""
-    affected, _ = program.reach()
-    return Sweep(program, program.right_sweep, affected)
 
 
 @dataclass(frozen=True, eq=False)

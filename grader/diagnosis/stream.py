@@ -161,24 +161,27 @@ def _leads_to(program: Program, spot: Spot) -> int:
 
 def times_factor(case: Case) -> Iterator[Candidate]:
     """Yield what is right, and what edits give, where the answer is that but for a factor."""
-    names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right)]
+    names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
         yield Times(Right(), tuple(names) or case.names)
-    for edit, screen, change in (*_changes(case), *_rows_of(case, case.results)):
-        if isinstance(edit, Edit) and (names := _multiples(screen, screen.tangents.right + change)):
-            yield Times(edit, tuple(names))
-    for edit, shapeless in case.reshaping.items():
-        if isinstance(edit, Edit) and edit.rank <= LIKELY:
-            yield Times(edit, shapeless)
+    for changes in (case.changes, case.results):
+        for number, screen in enumerate(case.screens):
+            made, table = _table(case, changes, number)
+            for edit, names in zip(made, _multiples(screen, screen.tangents.right + table), strict=True):
+                if names:
+                    yield Times(edit, tuple(names))
+    for result, shapeless in case.reshaping.items():
+        if isinstance(result, Edit) and result.rank <= LIKELY:
+            yield Times(result, shapeless)
 
 
 def times_on_path(case: Case) -> Iterator[Candidate]:
     """Yield a factor in one path, where the answer differs by a multiple of what the path contributes."""
-    for edit, screen, change in _changes(case):
-        if isinstance(edit, Edit) and _drops(edit.apply(screen.sample.program)):
-            moved = [name for name in _moved(screen, change) if _is_multiple(screen, name, screen.wanted, change)]
-            if moved:
-                yield TimesOnPath(edit, tuple(moved))
+    for number, screen in enumerate(case.screens):
+        made, table = _table(case, case.changes, number)
+        for edit, names in zip(made, _multiples(screen, table, screen.wanted), strict=True):
+            if names and _drops(edit.apply(screen.sample.program)):
+                yield TimesOnPath(edit, tuple(names))
 
 
 def _drops(program: Program) -> bool:
@@ -195,21 +198,18 @@ def pairs(case: Case) -> Iterator[Candidate]:
 def _sums(case: Case) -> Iterator[Both]:
     """Yield two edits whose changes of the projections add up to what the learner's differ by."""
     for number, screen in enumerate(case.screens):
-        made = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELY]
-        if len(made) < 2:
-            continue
-        table = np.array([case.changes[edit][number] for edit in made])
-        for name in screen.names:
+        made, table = _table(case, case.changes, number, LIKELY)
+        for name in screen.names if len(made) > 1 else ():
             rows = screen.tangents.rows[name]
             own, wanted, bound = table[:, rows], screen.wanted[rows], screen.bounds[rows]
+            moves = (np.abs(own) > bound).any(1)
             order = np.argsort(own[:, 0], kind="stable")
-            column = own[order, 0]
+            column, missing = own[order, 0], wanted[0] - own[:, 0]
+            low, high = np.searchsorted(column, missing - bound[0]), np.searchsorted(column, missing + bound[0])
             found: list[tuple[int, int]] = []
-            for i in map(int, np.flatnonzero((np.abs(own) > bound).any(1))):
-                low, high = np.searchsorted(column, wanted[0] - own[i, 0] + np.array([-bound[0], bound[0]]))
-                for j in map(int, order[low:high]):
-                    adds_up = (np.abs(own[i] + own[j] - wanted) <= bound).all()
-                    if i < j and adds_up and (np.abs(own[j]) > bound).any():
+            for i in map(int, np.flatnonzero(moves & (low < high))):
+                for j in map(int, order[low[i] : high[i]]):
+                    if i < j and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
                         found.append((i, j))
             found.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
             for a, b in found[:MOST_SUMS]:
@@ -237,14 +237,9 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
 
 def _changes(case: Case) -> list[tuple[object, Screen, Array]]:
     """Return what each edit so far changes of the projections, screen by screen, the likeliest edit first."""
-    return _rows_of(case, case.changes)
-
-
-def _rows_of(case: Case, table: Mapping[Rewriting, tuple[Array, ...]]) -> list[tuple[object, Screen, Array]]:
-    """Return a table of what edits change, screen by screen."""
     return [
         (edit, screen, change)
-        for edit, changes in table.items()
+        for edit, changes in case.changes.items()
         for screen, change in zip(case.screens, changes, strict=True)
     ]
 
@@ -255,19 +250,41 @@ def _moved(screen: Screen, change: Array) -> list[str]:
     return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]
 
 
-def _multiples(screen: Screen, projections: Array) -> list[str]:
-    """Return the answers whose projections are a multiple of others, other than once."""
-    given = screen.tangents.right + screen.wanted
-    return [name for name in screen.names if _is_multiple(screen, name, given, projections)]
+def _table(
+    case: Case, changes: Mapping[Rewriting, tuple[Array, ...]], number: int, most: float = np.inf
+) -> tuple[list[Edit], Array]:
+    """Return edits, and what each changes of the projections of a screen; shape: (edits, rows).
+
+    Args:
+        case: the case.
+        changes: by edit, as `Case.changes`.
+        number: which of the screens.
+        most: the greatest rank that an edit may have.
+    """
+    made = [edit for edit in changes if isinstance(edit, Edit) and edit.rank <= most]
+    table = np.array([changes[edit][number] for edit in made])
+    return made, table.reshape(len(made), len(case.screens[number].wanted))
 
 
-def _is_multiple(screen: Screen, name: str, given: Array, projections: Array) -> bool:
-    """Return whether the projections of an answer are a multiple of others, other than once."""
-    rows = screen.tangents.rows[name]
-    own, other, bound = given[rows], projections[rows], screen.bounds[rows]
-    i = int(np.abs(other).argmax())
-    if abs(other[i]) <= bound[i]:
-        return False
-    ratio = own[i] / other[i]
-    fits = bool((np.abs(own - ratio * other) <= bound * (1 + abs(ratio))).all())
-    return fits and not bool((np.abs(own - other) <= bound).all())
+def _multiples(screen: Screen, projections: Array, given: Array | None = None) -> list[list[str]]:
+    """Return for each of some projections the answers whose projections are a multiple of them, other than once.
+
+    Args:
+        screen: the trial.
+        projections: shape: (edits, rows).
+        given: the projections of the answers; by default of what the learner gave.
+    """
+    given = screen.tangents.right + screen.wanted if given is None else given
+    names: list[list[str]] = [[] for _ in projections]
+    for name in screen.names:
+        rows = screen.tangents.rows[name]
+        own, others, bound = given[rows], projections[:, rows], screen.bounds[rows]
+        best = np.abs(others).argmax(1)
+        greatest = others[np.arange(len(others)), best]
+        counts = np.abs(greatest) > bound[best]
+        ratio = (own[best] / np.where(counts, greatest, 1.0))[:, None]
+        fits = (np.abs(own - ratio * others) <= bound * (1 + np.abs(ratio))).all(1)
+        once = (np.abs(own - others) <= bound).all(1)
+        for i in np.flatnonzero(counts & fits & ~once):
+            names[i].append(name)
+    return names

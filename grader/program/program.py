@@ -213,8 +213,10 @@ class Program:
     @cached_property
     def sweep(self) -> Sweep:
         """Return the gradients of all values, each computed when it is first asked for."""
-        is_right = not self.rules and not self.added and self.forward is self.right.forward
-        return self.right.right_sweep if is_right else Sweep(self)  # many results are made of one sweep
+        is_own = self.forward is self.right.forward
+        if is_own and not self.rules and not self.added:
+            return self.right.right_sweep  # many results are made of one sweep
+        return Sweep(self, self.right_sweep, self.reach[0]) if is_own and self.original is not None else Sweep(self)
 
     def _result(self, name: str, gradient: Array) -> Array:
         """Return what becomes of the gradient of a target.
@@ -265,15 +267,29 @@ class Program:
                 sweep.gradient(value)
         return sweep
 
+    @cached_property
     def reach(self) -> tuple[int, int]:
-        """Return which values the edits of the backward pass lead to, and which lead to the edits, as bit masks."""
+        """Return which values the edits lead to, and which lead to the edits, as bit masks.
+
+        Of another forward pass these are the values that its changed nodes lead to, and those that differ in it.
+        """
         forward, into, out_of = self.forward, 0, 0
-        edited = (
-            (reader, forward.sources[reader, slot]) for reader, slot in self.rules if (reader, slot) in forward.sources
-        )
-        for reader, value in (*edited, *((reader, value) for reader, value, _ in self.added)):
+        for place in self.rules:
+            if (value := forward.sources.get(place)) is not None:
+                into |= forward.ancestors[value]
+                out_of |= forward.descendants[place[0]] if place[0] != SINK else 0
+        for reader, value, _ in self.added:
             into |= forward.ancestors[value]
-            out_of |= 0 if reader == SINK else forward.descendants[reader]
+            out_of |= forward.descendants[reader] if reader != SINK else 0
+        for name in self.results:
+            into |= 1 << forward.targets[name] if name in forward.targets else 0
+        if forward is not (right := self.right.forward):
+            for node, own in zip(forward.nodes, right.nodes, strict=True):
+                if node is not own:
+                    out_of |= 1 << own.id
+                    into |= right.ancestors[own.id]
+                    for _, operand in node.edges if node.edges != own.edges else ():
+                        into |= right.ancestors[operand]
         return into, out_of
 
     @np.errstate(all="ignore")
@@ -281,8 +297,8 @@ class Program:
         """Return what the edits change of the projections of all gradients on random directions.
 
         A gradient is a sum over paths: what is added to the gradient of a value v moves the projections by its product
-        with the tangents of v. So an edit costs its own rule and one product; only between two edits is anything
-        propagated.
+        with the tangents of v. So an edit costs its own rule and one product; only between two edits, or from the loss
+        to the values that differ in another forward pass, is anything propagated.
 
         Args:
             tangents: of the program without any edit, see `probes.draw_tangents`.
@@ -293,25 +309,44 @@ class Program:
         Raises:
             NoCandidate: as `gradients`.
         """
-        right, forward = self.right, self.forward
-        if self.results or forward is not right.forward:
+        if self.results:
             return np.asarray(tangents.project(self.gradients()) - tangents.right)
-        edited = {place: forward.sources[place] for place in self.rules if place in forward.sources}
-        into, out_of = self.reach()
-        between = into & out_of
-        before, after = right.right_sweep, Sweep(self, right.right_sweep, into)
-        total = np.zeros(len(tangents.right))
-        inner = {(value, slot): operand for value in bits(between) for slot, operand in forward.edges[value]}
-        for place, value in {**edited, **inner}.items():
-            if not between >> value & 1:
-                total += tangents.of(value, difference(after.part(place), before.part(place)))
+        own, forward = self.right.forward, self.forward
+        into, out_of = self.reach
+        before = self.right.right_sweep
+        if forward is own:
+            inner, after = into & out_of, Sweep(self, before, into)
+        else:
+            inner, after = out_of, Sweep(self)
+            for reader in bits(inner):  # what nothing reads in the right forward pass has no tangents
+                for _, value in forward.edges[reader]:
+                    inner |= own.ancestors[value] & own.unused
+        edges = {place: forward.sources[place] for place in self.rules if place in forward.sources}
+        edges |= {(reader, slot): value for reader in bits(inner) for slot, value in forward.edges[reader]}
+        moved: dict[int, Array] = {}  # what is added to the gradient of each value around the inner ones
+
+        def move(value: int, by: Array | None) -> None:
+            if by is not None:
+                moved[value] = moved[value] + by if value in moved else by
+
+        for place, value in edges.items():
+            if not inner >> value & 1:
+                is_own = forward is own or (place in own.sources and own.sources[place] == value)
+                move(value, difference(after.part(place), before.part(place) if is_own else None))
         for number, (_, value, _) in enumerate(self.added):
-            if not between >> value & 1:
-                total += tangents.of(value, after.added_part(number))
-        for name in tangents.rows:
-            if between >> (value := forward.targets[name]) & 1:  # what it is made from tells nothing of its direction
-                moved = tangents.of(value, difference(after.total(value), before.total(value)))
-                total[tangents.rows[name]] += moved[tangents.rows[name]]
+            if not inner >> value & 1:
+                move(value, after.added_part(number))
+        if forward is not own:
+            for reader in bits(inner):
+                for slot, value in own.edges[reader]:  # of the right forward pass alone
+                    if not inner >> value & 1 and edges.get((reader, slot)) != value:
+                        move(value, difference(None, before.part((reader, slot))))
+        total = np.zeros(len(tangents.right))
+        for value, by in moved.items():
+            total += tangents.of(value, by)
+        for name, rows in tangents.rows.items():
+            if inner >> (value := forward.targets[name]) & 1:  # what it is made from tells nothing of its direction
+                total[rows] += tangents.of(value, difference(after.total(value), before.total(value)))[rows]
         return total
 
     def name_of(self, value: int) -> str:
@@ -341,19 +376,21 @@ class Program:
         added: tuple[tuple[int, int, Rule], ...] | None = None,
         results: Mapping[str, Result] | None = None,
     ) -> Program:
-        """Return the program with some fields replaced; `dataclasses.replace` takes as long as a whole candidate."""
-        return Program(
-            self.forward if forward is None else forward,
-            self.upstreams,
-            self.rules if rules is None else rules,
-            self.added if added is None else added,
-            self.results if results is None else results,
-            self.right,
-            self.output_name,
-            self.upstream_name,
-            self.is_value,
-            self.sizes,
+        """Return the program with some fields replaced; a frozen dataclass takes longer to make than a contribution."""
+        program = object.__new__(Program)
+        program.__dict__.update(
+            forward=self.forward if forward is None else forward,
+            upstreams=self.upstreams,
+            rules=self.rules if rules is None else rules,
+            added=self.added if added is None else added,
+            results=self.results if results is None else results,
+            original=self.right,
+            output_name=self.output_name,
+            upstream_name=self.upstream_name,
+            is_value=self.is_value,
+            sizes=self.sizes,
         )
+        return program
 
     def _stacked(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:
         """Return the gradients for a unit upstream gradient at each entry of a value; shape: (*shape, *target)."""

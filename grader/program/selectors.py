@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from .forward import WIDTHS, Forward, Key, Place, Width
 from .program import Program
@@ -182,17 +183,27 @@ def second_values(program: Program, reader: int, shape: tuple[int, ...] | None =
     Returns:
         For each name the value's id in this trial.
     """
+    known = _SECOND_VALUES.setdefault(program.forward, {})
+    if reader not in known:
+        known[reader] = _second_values(program, reader)
+    shapes = program.forward.shapes
+    return {name: value for name, value in known[reader].items() if shape in (None, shapes[value])}
+
+
+_SECOND_VALUES: WeakKeyDictionary[Forward, dict[int, dict[SecondValue, int]]] = WeakKeyDictionary()
+_NAMES: WeakKeyDictionary[Forward, tuple[SecondValue, ...]] = WeakKeyDictionary()
+
+
+def _second_values(program: Program, reader: int) -> dict[SecondValue, int]:
+    """Return every second value of any shape; see `second_values`."""
     forward = program.forward
-    names: list[SecondValue] = [Named(name) for name in program.inputs]
-    names += [Read(value.key, value.slot) for value in loop_carried_values(program)]
-    names += [
-        Made(key, back) for back in (0, 1) for key in forward.by_key if forward.nodes[forward.by_key[key][0]].text
-    ]
-    values: dict[SecondValue, int] = {}
-    for name in names:
+    if forward not in _NAMES:
+        made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]
+        read = [Read(value.key, value.slot) for value in loop_carried_values(program)]
+        _NAMES[forward] = (*map(Named, program.inputs), *read, *(Made(key, back) for back in (0, 1) for key in made))
+    values: dict[int, SecondValue] = {}
+    for name in _NAMES[forward]:
         value = name.find(program, reader)
-        if value is not None and value not in values.values():
-            array = forward.nodes[value].value
-            if array.dtype.kind == "f" and shape in (None, array.shape):
-                values[name] = value
-    return values
+        if value is not None and value not in values and forward.nodes[value].value.dtype.kind == "f":
+            values[value] = name
+    return {name: value for value, name in values.items()}

@@ -94,10 +94,11 @@ class Spot:
 
     def places(self, program: Program) -> tuple[Place, ...]:
         """Return the places in the order of the forward pass; none where the program does not have them."""
-        if program.forward not in self.known:
+        known = self.known.get(program.forward)
+        if known is None:
             places = self.selector.places(program)
-            self.known[program.forward] = tuple(place for place in places if self.kind.admits(program, place))
-        return self.known[program.forward]
+            known = self.known[program.forward] = tuple(each for each in places if self.kind.admits(program, each))
+        return known
 
     @property
     def rank(self) -> float:
@@ -171,10 +172,11 @@ class Places:
             program: that of a trial with three iterations or more.
         """
         listed = _listed(program)[self.kind]
-        admitted = {place: self.admits(program, place) for _, places in listed for place in places}
+        every = dict.fromkeys(place for _, places in listed for place in places)
+        admitted = {place for place in every if self.admits(program, place)}
         known = set()
         for selector, places in listed:
-            own = tuple(place for place in places if admitted[place])
+            own = tuple(place for place in places if place in admitted)
             if own and own not in known:
                 known.add(own)
                 yield Spot(selector, self)
