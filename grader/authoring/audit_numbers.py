@@ -10,13 +10,12 @@ from functools import partial
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.search import Candidate, Problem, find_mistakes
+from grader.diagnosis.diagnose import array_of_rule, faithful_program_of, find_mistakes
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
 from grader.reference.kinks import KINKED, allowed_gradient
-from grader.reference.operation_recorder import trace_of
 from grader.reference.references import (
     agrees_with_finite_differences,
     confirm,
@@ -29,8 +28,6 @@ from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array, Sampler
 from grader.trial_sizes import EXACT_KIND
 from grader.wording.words import finding
-
-from .audit_words import check_spoken
 
 Rule = Callable[[Trial], np.ndarray]
 QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
@@ -59,7 +56,6 @@ def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     yield from _without_exact_entries(exercise.function, trials[0])
     others = Grader(grader.seed + 1).trials(exercise).judged
     for answer in exercise.function.answers:
-        yield from check_spoken(exercise.function, answer, trials[0])
         for what, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):
                 yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."
@@ -72,12 +68,14 @@ def _without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[s
     """Yield inputs that a mask, a kink or a quotient is made of, and whose entries are never exactly 0 nor equal."""
     if not isinstance(declaration, Exercise):
         return
-    trace = trace_of(declaration, trial)
+    program = faithful_program_of(declaration, trial)
+    if program is None:
+        return
     for name in declaration.forward_names:
         argument = declaration.inputs[name]
         if not isinstance(argument, Sampler) or not argument.differentiable or argument.exact:
             continue
-        used = (trace.steps[step].name.strip("_") for step, _ in trace.uses(name))
+        used = (node.name for node in program.nodes if program.inputs[name] in dict(node.operands).values())
         if special := next((operation for operation in used if operation in KINKED | QUOTIENTS), ""):
             yield (
                 f"{name} goes into {special}, and no trial has entries of it that are exactly 0 or equal: "
@@ -211,12 +209,11 @@ def _pairs(
 
 def _misconception(exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]) -> Iterator[str]:
     """Checks one misconception: it can be computed at every size, it is wrong, and it is recognised."""
-    name, candidate, wrong = _named(misconception), Candidate((), declared=misconception), {}
+    name, wrong = _named(misconception), {}
     for answer in exercise.function.answers:
         if misconception.answer in (answer.name, answer.name.partition(".")[0]):
-            problem = Problem(exercise.function, answer, trials[0])
             try:
-                pairs = _pairs(exercise, answer, partial(problem.compute, candidate), trials)
+                pairs = _pairs(exercise, answer, partial(array_of_rule, misconception, answer), trials)
             except IMPOSSIBLE as error:
                 yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
                 return

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib
-import pkgutil
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from grader import diagnosis
 from grader.course import CourseExercise
-from grader.diagnosis.operator import Operator
-from grader.diagnosis.search import Problem
-from grader.exercise import Answer, Declaration
-from grader.reference.trial import Trial
-from grader.results import CODES, VALUE_CODES
-from grader.wording.words import STEPS, says, words
+from grader.exercise import Declaration
+from grader.results import CODES
+from grader.wording.words import STEPS, words
 
 from .build import Worked, read_worked
 
@@ -57,12 +51,7 @@ def check_code_hints() -> Iterator[str]:
         if code not in CODES:
             yield f"{code} is no known code: correct its name."
         yield from _check_steps(f"a hint of {code}", steps)
-    templates, spoken_of = words()["says"], _names_in_tables()
-    for operator in operators():
-        if operator.name not in templates:
-            yield f"the operator {operator.name} has no words: write them."
-        if operator.code not in VALUE_CODES:
-            yield f"the operator {operator.name} has an unknown code, {operator.code}: correct its name."
+    templates, spoken_of = words()["says"], _names_of_facts()
     for name in templates:
         if name not in spoken_of:
             yield f"there are words for {name}, which nothing is called: correct the name, or remove them."
@@ -73,45 +62,13 @@ def check_code_hints() -> Iterator[str]:
         yield from _check_steps(f"a hint of {name}", steps)
 
 
-def operators() -> list[Operator]:
-    """Every operator that stands in a table."""
-    found: dict[int, Operator] = {}
-    for module in pkgutil.iter_modules(diagnosis.__path__, f"{diagnosis.__name__}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            found |= {id(operator): operator for operator in _operators_in(value)}
-    return list(found.values())
-
-
-def _operators_in(value: Any) -> Iterator[Operator]:
-    if isinstance(value, Operator):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from _operators_in(one)
-    elif isinstance(value, Mapping):
-        yield from _operators_in(list(value.values()))
-
-
 @functools.cache
-def _names_in_tables() -> set[str]:
-    """Every string in the modules that look for mistakes: operators and facts are called by such."""
+def _names_of_facts() -> set[str]:
+    """Return every string in the modules that state facts: facts are called by such."""
     (folder,) = map(Path, diagnosis.__path__)
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py") if path.stem != "words")
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-def check_spoken(declaration: Declaration, answer: Answer, first: Trial) -> Iterator[str]:
-    """The mistakes that can be made in an answer and not be told, for their words speak of what they do not bring."""
-    problem, missing = Problem(declaration, answer, first), dict[str, str]()
-    for candidate in (*problem.plain(), *problem.rarer()):
-        mistake = candidate.mistake()
-        try:
-            says(mistake)
-        except (LookupError, TypeError, ValueError) as error:
-            missing[mistake.facts[0].operator] = f"{type(error).__name__}: {error}"
-    for name, why in missing.items():
-        yield f"the words of {name} cannot be said of {answer.name} ({why}): correct them in words.yaml."
 
 
 def _check_steps(what: str, steps: Sequence[str]) -> Iterator[str]:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grader.exercise import Answer, Declaration, Exercise, InSteps, Misconception
+from grader.exercise import RETURN, Answer, Declaration, Exercise, InSteps, Misconception, Routine
+from grader.program.forward import INPUT, Forward, Node
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
 from grader.reference.answer_view import End
+from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.trial_sizes import EXACT_KIND
 
 from .case import Case, Sample, near
 from .explanation import explain
-from .facts import Pair
+from .facts import Pair, nothing_to_compare, plain, wrong_in
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
 
+FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 Wrong = Mapping[str, tuple[Answer, Sequence[Pair]]]  # by target
 
 
@@ -33,21 +36,31 @@ class Declared:
     Args:
         misconception: the author's wrong rule.
         wrong: for each target that the rule is about the answer, with the learner's arrays.
+        right: of a rule for all that is returned at once, the answers that are right.
     """
 
     misconception: Misconception
     wrong: Wrong
+    right: tuple[Answer, ...] = ()
     rank: float = 0.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that the rule gives."""
+        """Return the mistake in each answer that the rule gives; one for all that is returned gives all, or none."""
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
-        mistake = Mistake(self.misconception.code, (Fact("declared", {"says": says}),), hints=self.misconception.hints)
-        return {name: mistake for name, (answer, pairs) in self.wrong.items() if self._gives(answer, pairs)}
+        mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
+        names = [name for name, (answer, pairs) in self.wrong.items() if self._gives(answer, pairs)]
+        if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._leaves_right, self.right))):
+            return {}
+        return dict.fromkeys(names, mistake)
 
     def disturbs(self, case: Case) -> bool:
         """Return that a rule is about the answers that it is declared for."""
         return False
+
+    @property
+    def _is_of_all(self) -> bool:
+        """Whether the rule gives several answers at once."""
+        return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
     def _gives(self, answer: Answer, pairs: Sequence[Pair]) -> bool:
         """Return whether the rule gives the learner's arrays, and is told apart from what is right."""
@@ -55,7 +68,7 @@ class Declared:
         for trial, array in pairs:
             right = End(answer, trial).right
             try:
-                computed = array_of_rule(self.misconception, answer, trial)
+                computed = array_of_rule(self.misconception, answer, trial, array)
             except IMPOSSIBLE:
                 return False
             if not near(array, computed, right):
@@ -63,12 +76,26 @@ class Declared:
             apart = apart or not near(computed, right, right)
         return apart
 
+    def _leaves_right(self, answer: Answer) -> bool:
+        """Return whether the rule gives the right value of an answer in every trial."""
+        trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
+        return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)
 
-def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial) -> Array:
-    """Return what a declared rule gives for an answer in a trial."""
-    known = {"answer": None, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
+
+def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
+    """Return what a declared rule gives for an answer in a trial.
+
+    Args:
+        misconception: declares the rule.
+        answer: which answer; of a rule for all that is returned, its part is taken.
+        trial: the trial.
+        given: what the learner has, for a rule that looks at it; `None` asks for an example of the mistake.
+    """
+    known = {"answer": given, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     names = inspect.signature(misconception.rule).parameters
     wrong = misconception.rule(**{name: known[name] for name in names})
+    if misconception.answer != answer.name and answer.place is not None:
+        wrong = wrong[answer.place]
     return np.asarray(wrong.detach().numpy() if hasattr(wrong, "detach") else wrong, dtype=np.float64)
 
 
@@ -86,7 +113,6 @@ def find_mistakes(
         wrong: by answer, each trial with the learner's array in it.
         right: the answers that are known to be right.
     """
-    targets = tuple(answer.wrt for answer in exercise.answers if answer.name in set(right) and answer.wrt)
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     pairs = {
         name: [(trial, a.real.astype(np.float64)) for trial, a in wrong[name] if trial.setting.kind != EXACT_KIND]
@@ -94,7 +120,7 @@ def find_mistakes(
     }
     mistakes: dict[str, Mistake] = {}
     for group in _groups(exercise, answers):
-        mistakes |= _mistakes_of(exercise, {name: (answers[name], pairs[name]) for name in group}, targets)
+        mistakes |= _mistakes_of(exercise, {name: (answers[name], pairs[name]) for name in group}, frozenset(right))
     return {name: mistakes[name] for name in answers}
 
 
@@ -104,7 +130,7 @@ def _groups(exercise: Declaration, answers: Mapping[str, Answer]) -> list[list[s
     for name, answer in answers.items():
         for group in groups:
             others = [answers[other] for other in group]
-            if all(other.kind == answer.kind and other.wrt != answer.wrt for other in others):
+            if all(other.kind == answer.kind and _target(other) != _target(answer) for other in others):
                 group.append(name)
                 break
         else:
@@ -112,23 +138,53 @@ def _groups(exercise: Declaration, answers: Mapping[str, Answer]) -> list[list[s
     return groups
 
 
-def _mistakes_of(exercise: Declaration, answers: Wrong, right: tuple[str, ...]) -> dict[str, Mistake]:
+def _target(answer: Answer) -> str:
+    """Return what an answer is about: what is differentiated, or the answer itself."""
+    return answer.wrt or answer.name
+
+
+def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -> dict[str, Mistake]:
     """Return the mistakes in one group of answers, by answer.
 
     Args:
         exercise: what the learner was to write.
         answers: by name, each answer with the trials and the learner's arrays.
-        right: the targets whose answers are known to be right.
+        right: the names of the answers that are known to be right.
     """
-    wrong = {answer.wrt or name: (answer, pairs) for name, (answer, pairs) in answers.items()}
-    case = case_of(exercise, wrong, right)
-    declared = [
-        Declared(each, {target: own for target, own in wrong.items() if own[0].name == each.answer})
-        for each in exercise.misconceptions
-    ]
+    empty = [name for name, (_, pairs) in answers.items() if not pairs]
+    if empty:
+        comparable = {name: each for name, each in answers.items() if name not in empty}
+        others = _mistakes_of(exercise, comparable, right) if comparable else {}
+        return {name: nothing_to_compare() for name in empty} | others
+    wrong = {_target(answer): (answer, pairs) for answer, pairs in answers.values()}
+    right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
+    case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
     names = {target: answer.name for target, (answer, _) in wrong.items()}
-    explained = explain(case, OPERATORS, [*declared, *observations(wrong)])
-    return {names[target]: replace(each.mistake, cause=names.get(each.cause, "")) for target, each in explained.items()}
+    accepts = isinstance(exercise, Routine) and exercise.accepts is not None
+    others = [*declared(exercise, wrong, right_answers), *observations(wrong, accepts=accepts)]
+    mistakes = {}
+    operators = [each for each in OPERATORS if each.at.kind == "target"] if isinstance(exercise, Routine) else OPERATORS
+    for target, explanation in explain(case, operators, others).items():
+        mistake = explanation.mistake
+        at = next((each.at for each in (mistake, *explanation.others) if each.at), ())
+        mistakes[names[target]] = replace(mistake, at=at, cause=names.get(explanation.cause, ""))
+    return mistakes
+
+
+def declared(exercise: Declaration, wrong: Wrong, right: tuple[Answer, ...]) -> Iterator[Declared]:
+    """Yield the mistakes that an exercise declares for some wrong answers.
+
+    Args:
+        exercise: what the learner was to write.
+        wrong: for each target the answer, with the trials and the learner's arrays.
+        right: the answers that are right.
+    """
+    for misconception in exercise.misconceptions:
+        own = {target: each for target, each in wrong.items() if misconception.answer == each[0].name}
+        if own:
+            yield Declared(misconception, own)
+        elif misconception.answer == RETURN and isinstance(exercise, Routine):
+            yield Declared(misconception, wrong, right)
 
 
 def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) -> Case:
@@ -139,23 +195,39 @@ def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) ->
         wrong: for each target the answer, with the trials and the learner's arrays.
         right: the targets whose answers are known to be right.
     """
-    samples: list[Sample] = []
     trials = {id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}
-    if isinstance(exercise, Exercise) and all(answer.kind != "verdict" for answer, _ in wrong.values()):
-        for trial in trials.values():
-            try:
-                program = program_of(exercise, trial)
-            except (Unrecordable, *IMPOSSIBLE):
-                samples = []
-                break
-            given = {
-                target: array
-                for target, (answer, pairs) in wrong.items()
-                for own, array in pairs
-                if own is trial and trial.expected[answer.name] is not None
-            }
-            samples.append(_sample(trial, program, given, wrong))
+    samples: list[Sample] = []
+    for trial in trials.values():
+        if isinstance(exercise, Routine):  # where more than one answer is right, no program has all of them
+            program = program_of_values(wrong, trial) if exercise.accepts is None else None
+        else:
+            program = faithful_program_of(exercise, trial)
+        if program is None:
+            samples = []
+            break
+        given = {
+            target: array
+            for target, (answer, pairs) in wrong.items()
+            for own, array in pairs
+            if own is trial and trial.expected[answer.name] is not None
+        }
+        samples.append(_sample(trial, program, given, wrong))
     return Case(samples, tuple(wrong), tuple(name for name in right if name not in wrong))
+
+
+def program_of_values(wrong: Wrong, trial: Trial) -> Program:
+    """Return a program whose gradients are the right values, for a routine, whose answers are no gradients.
+
+    Each answer is an input of it and an output, and its upstream gradient is the right value.
+
+    Args:
+        wrong: for each target the answer, with the trials and the learner's arrays.
+        trial: has the right values.
+    """
+    values = {target: End(answer, trial).right.astype(np.float64) for target, (answer, _) in wrong.items()}
+    nodes = tuple(Node(i, INPUT, (), (value,), {}, value, text=name) for i, (name, value) in enumerate(values.items()))
+    ids = {name: i for i, name in enumerate(values)}
+    return Program(Forward(nodes, ids, tuple(ids.values()), ids), tuple(values.values()))
 
 
 def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: Wrong) -> Sample:
@@ -167,7 +239,7 @@ def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: W
             name: _along(g, array, program.nodes[program.forward.targets[name]].value) for name, array in given.items()
         }
         return Sample(trial, replace(program, upstreams=(g,)), given)
-    if any(answer.kind == "value" for answer, _ in wrong.values()):
+    if program.forward.targets.keys().isdisjoint(wrong):
         return Sample(trial, replace(program, is_value=True), given)
     given = dict(given)
     for name, array in given.items():
@@ -205,3 +277,42 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
 
     program: Program = trial.remember("program", recorded)
     return program
+
+
+def faithful_program_of(exercise: Declaration, trial: Trial) -> Program | None:
+    """Return the forward pass of a trial as a program whose gradients are the reference's; `None` if there is none."""
+    if not isinstance(exercise, Exercise):
+        return None
+    try:
+        program = program_of(exercise, trial)
+        trial.remember("program is faithful", lambda: _check_faithful(exercise, trial, program))
+    except (Unrecordable, *IMPOSSIBLE):
+        return None
+    return program
+
+
+def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
+    """Compare the gradients of a program with the reference.
+
+    Raises:
+        Unrecordable: they differ: something was recorded that autograd does not differentiate so.
+    """
+    for answer in exercise.answers:
+        if answer.kind in ("gradient", "jacobian") and trial.expected[answer.name] is not None:
+            gradients = program.gradients() if answer.kind == "gradient" else program.jacobians()
+            if scaled_error(gradients[answer.wrt], End(answer, trial).new) > FAITHFUL:
+                raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
+
+
+def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
+    """Return the facts of each wrong answer that need no search: a wrong shape, or how many entries are off.
+
+    Args:
+        exercise: what the learner was to write.
+        wrong: by answer, each trial with the learner's array in it.
+    """
+    return {
+        answer.name: plain(answer, wrong_in(answer, [(t, a.real.astype(np.float64)) for t, a in wrong[answer.name]]))
+        for answer in exercise.answers
+        if answer.name in wrong
+    }

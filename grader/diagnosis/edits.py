@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from grader.program.forward import SINK
+from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import At, Program, Rule
 
@@ -121,7 +121,7 @@ def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mista
     return dict.fromkeys(names, Mistake(edit.code, edit.facts(case.listing), edited_places(edit, case)))
 
 
-def edited_places(edit: Described, case: Case) -> Any:
+def edited_places(edit: Described, case: Case) -> tuple[Place, ...]:
     """Return where a rewriting edits the program of the first trial."""
     first = case.samples[0].program
     return tuple(dict.fromkeys(place for spot in edit.spots for place in spot.places(first)))

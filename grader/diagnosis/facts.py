@@ -358,9 +358,14 @@ def unknown(given: Given) -> Mistake:
     return fact("unknown", "unknown", **told, alone=alone)
 
 
+def nothing_to_compare() -> Mistake:
+    """Return the fact that no trial is left in which the answer can be compared."""
+    return fact("unknown", "nothing-to-compare")
+
+
 def plain(answer: Answer, given: Given) -> Mistake:
     """Return the facts that need no search: a wrong shape, or how many entries are wrong and by how much."""
     misshapen = next((one for one in given if not one.has_shape), None)
     if misshapen is not None:
         return wrong_shape(answer, misshapen)
-    return fact("unknown", "nothing-to-compare") if all(one.agrees for one in given) else unknown(given)
+    return nothing_to_compare() if all(one.agrees for one in given) else unknown(given)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grader.reference.trace import Place
+    from grader.program.forward import Place
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Mistake:
     Args:
         code: from the public vocabulary.
         facts: the edits, the one that gives the code first.
-        at: the places of the first trial's graph that they are made at; empty where they are about no operation.
+        at: the places in the first trial's program that they are made at; empty where they are about no operation.
         hints: hints of its own, where an author has written some.
         cause: the answer in which the same mistake is nearer to the loss; empty where there is none.
     """
@@ -59,7 +59,8 @@ class Mistake:
     @property
     def record(self) -> dict[str, Any]:
         """What is kept of it in a result, as plain JSON values."""
-        return {"edits": [fact.record for fact in self.facts], "cause": self.cause}
+        edits = [fact.record for fact in self.facts]
+        return {"edits": edits, "cause": self.cause, "at": [list(place) for place in self.at]}
 
 
 @dataclass(frozen=True)

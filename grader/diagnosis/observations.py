@@ -59,15 +59,17 @@ class Observation:
         return False
 
 
-def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]]) -> list[Candidate]:
+def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts: bool = False) -> list[Candidate]:
     """Return all facts that may be true of some wrong answers, the likeliest first.
 
     Args:
         wrong: for each target the answer, with each trial and the learner's array in it.
+        accepts: whether more than one answer is right.
     """
+    observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
     given = {name: (answer, facts.wrong_in(answer, pairs)) for name, (answer, pairs) in wrong.items()}
     every = [
-        Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in OBSERVED.items()
+        Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in observed.items()
     ]
     by_program = [
         FromProgram(rank, observe, name, *own)
@@ -75,6 +77,13 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]]) -> list[Can
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
     return [*every, *by_program, Where()]
+
+
+def not_accepted(answer: Answer, given: Given) -> Mistake | None:
+    """Return the fact that an answer is not accepted, where more than one is right; `None` where its rank is wrong."""
+    if all(sample.array.ndim == 0 for sample in given):
+        return fact("imprecise", "error-too-large")
+    return fact("unknown", "not-accepted") if all(sample.array.ndim == sample.right.ndim for sample in given) else None
 
 
 def _stored(

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.diagnosis.candidates import Problem
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
-from grader.diagnosis.search import find_mistakes, plain_facts
+from grader.diagnosis.operators.places import describe_places
 from grader.exercise import Answer, Exercise
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.kinks import Comparison, wrong_shares
-from grader.reference.operation_recorder import trace_of
 from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
 from grader.reference.trial import IMPOSSIBLE, Trial
@@ -181,9 +180,8 @@ class Verdicts:
 
     @property
     def untraced(self) -> bool:
-        """A mistake was looked for, and the forward pass could not be traced."""
-        told = ((answer, self._mistakes.get(answer.name)) for answer in self.exercise.answers)
-        return any(found and not Problem(self.exercise, answer, found[0]).has_graph for answer, found in told)
+        """Return whether a mistake was looked for, and the forward pass could not be recorded."""
+        return any(faithful_program_of(self.exercise, trial) is None for trial, _ in self._mistakes.values())
 
     @property
     def branches(self) -> bool:
@@ -335,7 +333,8 @@ class Verdicts:
             diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
             pairs = {answer.name: list(_trials_with_answer(runs, answer)) for answer in diagnosable}
             try:
-                mistakes = find_mistakes(self.exercise, runs[0].trial, pairs)
+                right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
+                mistakes = find_mistakes(self.exercise, runs[0].trial, pairs, right)
             except IMPOSSIBLE:  # what forward does cannot be done again step by step
                 mistakes = plain_facts(self.exercise, pairs)
             if len(every) == 1:
@@ -345,21 +344,16 @@ class Verdicts:
         return found
 
     def _way(self, run: Run) -> frozenset[object] | None:
-        """The lines of the forward pass that a trial takes; `None` where it cannot be traced."""
+        """Return the lines of the forward pass that a trial takes; `None` where it cannot be recorded."""
         try:
-            return frozenset(step.line for step in trace_of(self.exercise, run.trial).steps)
+            return frozenset(node.line for node in program_of(self.exercise, run.trial).nodes)
         except IMPOSSIBLE:
             return None
 
     def _place(self, answer: Answer) -> str:
-        """The operations that a mistake is made at, with the inputs that the gradient goes to from there."""
+        """Return the operations that a mistake is made at, with the inputs that the gradient goes to from there."""
         trial, mistake = self._mistakes[answer.name]
-        found = []
-        for index, position in mistake.at:
-            step = trace_of(self.exercise, trial).steps[index]
-            to = dict(step.operands).get(position, "") if position is not None else ""
-            found.append(f"{step.label}, on the way to {to}" if to and not to.startswith("%") else step.label)
-        return "; ".join(dict.fromkeys(found))
+        return describe_places(program_of(self.exercise, trial), mistake.at) if mistake.at else ""
 
     def _stale(self, answer: Answer) -> Diagnosis | None:
         """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""

@@ -173,6 +173,11 @@ class GivenAnswer:
         looked_at = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
         return any(looked_at(array) != looked_at(trial.expected[self.answer.name]) for trial, array in self.pairs)
 
+    @property
+    def is_right(self) -> bool:
+        """Whether every trial has an array, of the right shape and with the right numbers."""
+        return self.first_missing is None and not self.is_misshapen and not self.wrong
+
     @cached_property
     def to_explain(self) -> list[Pair]:
         """The trials that tell which mistake a wrong answer is; none where it is right, or no array of numbers.

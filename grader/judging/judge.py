@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from grader.course import CourseExercise
+from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.search import find_mistakes, plain_facts
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Routine
 from grader.reference.compare import scaled_error
@@ -123,7 +123,8 @@ class Judge:
         wrong = {name: given.to_explain for name, given in self.given.items() if given.to_explain}
         if not self.names_mistakes:
             return plain_facts(self.exercise.function, wrong)
-        return find_mistakes(self.exercise.function, self.trials[0], wrong)
+        right = [name for name, given in self.given.items() if given.is_right]
+        return find_mistakes(self.exercise.function, self.trials[0], wrong, right)
 
     @cached_property
     def _asked_trials(self) -> list[Trial]:

@@ -4,53 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.reference.operations import spelt
-from grader.reference.trace import Place, Step, Trace
+from grader.program.forward import Node as Operation
+from grader.program.forward import Place
+from grader.program.program import Program
+from grader.reference.symbolic_numbers import spelling
 from grader.reference.trial import Trial
-from grader.shapes import Sizes, describe, describe_guessed
+from grader.shapes import describe, describe_guessed
 
 from .picture_data import Graph, Node
 
+SYMBOLS = {"matmul": "@", "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "neg": "-"}
 
-def graph_of(trace: Trace, trial: Trial, answers: Mapping[str, str], places: Mapping[str, Sequence[Place]]) -> Graph:
-    """All that the output is computed from.
+
+def graph_of(
+    program: Program, trial: Trial, answers: Mapping[str, str], places: Mapping[str, Sequence[Place]]
+) -> Graph:
+    """Return all that the output is computed from.
 
     Args:
-        trace: of a trial with the sizes that are to be shown.
+        program: the forward pass of a trial with the sizes that are to be shown.
         trial: that trial.
-        answers: the answers drawn, by the input that each is the gradient of.
-        places: by answer, what its diagnosis names.
+        answers: the answers drawn, by the input or step that each is the gradient of.
+        places: by answer, what its diagnosis names, as places in the program.
     """
-    shown = _reached(trace)
-    nodes = {name: _input(name, trace, trial, answers.get(name, "")) for name in trace.inputs if name in shown}
-    nodes |= {step.key: _operation(step, trial.setting.sizes, places) for step in trace.steps if step.key in shown}
+    out = program.forward.outputs[-1]
+    shown = [node for node in program.nodes if node.id == out or program.forward.ancestors[out] >> node.id & 1]
+    names = {i: name for name, i in program.inputs.items()}
+    keys = {node.id: names.get(node.id, f"%{node.id}") for node in shown}
+    answered = {i: answers[name] for name, i in program.forward.targets.items() if name in answers}
+    nodes = {
+        keys[node.id]: Node(
+            keys[node.id],
+            names.get(node.id) or label_of(node),
+            _shape(node, names.get(node.id, ""), trial),
+            tuple(dict.fromkeys(keys[operand] for _, operand in node.operands)),
+            answered.get(node.id, ""),
+            tuple(answer for answer, own in places.items() if any(place[0] == node.id for place in own)),
+            frozenset(
+                keys[operand]
+                for slot, operand in node.operands
+                if any((node.id, slot) in own for own in places.values())
+            ),
+        )
+        for node in shown
+    }
     marked = {answer for node in nodes.values() for answer in node.marked}
-    return Graph(nodes, trace.out, tuple(answer for answer in places if answer not in marked))
+    return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked))
 
 
-def _reached(trace: Trace) -> set[str]:
-    """The keys of everything that the output is computed from, itself included."""
-    found = {trace.out}
-    for step in reversed(trace.steps):
-        if step.key in found:
-            found.update(source for _, source in step.operands)
-    return found
+def label_of(node: Operation) -> str:
+    """Return an operation as a learner spells it, with the numbers that it takes: `mean`, `** 2`."""
+    slots = dict(node.operands)
+    numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
+               if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
+    before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
+    return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()
 
 
-def _input(name: str, trace: Trace, trial: Trial, answer: str) -> Node:
-    shape, axes = tuple(trace.inputs[name].shape), trial.axes(name)
-    text = describe(shape, axes) if axes else describe_guessed(shape, trial.setting.sizes)
-    return Node(name, name, text, answer=answer)
-
-
-def _operation(step: Step, sizes: Sizes, places: Mapping[str, Sequence[Place]]) -> Node:
-    sources = dict(step.operands)
-    named = [(answer, position) for answer, found in places.items() for at, position in found if at == step.index]
-    return Node(
-        step.key,
-        spelt(step),
-        describe_guessed(tuple(step.value.shape), sizes),
-        tuple(dict.fromkeys(source for _, source in step.operands)),
-        marked=tuple(dict.fromkeys(answer for answer, _ in named)),
-        edges=frozenset(sources[position] for _, position in named if position is not None and position in sources),
-    )
+def _shape(node: Operation, name: str, trial: Trial) -> str:
+    """Return the shape of a value with the names of its axes."""
+    axes = trial.axes(name) if name else None
+    return describe(node.value.shape, axes) if axes else describe_guessed(node.value.shape, trial.setting.sizes)

@@ -11,16 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.search import Problem, Search, places
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
 from grader.exercise import Answer, Exercise
 from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
+from grader.program.forward import Place
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
-from grader.reference.operation_recorder import trace_of
 from grader.reference.option_arguments import describe_options
 from grader.reference.references import finite_difference_answer
-from grader.reference.trace import Place
-from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trial import Trial
 from grader.results import AnswerResult, ExerciseResult
 from grader.shapes import Axes, guess_axes
 
@@ -150,20 +149,20 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         return None
     wrong = _first_wrong_trial(judge, answers[0])
     drawn = first if wrong is None else wrong[0]
-    try:
-        trace = trace_of(declaration, drawn)
-        if trace.plan != trace_of(declaration, first).plan:  # what a diagnosis names is named in the first
-            drawn, trace = first, trace_of(declaration, first)
-    except IMPOSSIBLE:
+    program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
+    if program is None or named_in is None:
         return None
+    if [node.key for node in program.nodes] != [node.key for node in named_in.nodes]:  # what is named has other numbers
+        drawn, program = first, named_in
     named = {answer.name: _places(judge, answer, first) for answer in answers}
-    return graph_of(trace, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
+    return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
 
 
 def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
-    """What the diagnosis names, or what a fault of the same kind that gives the same numbers does."""
+    """Return what the diagnosis names, or what an edit with the same code that gives the same numbers does."""
     mistake = judge.mistakes.get(answer.name)
-    if mistake is None or mistake.at:
+    if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
         return () if mistake is None else mistake.at
-    pairs = [(trial, array.real.astype("float64")) for trial, array in judge.given[answer.name].pairs]
-    return places(Search(Problem(judge.exercise.function, answer, first), pairs), mistake.code)
+    declaration = replace(judge.exercise.function, misconceptions=())
+    other = find_mistakes(declaration, first, {answer.name: judge.given[answer.name].to_explain})[answer.name]
+    return other.at if other.code == mistake.code else ()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from grader.course import CourseExercise
+from grader.diagnosis.diagnose import faithful_program_of
 from grader.exercise import Exercise
-from grader.reference.operation_recorder import trace_of
-from grader.reference.operations import step_name
+from grader.program.forward import Place
 from grader.reference.references import first_trial, random_numbers
-from grader.reference.trace import Place, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult, ExerciseResult
 
@@ -35,13 +31,15 @@ class RecordedMistakes:
             return None
         try:
             trial = self._first_trial(exercise, exercise.function, seed)
-            trace = trace_of(exercise.function, trial)
         except IMPOSSIBLE:
             return None
-        named = {answer.name: tuple(dict.fromkeys(_places(trace, answer))) for answer in wrong}
+        program = faithful_program_of(exercise.function, trial)
+        if program is None:
+            return None
+        named = {answer.name: _places(answer) for answer in wrong}
         marked = {name: places for name, places in named.items() if places}
         wrt = {answer.wrt: answer.name for answer in exercise.function.answers if answer.wrt and answer.name in marked}
-        return graph_of(trace, trial, wrt, marked) if marked else None
+        return graph_of(program, trial, wrt, marked) if marked else None
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
         key = exercise.id, seed
@@ -50,10 +48,7 @@ class RecordedMistakes:
         return self._trials[key]
 
 
-def _places(trace: Trace, answer: AnswerResult) -> Iterator[Place]:
-    """The steps that an answer's mistake names; of a loop, in every turn."""
-    edits = (answer.mistake or {}).get("edits", ())
-    named = [edit["parameters"].get("step") for edit in edits]
-    for step in trace.steps:
-        if step_name(step) in named or step_name(replace(step, nth=0)) in named:
-            yield step.index, None
+def _places(answer: AnswerResult) -> tuple[Place, ...]:
+    """Return where an answer's mistake was made, as its record says; of an older record nowhere."""
+    places = (answer.mistake or {}).get("at", ())
+    return tuple((node, slot) for node, slot in places)

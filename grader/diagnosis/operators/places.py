@@ -8,7 +8,7 @@ in all its iterations, or in the last one, or every product with a certain input
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -222,6 +222,21 @@ def expression_of(program: Program, node: Node) -> str:
         return f"`{node.name}`"
     lines = {other.line for other in program.nodes if other.text == node.text}
     return f"`{node.text}`" if len(lines) == 1 else f"`{node.text}` in line {node.line}"
+
+
+def describe_places(program: Program, places: Iterable[Place]) -> str:
+    """Return the operations at some places as a learner reads them, with the inputs that a gradient goes to from there.
+
+    Args:
+        program: that of the trial that the places are in.
+        places: edges, nodes and values.
+    """
+    texts = []
+    for place in places:
+        text = expression_of(program, program.reader(place))
+        to_input = place in program.forward.sources and program.source(place) in program.inputs.values()
+        texts.append(f"{text}, on the way to {program.name_of(program.source(place))}" if to_input else text)
+    return "; ".join(dict.fromkeys(texts))
 
 
 def target_of(program: Program, place: Place) -> str:
