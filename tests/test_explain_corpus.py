@@ -6,7 +6,7 @@ import pytest
 from explain_corpus import ELSEWHERE, RIGHT, WRONG
 
 from grader import explain
-from grader.diagnosis.search import plain_facts
+from grader.diagnosis.diagnose import plain_facts
 from grader.explanation import verdicts
 
 

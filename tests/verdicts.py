@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.diagnosis.candidates import Problem
+from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.search import find_mistakes
 from grader.exercise import Answer, Declaration
 from grader.reference.answer_view import End
 from grader.reference.compare import agrees
@@ -28,10 +27,6 @@ def trials_of(exercise: Declaration, seed: int = 5) -> list[Trial]:
     if key not in TRIALS:
         TRIALS[key] = (exercise, make_trials(exercise, np.random.default_rng(seed)))
     return TRIALS[key][1]
-
-
-def problem_of(exercise: Declaration, answer: int = 0) -> Problem:
-    return Problem(exercise, exercise.answers[answer], trials_of(exercise)[0])
 
 
 def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[Pair]:

@@ -154,8 +154,8 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -
     empty = [name for name, (_, pairs) in answers.items() if not pairs]
     if empty:
         comparable = {name: each for name, each in answers.items() if name not in empty}
-        others = _mistakes_of(exercise, comparable, right) if comparable else {}
-        return {name: nothing_to_compare() for name in empty} | others
+        more = _mistakes_of(exercise, comparable, right) if comparable else {}
+        return {name: nothing_to_compare() for name in empty} | more
     wrong = {_target(answer): (answer, pairs) for answer, pairs in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
