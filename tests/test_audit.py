@@ -175,35 +175,24 @@ def test_words_of_mistakes_that_hold_the_formula_or_belong_to_nothing_are_found(
     findings: Check, monkeypatch: pytest.MonkeyPatch
 ):
     known = words_module.words()
-    says = {name: text for name, text in known["says"].items() if name != "negated"} | {"no-operator": "wrong"}
+    says = known["says"] | {"no-fact": "wrong"}
     hints = {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()}
-    changed = {**known, "says": says, "hints": hints, "hints_of": {"no-fact": (), "transposed": ("", "")}}
+    changed = {**known, "says": says, "hints": hints, "hints_of": {"no-operator": (), "truncated": ("", "")}}
     monkeypatch.setattr(audit_words, "words", lambda: changed)
     assert findings() == [
         Finding(WORDS_FILE, "a hint of wrong-sign is empty: write it."),
         Finding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
         Finding(WORDS_FILE, "no-code is no known code: correct its name."),
-        Finding(WORDS_FILE, "the operator negated has no words: write them."),
+        Finding(WORDS_FILE, "there are words for no-fact, which nothing is called: correct the name, or remove them."),
         Finding(
-            WORDS_FILE, "there are words for no-operator, which nothing is called: correct the name, or remove them."
+            WORDS_FILE, "there are hints for no-operator, which nothing is called: correct the name, or remove them."
         ),
-        Finding(WORDS_FILE, "there are hints for no-fact, which nothing is called: correct the name, or remove them."),
-        Finding(WORDS_FILE, "a hint of transposed is empty: write it."),
-        Finding(WORDS_FILE, "a hint of transposed is there twice: write another one."),
+        Finding(WORDS_FILE, "a hint of truncated is empty: write it."),
+        Finding(WORDS_FILE, "a hint of truncated is there twice: write another one."),
         Finding(
             SPEC, "relu_grad: the ladder of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
         ),
     ]
-
-
-def test_words_that_speak_of_what_a_mistake_does_not_bring_are_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
-    known = words_module.words()
-    changed = {**known, "says": {**known["says"], "mask-inverted": "the mask of {stop} is inverted"}}
-    monkeypatch.setattr(words_module, "words", lambda: changed)
-    says = (
-        "relu_grad: the words of mask-inverted cannot be said of inp.g (KeyError: 'stop'): correct them in words.yaml."
-    )
-    assert says in [finding.says for finding in findings()]
 
 
 def test_a_bare_name_is_no_formula(root: Path, findings: Check):
@@ -349,7 +338,7 @@ relu_grad = replace(relu_grad, inputs={**relu_grad.inputs, "inp": _inp})
     (finding,) = findings()
     assert finding.file == SPEC
     assert finding.says == (
-        "relu_grad: inp goes into clamp_min, and no trial has entries of it that are exactly 0 or equal: "
+        "relu_grad: inp goes into clamp, and no trial has entries of it that are exactly 0 or equal: "
         "say in its sampler which numbers they may be, exact=((-1.0, 0.0, 1.0),)."
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader import diagnosis
 from grader.course import CourseExercise
+from grader.diagnosis.operators import OPERATORS
 from grader.exercise import Declaration
 from grader.results import CODES
 from grader.wording.words import STEPS, words
@@ -56,7 +57,7 @@ def check_code_hints() -> Iterator[str]:
         if name not in spoken_of:
             yield f"there are words for {name}, which nothing is called: correct the name, or remove them."
     for name in words()["hints_of"]:
-        if name not in templates and name != "follows":
+        if name not in {*templates, *(operator.name for operator in OPERATORS), "follows"}:
             yield f"there are hints for {name}, which nothing is called: correct the name, or remove them."
     for name, steps in chain(words()["hints_of"].items(), words()["hints_when"].items()):
         yield from _check_steps(f"a hint of {name}", steps)

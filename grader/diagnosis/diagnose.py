@@ -99,6 +99,7 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
     return np.asarray(wrong.detach().numpy() if hasattr(wrong, "detach") else wrong, dtype=np.float64)
 
 
+@np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
     exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]], right: Iterable[str] = ()
 ) -> dict[str, Mistake]:

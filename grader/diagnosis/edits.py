@@ -118,7 +118,16 @@ def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mista
     """Return a rewriting as the mistake in some answers."""
     if not names:
         return {}
-    return dict.fromkeys(names, Mistake(edit.code, edit.facts(case.listing), edited_places(edit, case)))
+    return dict.fromkeys(names, Mistake(edit.code, edit.facts(words_from(edit, case)), edited_places(edit, case)))
+
+
+def words_from(edit: Described, case: Case) -> Program:
+    """Return the program that a rewriting is told of: that of the first trial, whose sizes tell its axes apart.
+
+    It is another one where the first has no such place.
+    """
+    first = case.samples[0].program
+    return first if all(spot.places(first) for spot in edit.spots) else case.listing
 
 
 def edited_places(edit: Described, case: Case) -> tuple[Place, ...]:
@@ -243,7 +252,7 @@ class Times:
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
                 besides = {"besides": True} if self.edit.code else {}
                 fact = Fact(factor.name, {**factor.parameters, **besides})
-                facts = (*self.edit.facts(case.listing), fact)
+                facts = (*self.edit.facts(words_from(self.edit, case)), fact)
                 mistakes[name] = Mistake(self.edit.code or factor.code, facts, edited_places(self.edit, case))
         return mistakes
 
@@ -279,7 +288,7 @@ class TimesOnPath:
         for name in self.names:
             factor = decoded(case, name, partial(self._parts, name))
             if factor is not None:
-                part = f"what comes through {self.edit.spots[0].expression(case.listing)}"
+                part = f"what comes through {self.edit.spots[0].expression(words_from(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
                 mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
         return mistakes

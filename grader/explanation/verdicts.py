@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -343,10 +343,10 @@ class Verdicts:
             waiting = [answer for answer in waiting if answer not in diagnosable]
         return found
 
-    def _way(self, run: Run) -> frozenset[object] | None:
-        """Return the lines of the forward pass that a trial takes; `None` where it cannot be recorded."""
+    def _way(self, run: Run) -> frozenset[Hashable] | None:
+        """Return the operations of the forward pass in a trial, by their places in the source; `None` if it is opaque."""
         try:
-            return frozenset(node.line for node in program_of(self.exercise, run.trial).nodes)
+            return frozenset(node.key for node in program_of(self.exercise, run.trial).nodes)
         except IMPOSSIBLE:
             return None
 

@@ -51,4 +51,4 @@ class RecordedMistakes:
 def _places(answer: AnswerResult) -> tuple[Place, ...]:
     """Return where an answer's mistake was made, as its record says; of an older record nowhere."""
     places = (answer.mistake or {}).get("at", ())
-    return tuple((node, slot) for node, slot in places)
+    return tuple((place[0], place[1]) for place in places if len(place) == 2)

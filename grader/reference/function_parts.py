@@ -48,7 +48,7 @@ def _kinds(source: str) -> frozenset[str]:
 
 def told_by(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
     """A function argument and the operations that it has in every wrong trial and in no right one; none, if nothing."""
-    for name, value in wrong[0].arguments.items() if right else ():
+    for name, value in wrong[0].arguments.items() if right and wrong else ():
         if isinstance(value, Function):
             for look in (parts, _kinds):
                 made = [[look(trial.arguments[name].source) for trial in trials] for trials in (wrong, right)]

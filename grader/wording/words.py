@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,6 @@ from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3
-ORDINALS = ("", "first ", "second ", "third ", "fourth ", "fifth ")
-BEFORE = {
-    "": "", "%": "the result of ", "<": "the turn before's result of ", "^": "the gradient that arrives at ",
-}  # fmt: skip
-STEP = re.compile(r"([%<^]?)(`[^`]*`)(?:#(\d))?")
 BESIDES = "besides, "
 
 OF_ANY_FUNCTION = frozenset(
@@ -57,25 +51,12 @@ def says(mistake: Mistake) -> str:
 
 def clause(fact: Fact) -> str:
     """Return one edit or fact in words."""
-    if fact.says:
-        return fact.says
-    told = fact.parameters
-    said = filled(words()["says"][fact.operator], told)
-    if path := told.get("path"):
-        said = f"on the path through {listed(map(spoken, path))}, {said}"
-    names = words()["names"]
-    return said + "".join(names[key][told[key]] for key in ("turn", "way") if key in told)
+    return fact.says or filled(words()["says"][fact.operator], fact.parameters)
 
 
 def filled(template: str, told: Mapping[str, Any]) -> str:
     """A template with its parameters in words."""
     return _Filler(told).vformat(template, (), told)
-
-
-def placeholders(template: str) -> set[str]:
-    """The parameters that a template speaks of."""
-    named = {name for _, name, _, _ in Formatter().parse(template) if name}
-    return {part for name in named for part in DERIVED_FROM.get(name, (name,))}
 
 
 class _Filler(Formatter):
@@ -88,31 +69,19 @@ class _Filler(Formatter):
         name = str(key)
         if name in DERIVED:
             return DERIVED[name](self.told)
-        return spoken(self.told[name], name, self.told)
+        return spoken(self.told[name], name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return str(value) if not format_spec else STYLES[format_spec](value, self.told)
 
 
-def spoken(value: Any, name: str = "", told: Mapping[str, Any] | None = None) -> Any:
-    """A parameter in words; what has a style of its own is left as it is."""
-    told = told or {}
-    if name in ("count", "how", "pattern") and isinstance(value, str):
-        known = words()["names"][name].get(value)
-        return value if known is None else filled(known, told) if name == "pattern" else known
-    if name == "by" and value in words()["names"]["by"] and "value" in told:
-        return words()["names"]["by"][value]
-    if name == "axis":
-        return _axis(value, told)
+def spoken(value: Any, name: str = "") -> Any:
+    """Return a parameter in words; what has a style of its own is left as it is."""
     if name in ("shape", "expected"):
         return _shape(value)
-    if isinstance(value, str):
-        return STEP.sub(_step, value)
     if isinstance(value, float):
         return f"{value:.3g}"
-    if isinstance(value, (list, tuple)) and name not in ("once", "rows"):
-        return _axes(value) if value and isinstance(value[0], (list, tuple)) else listed(map(spoken, value))
-    return value
+    return listed(map(spoken, value)) if isinstance(value, (list, tuple)) else value
 
 
 def listed(items: Iterable[Any]) -> str:
@@ -121,69 +90,18 @@ def listed(items: Iterable[Any]) -> str:
     return f"{', '.join(some)} and {last}" if some else last
 
 
-def _step(match: re.Match[str]) -> str:
-    kind, step, nth = match.groups()
-    ordinal = f"the {ORDINALS[int(nth)]}" if nth else ""
-    return f"{BEFORE[kind]}{ordinal}{step}"
-
-
-def _axes(axes: Sequence[Sequence[Any]]) -> str:
-    names = [name or "an axis" for name, _ in axes]
-    return f"{' and '.join(names)} ({' and '.join(str(size) for _, size in axes)} here)"
-
-
-def _axis(value: Any, told: Mapping[str, Any]) -> str:
-    if value == "all":
-        return "all of its axes"
-    if isinstance(value, (list, tuple)):
-        ((name, _),) = value
-        return name or f"axis {told['number']}"
-    return f"axis {value}" if isinstance(value, int) else str(value)
-
-
 def _shape(shape: Sequence[Any]) -> str:
     parts = [f"{part[0]}={part[1]}" if isinstance(part, (list, tuple)) and part[0] else
              str(part[1] if isinstance(part, (list, tuple)) else part) for part in shape]  # fmt: skip
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _part(told: Mapping[str, Any]) -> str:
-    """The part of the right answer that a fact is about."""
-    part = told.get("part")
-    if not isinstance(part, Mapping):
-        return str(part)
-    if not part:
-        return "every entry"
-    parts = words()["parts"]
-    return filled(parts.get(part["operator"], parts[""]), part)
-
-
 def _subject(told: Mapping[str, Any]) -> str:
-    return _part(told) if "part" in told else "every entry"
+    return str(told.get("part", "every entry"))
 
 
 def _target(told: Mapping[str, Any]) -> str:
     return "that" if told.get("besides") else "what it should be"
-
-
-def _paths(told: Mapping[str, Any]) -> str:
-    missing, count = told["missing"], told["count"]
-    verb = "is" if len(missing) == 1 else "are"
-    through = listed(map(spoken, missing))
-    return f"{len(missing)} of the {count} paths from {spoken(told['value'])} {verb} missing: through {through}"
-
-
-def _mean(told: Mapping[str, Any]) -> str:
-    """A mean over one axis is told by its size, which a learner sees in the numbers."""
-    (name, size), *others = told["axes"]
-    if others or not name:
-        return f"this is the mean over {_axes(told['axes'])}, and must be the sum"
-    return f"every entry is 1/{size} of what it should be, and {name} = {size} here"
-
-
-def _left(told: Mapping[str, Any]) -> Sequence[Any]:
-    found: Sequence[Any] = told["left" if told.get("left") else "axes"]
-    return found
 
 
 def _entry(told: Mapping[str, Any]) -> str:
@@ -211,12 +129,7 @@ def _varying(told: Mapping[str, Any]) -> str:
 
 
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "still": lambda told: "is still there" if len(_left(told)) == 1 else "are still there",
-    "them": lambda told: "it" if len(_left(told)) == 1 else "them",
     "minus": lambda told: "-" if told.get("negative") else "",
-    "mean": _mean,
-    "paths": _paths,
-    "part": _part,
     "subject": _subject,
     "target": _target,
     "entry": _entry,
@@ -228,15 +141,6 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "varying": _varying,
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
-DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
-    "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (),
-    "target": (), "largest": ("entries",), "how_far": ("error",),
-    "entry": ("name", "place", "value"),
-}  # fmt: skip
-
-
-def _numbered(numbers: Sequence[int], _: Mapping[str, Any]) -> str:
-    return f"number {numbers[0]}" if len(numbers) == 1 else f"those numbered {listed(numbers)}"
 
 
 def _share(wrong: int, told: Mapping[str, Any]) -> str:
@@ -248,22 +152,9 @@ def _mask(passes: bool, told: Mapping[str, Any]) -> str:
     return f"the mask is another one: {_entry(told)} {state}"
 
 
-def _instead(of: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    def style(_: Any, told: Mapping[str, Any]) -> str:
-        text: str = words()["names"]["instead"][told["how"]]
-        return text.format(told[of])
-
-    return style
-
-
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
-    "numbered": _numbered,
-    "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
-    "last": lambda turns, told: "the last counts" if turns == 1 else f"the last {turns} count",
     "share": _share,
     "mask": _mask,
-    "name": _instead("name"),
-    "upstream": _instead("upstream"),
 }
 
 

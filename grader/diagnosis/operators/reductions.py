@@ -142,6 +142,13 @@ def axes_words(program: Program, place: Place, letters: str) -> str:
     return " and ".join(words)
 
 
+def count_of(program: Program, place: Place, letters: str) -> int:
+    """Return how many terms the contribution along an edge sums over some axes."""
+    terms = terms_of(program.reader(place), place[1])
+    assert terms is not None
+    return terms.count(letters)
+
+
 # Sums over the axes of a batch or of a broadcast ----------------------------------------------------------------------
 
 
@@ -151,8 +158,12 @@ def axes_words(program: Program, place: Place, letters: str) -> str:
     rank=1.5,
     at=sums,
     choices=summed_letters,
-    message="what {step} contributes to the gradient of {operand} is averaged over {axes}, and must be summed",
-    fields=lambda program, place, choice: {"axes": axes_words(program, place, choice)},
+    message="what {step} contributes to the gradient of {operand} is averaged over {axes} ({count} here), and must be"
+    " summed",
+    fields=lambda program, place, choice: {
+        "axes": axes_words(program, place, choice),
+        "count": str(count_of(program, place, choice)),
+    },
 )
 def average(program: Program, place: Place, choice: str) -> Program | None:
     """Divide a sum by the number of its terms."""
