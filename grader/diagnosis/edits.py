@@ -329,7 +329,8 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
             if ratio is None:
                 return None
             known.append((sample.trial, ratio))
-            entries += max(int(np.count_nonzero(array)) - (not sample.is_value), 0)
+            alone = sample.is_value or array.ndim == 0  # a number is told by what it is in the other trials
+            entries += max(int(np.count_nonzero(array)) - (not alone), 0)
     averages = any(node.name in AVERAGING for node in case.listing.nodes)
     return factors.decoded(known, averages) if entries >= LEAST_ENTRIES else None
 

@@ -25,6 +25,8 @@ from .facts import Given, Pair, fact
 from .mistake import Fact, Mistake
 from .operators.branches import masking
 from .operators.places import Spot, expression_of
+from .quotients import other_quotient
+from .right_answers import edits_of_right_answers
 
 MOST_ENTRIES = 400  # of a value whose gradient is solved for: one sweep for each
 RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
@@ -76,7 +78,7 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts:
         for name, own in given.items()
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
-    return [*every, *by_program, Where()]
+    return [*every, *by_program, *edits_of_right_answers(given), Where()]
 
 
 def not_accepted(answer: Answer, given: Given) -> Mistake | None:
@@ -136,6 +138,11 @@ def _unknown(answer: Answer, given: Given) -> Mistake | None:
     return facts.unknown(given) if any(not sample.agrees for sample in given) else fact("unknown", "nothing-to-compare")
 
 
+def _typed_in(answer: Answer, given: Given) -> Mistake | None:
+    """Return the constant that a value is; a gradient may be 1 for its upstream gradient is forgotten."""
+    return facts.constant(given, trivial=True) if answer.kind == "value" and facts.same_shapes(given) else None
+
+
 def _trivial(given: Given) -> Mistake | None:
     """Return the constant that an answer is, 0 and 1 among them."""
     return facts.constant(given, trivial=True)
@@ -152,6 +159,7 @@ def _step(answer: Answer, given: Given) -> Mistake | None:
 # The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
 OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
     _by_trials(facts.constant): 0.5,
+    _typed_in: 0.6,
     _stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
     _stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
     _stored(lambda new, prior, variable: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
@@ -172,6 +180,7 @@ OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
     _by_trials(facts.same_shape): 3.0,
     _broadcast: 3.0,
     _by_trials(facts.nothing): 3.0,
+    other_quotient: 2.0,
     _by_trials(facts.offset): 3.2,
     _step: 3.2,
     _by_trials(facts.not_zero): 4.0,
@@ -255,7 +264,7 @@ def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
 
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Given], Mistake | None], float] = {
     _by_upstream("slope-typed-in"): 3.5,
-    _another_mask: 6.5,
+    _another_mask: 3.9,
     _by_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
     _by_upstream("another-slope"): 7.6,
 }

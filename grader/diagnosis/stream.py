@@ -170,7 +170,7 @@ def times_factor(case: Case) -> Iterator[Candidate]:
             for edit, names in zip(made, _multiples(screen, screen.tangents.right + table), strict=True):
                 if names:
                     yield Times(edit, tuple(names))
-    for result, shapeless in case.reshaping.items():
+    for result, shapeless in list(case.reshaping.items()):  # what is tried meanwhile adds to it
         if isinstance(result, Edit) and result.rank <= LIKELY:
             yield Times(result, shapeless)
 

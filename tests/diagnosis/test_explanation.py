@@ -14,9 +14,10 @@ from grader.diagnosis.case import Case, Sample
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import Explanation, explain
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.observations import Where
+from grader.diagnosis.observations import Where, observations
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import Source, edits, merged, stream
+from grader.exercise import Answer
 from grader.program.operation import NoCandidate
 from grader.program.recording import record
 from grader.reference.trial import Trial
@@ -293,3 +294,80 @@ def test_what_a_screen_lets_pass_gives_the_answer_in_that_trial() -> None:
                 assert same == bool(names), edit.message(case.listing)
                 passed += same
     assert passed
+
+
+# --- answers that are zero, that have another shape, or that are no gradients -------------------------------------
+
+
+def only(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> str:
+    """What is said of a wrong answer by the edits alone; empty where none gives it."""
+    case = case_of(forward, wrong, **axes)
+    explanations = explain(case, OPERATORS)
+    return said(next(iter(explanations.values()))) if explanations else ""
+
+
+def masked(x: Tensor, w: Tensor) -> Tensor:
+    return torch.relu(x @ w) * 2
+
+
+def test_nothing_but_zeros_is_no_edit() -> None:
+    assert only(masked, lambda x, w, g: {"x": torch.zeros_like(x)}, x="bs n", w="n m") == ""
+
+
+def test_what_cancels_is_the_edit_that_computes_it() -> None:
+    def wrong(x: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        p = x.softmax(-1)
+        return {"x": p - p * p.sum(-1, keepdim=True) + 1e-9 * g}
+
+    sentence = only(lambda x: x.softmax(-1), wrong, x="bs n")
+    assert sentence == "missing-upstream: out.g is missing: this is what 1 in its place gives"
+
+
+def test_an_answer_of_another_shape_may_have_a_factor_besides() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        return {"w": (x.T @ (g * slope(x, w, b))).T / 3}
+
+    sentence = only(layer, wrong, x="bs n", w="n m", b="m")
+    assert sentence.startswith("transposed: this is the transpose of the right answer; factor-number")
+
+
+def test_an_upstream_gradient_may_be_missing_on_one_path() -> None:
+    def forward(x: Tensor) -> Tensor:
+        return x * torch.tanh(x) / 2
+
+    def wrong(x: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        return {"x": g * torch.tanh(x) / 2 + x * (1 - torch.tanh(x) ** 2) / 2}
+
+    assert only(forward, wrong, x="bs n").startswith("missing-upstream: on the path through torch.tanh(x)")
+
+
+def test_what_is_made_of_a_right_answer_that_is_no_gradient_is_named() -> None:
+    answer = Answer("return", "x", "jacobian")
+    pairs = []
+    for number, (n, m) in enumerate(((3, 4), (5, 3), (4, 6))):
+        w = torch.from_numpy(np.random.default_rng(number).standard_normal((n, m)))
+        right = w.T.numpy()
+        trial = Trial(Setting(number, "other sizes", {"n": n, "m": m}), {"w": w}, {"return": right}, {"w": w})
+        pairs.append((trial, right.T))
+    (mistake,) = (
+        explanation.mistake
+        for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, pairs)})).values()
+    )
+    assert (mistake.code, mistake.facts[0].says) == ("transposed", "this is the transpose of the right answer")
+
+
+def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
+    answer = Answer("x.g", "x")
+    samples, pairs = [], []
+    for number, shape in enumerate(((4, 5), (6, 3))):
+        generator = np.random.default_rng(number)
+        x, g = (torch.from_numpy(generator.standard_normal(shape)) for _ in range(2))
+        program = record(torch.relu, {"input": x}, g)
+        right = (g * (x > 0)).numpy()
+        trial = Trial(Setting(number, "other sizes", {}), {"x": x}, {"x.g": right}, {"x": x}, out_g=g)
+        wrong = (g * (x > -0.5)).numpy()
+        samples.append(Sample(trial, program, {"input": wrong}))
+        pairs.append((trial, wrong))
+    case = Case(samples, ("input",))
+    explanation = explain(case, (), observations({"input": (answer, pairs)}))["input"]
+    assert (explanation.mistake.code, explanation.mistake.facts[0].operator) == ("wrong-local", "another-mask")

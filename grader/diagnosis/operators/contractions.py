@@ -368,10 +368,10 @@ def _() -> Example:
 # The diagonal alone ---------------------------------------------------------------------------------------------------
 
 
-def square_parts(program: Program, place: Place) -> Iterator[Part]:
+def parts_with_diagonal(program: Program, place: Place) -> Iterator[Part]:
     """Yield the arrays of a contribution that have a diagonal."""
     for part, shape in shapes_of(program.reader(place), place[1]).items():
-        if len(shape) > 1 and shape[-1] == shape[-2] > 1:
+        if len(shape) > 1 and min(shape[-2:]) > 1:
             yield part
 
 
@@ -380,13 +380,13 @@ def square_parts(program: Program, place: Place) -> Iterator[Part]:
     code="diagonal-only",
     rank=2.5,
     at=products,
-    choices=square_parts,
+    choices=parts_with_diagonal,
     message="in what {step} contributes to the gradient of {operand}, only the diagonal of {array} is used",
     fields=lambda program, place, choice: {"array": name_part(program, place, choice)},
 )
 def keep_diagonal_in_product(program: Program, place: Place, choice: Part) -> Program | None:
     """Leave of a factor of a contribution, or of the contribution, only the diagonal."""
-    return program.with_vjp(place, lambda at: contribution(at, {choice: lambda q: q * np.eye(q.shape[-1])}))
+    return program.with_vjp(place, lambda at: contribution(at, {choice: lambda q: q * np.eye(*q.shape[-2:])}))
 
 
 @keep_diagonal_in_product.example
@@ -399,3 +399,16 @@ def _() -> Example:
         return {"x": g * w.diagonal()}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+@keep_diagonal_in_product.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Follow the output of an entry's own number only."""
+        dz = g * (1 - torch.tanh(x @ w) ** 2)
+        return {"x": dz @ (w * torch.eye(*w.shape)).T}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})

@@ -17,6 +17,7 @@ from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.selectors import SecondValue, second_values
 from grader.sampling import indices, normal, sized
+from grader.shapes import BATCH, guess_axes
 
 from .contract import Example, operator
 from .places import Predicate, target_of, targets
@@ -316,8 +317,10 @@ class Total:
 
 
 def is_of_examples(program: Program, place: Place) -> bool:
-    """Return whether the first axis of a target is that of the examples: of the output, or of several inputs."""
+    """Return whether the first axis of a target is that of the examples: by its name, or as that of other values."""
     shape = shape_of(program, place)
+    if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):
+        return name == BATCH
     output = program.nodes[program.forward.outputs[-1]].value.shape
     if not shape or output:
         return bool(shape) and shape[0] == output[0]
@@ -345,7 +348,7 @@ def totals(program: Program, place: Place) -> Iterator[Total]:
         "how": choice.how,
         "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
     },
-    message="this is the {how} of the right answer over {axis}: each has a gradient of its own",
+    message="this is the {how} of the right answer over {axis}: its entries must stay apart",
 )
 def sum_result(program: Program, place: Place, choice: Total) -> Program | None:
     """Hand out the gradient summed over an axis that it has."""
@@ -389,6 +392,28 @@ ENTRIES: Mapping[str, Change] = {
 }
 
 
+@dataclass(frozen=True)
+class Entries:
+    """Entries of a gradient that are handed out.
+
+    Args:
+        which: of `ENTRIES`.
+        code: the public code.
+    """
+
+    which: str
+    code: str
+
+
+def chosen_entries(program: Program, place: Place) -> Iterator[Entries]:
+    """Yield which entries of a gradient may be handed out; of examples, some rows are a part of the batch."""
+    of_examples = is_of_examples(program, place)
+    for which in ENTRIES:
+        is_part = not which.startswith("each ") and "order" not in which
+        is_row = which.startswith("every row")
+        yield Entries(which, "partial-batch" if is_part and (of_examples or not is_row) else "wrong-operand")
+
+
 def _stripes(gradient: Array) -> Array:
     """Return 1 for every other row, and 0 for those between them; it broadcasts with the gradient."""
     return np.asarray(np.arange(len(gradient)) % 2 == 0).reshape(-1, *(1,) * (gradient.ndim - 1))
@@ -396,15 +421,16 @@ def _stripes(gradient: Array) -> Array:
 
 @operator(
     "entries-of-result",
-    code=lambda choice: "wrong-operand" if "order" in choice or choice.startswith("each ") else "partial-batch",
+    code=lambda choice: choice.code,
     rank=2.5,
     at=targets.where(has_axes(1)),
-    choices=lambda program, place: ENTRIES,
-    message="{choice}",
+    choices=chosen_entries,
+    fields=lambda program, place, choice: {"what": choice.which},
+    message="{what}",
 )
-def choose_entries(program: Program, place: Place, choice: str) -> Program | None:
+def choose_entries(program: Program, place: Place, choice: Entries) -> Program | None:
     """Hand out some entries of the gradient, or its rows in another order."""
-    return with_change(program, place, ENTRIES[choice])
+    return with_change(program, place, ENTRIES[choice.which])
 
 
 @choose_entries.example

@@ -1,0 +1,313 @@
+"""Difference quotients that are not the one that was asked for.
+
+What measures a slope has no backward pass, so that its mistakes are no edits of a program: the function is taken at
+other places, or the rise is divided by something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.exercise import Answer
+from grader.program.operation import Array
+from grader.reference.compare import MATCH, scaled_error
+from grader.reference.trial import IMPOSSIBLE, Trial
+
+from .facts import Given, Wrong
+from .mistake import Fact, Mistake
+
+EXACT = 1e-9  # how nearly the right answer must be a quotient, in proportion to it
+PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # how many steps away from x a function may have been taken
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A difference quotient in one trial: its arguments, and the two places of the right one.
+
+    Args:
+        f: takes what `x` is.
+        x: a float, or a tensor that is moved entry by entry.
+        v: weights of the function's values, if there are any.
+        h: the step.
+        ahead: the place of the first height, in steps from `x`.
+        behind: the place of the second.
+        together: with each entry those before it are moved, too.
+    """
+
+    f: Callable[[Any], Any]
+    x: Any
+    v: torch.Tensor | None
+    h: float
+    ahead: float = 0
+    behind: float = 0
+    together: bool = False
+
+    @classmethod
+    def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
+        """Return that of a routine that takes a function, a point, perhaps weights, and a step; `None` of any other."""
+        values = list(trial.inputs.values())
+        if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
+            return None
+        f, x, *v, h = values
+        if not all(isinstance(value, torch.Tensor) for value in (x, *v)) and (v or type(x) is not float):
+            return None
+        return cls(f, x, v[0] if v else None, h, ahead, behind)
+
+    def height(self, place: float, step: Any = None) -> Any:
+        """Return the function's value with x moved, once for each entry of x; shape: that of x.
+
+        Args:
+            place: by how many steps.
+            step: instead of `h`, a number, or one for each entry of x.
+        """
+        move = place * (self.h if step is None else step)
+        if isinstance(self.x, float):
+            return np.asarray(float(self.f(self.x + move)))
+        moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * torch.as_tensor(move).flatten()
+        heights = [self.f(self.x + row.view(self.x.shape)) for row in (moved.cumsum(0) if self.together else moved)]
+        numbers = [float(value if self.v is None else (value * self.v).sum()) for value in heights]
+        return np.array(numbers).reshape(self.x.shape)
+
+    def at(self, place: float) -> float:
+        """Return the function's value at a number that is not x.
+
+        Raises:
+            ValueError: x is no number.
+        """
+        if not isinstance(self.x, float):
+            raise ValueError("this can be done with numbers only")
+        return float(self.f(place))
+
+    def rise(self, ahead: float, behind: float, step: Any = None) -> Any:
+        """Return the function's value at one place less that at another."""
+        return self.height(ahead, step) - self.height(behind, step)
+
+    def right_rise(self, step: Any = None) -> Any:
+        """Return the rise between the right two places."""
+        return self.rise(self.ahead, self.behind, step)
+
+    @property
+    def run(self) -> float:
+        """Return how far the right two places are apart."""
+        return (self.ahead - self.behind) * self.h
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Return the weights, shaped like x.
+
+        Raises:
+            ValueError: there are none, or of another shape.
+        """
+        if self.v is None or self.v.shape != self.x.shape:
+            raise ValueError("there are no weights, or not one for each entry of x")
+        return self.v.numpy()
+
+
+def place_pairs() -> Iterator[tuple[float, float]]:
+    """Return every two places, the one ahead first."""
+    return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
+
+
+def places_of_right(trial: Trial) -> tuple[float, float] | None:
+    """Return where the right answer takes the function; `None` where it is no difference quotient."""
+    quotient, right = Quotient.of(trial), next(iter(trial.expected.values()))
+    if quotient is None or right is None:
+        return None
+    for ahead, behind in place_pairs():
+        try:
+            slope = quotient.rise(ahead, behind) / ((ahead - behind) * quotient.h)
+        except IMPOSSIBLE:
+            return None
+        if slope.shape == right.shape and scaled_error(slope, right) < EXACT:
+            return ahead, behind
+    return None
+
+
+OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)  # what may be typed in
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A wrong difference quotient.
+
+    Args:
+        name: the name of the fact.
+        code: the public code.
+        message: a clause about the answer; `{f}`, `{x}`, `{v}` and `{h}` are the learner's names of the function, the
+            point, the weights and the step, `{ahead}` and `{behind}` the two places where the function must be taken.
+        of: takes the right quotient of a trial, and returns what is computed in its place.
+    """
+
+    name: str
+    code: str
+    message: str
+    of: Callable[[Quotient], object]
+
+
+def _slope(quotient: Quotient) -> Array:
+    """Return the slope that a quotient measures."""
+    return np.asarray(quotient.right_rise() / quotient.run)
+
+
+def _numbers(quotient: Quotient) -> Array:
+    """Return what the function gives at the point itself."""
+    return np.asarray(quotient.f(quotient.x), dtype=np.float64)
+
+
+def _weights(quotient: Quotient) -> Array:
+    """Return the weights.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if quotient.v is None:
+        raise ValueError("there are no weights")
+    return quotient.v.numpy()
+
+
+def _unweighted(quotient: Quotient) -> Array:
+    """Return the slope of the plain sum of the function's values.
+
+    Raises:
+        ValueError: there are no weights that could be left out.
+    """
+    _weights(quotient)
+    return _slope(replace(quotient, v=quotient.x.new_ones(quotient.f(quotient.x).shape)))
+
+
+def _weighted_with_value(quotient: Quotient) -> Array:
+    """Return the slope of the sum of the function's values, each weighted with itself, held constant."""
+    _weights(quotient)
+    return _slope(replace(quotient, v=quotient.f(quotient.x)))
+
+
+def _weighted_twice(quotient: Quotient) -> Array:
+    """Return the slope of the sum of the function's values, weighted with the squares of the weights."""
+    _weights(quotient)
+    return _slope(replace(quotient, v=quotient.v * quotient.v))  # type: ignore[operator]  # there are weights
+
+
+SLIPS = (
+    Slip("step-missing", "missing-local", "this is the rise, and it is not divided by the step",
+         lambda q: q.right_rise()),
+    Slip("divided-by-one-step", "missing-local",
+         "the rise is divided by {h}, and the places where {f} is taken are further apart",
+         lambda q: q.right_rise() / q.h),
+    Slip("divided-by-number-of-steps", "missing-local", "the rise is divided by the number of steps, and not by {h}",
+         lambda q: q.right_rise() / (q.ahead - q.behind)),
+    Slip("second-at-h", "wrong-point", "{f} is taken at {h} alone, and the step begins at {x}",
+         lambda q: (q.height(q.ahead) - q.at(q.h)) / q.run),
+    Slip("h-added-to-value", "wrong-point", "{h} is added to the value of {f}, and must be added to {x}",
+         lambda q: (q.height(0) + q.h - q.height(q.behind)) / q.run),
+    Slip("first-at-h", "wrong-point", "{f} is taken at {h} alone, not at {ahead}",
+         lambda q: (q.at(q.h) - q.height(q.behind)) / q.run),
+    Slip("step-multiplied", "wrong-point", "{f} is taken at {x} * {h}: a step is added, not multiplied with",
+         lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
+    Slip("heights-added", "wrong-sign", "the two values of {f} are added, and must be subtracted",
+         lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
+    Slip("sign-of-rise-lost", "wrong-sign", "the sign of the difference is lost",
+         lambda q: abs(q.right_rise()) / q.run),
+    Slip("divided-by-x-and-h", "wrong-operand", "it is divided by {x} + {h}: a slope is divided by the step alone",
+         lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
+    Slip("only-first-divided", "wrong-operand",
+         "only the first of the two values is divided: the whole difference must be",
+         lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
+    Slip("only-second-divided", "wrong-operand",
+         "only the second of the two values is divided: the whole difference must be",
+         lambda q: q.height(q.ahead) - q.height(q.behind) / q.run),
+    Slip("change-of-slope", "wrong-local", "this is how the slope changes, and not the slope",
+         lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
+    Slip("difference-of-slopes", "wrong-local", "the slope behind is subtracted from the slope ahead",
+         lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
+    Slip("step-never-set-back", "wrong-point",
+         "the entries that came before are moved as well: the step is never taken back",
+         lambda q: _slope(replace(q, together=True))),
+    Slip("step-times-x", "wrong-point", "the step is {h} times {x}, and must be {h}",
+         lambda q: q.right_rise(q.h * q.x) / q.run),
+    Slip("weights-missing", "missing-upstream", "{v} is not in it: all outputs count alike", _unweighted),
+    Slip("weighted-behind", "elementwise-for-matmul",
+         "the outputs are added without {v}, and the result is multiplied by it: each output has its own weight",
+         lambda q: _unweighted(q) * q.weights),
+    Slip("weights-summed", "sum-of-products", "the outputs and {v} are each summed on their own, and then multiplied",
+         lambda q: _unweighted(q) * _weights(q).sum()),
+    Slip("weighted-twice", "extra-factor", "{v} is multiplied in once more: it belongs inside the sum, and only there",
+         lambda q: _slope(q) * q.weights),
+    Slip("weights-squared", "extra-factor", "every output is weighted with {v} twice", _weighted_twice),
+    Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value, where {v} belongs",
+         _weighted_with_value),
+    Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _numbers),
+    *(Slip("own-step", "hard-coded", f"the step is {step:g}, whatever {{h}} is",
+           lambda q, step=step: q.right_rise(step) / ((q.ahead - q.behind) * step))  # type: ignore[misc]
+      for step in OWN_STEPS),
+)  # fmt: skip
+
+
+def at_other_places(ahead: float, behind: float) -> Iterator[Slip]:
+    """Yield the quotients of other places, divided by how far these are apart, or by how far the right ones are.
+
+    Args:
+        ahead: the place of the right first height, in steps from the point.
+        behind: that of the second.
+    """
+    for first, second in place_pairs():
+        if (first, second) != (ahead, behind):
+            for run in dict.fromkeys((first - second, ahead - behind)):
+                yield Slip(
+                    "function-at-other-places",
+                    "wrong-point",
+                    f"{{f}} is taken at {_place(first)} and {_place(second)}, not at {{ahead}} and {{behind}}"
+                    + ("" if run == first - second else ", and divided by the distance of these"),
+                    lambda q, first=first, second=second, run=run: q.rise(first, second) / (run * q.h),  # type: ignore[misc]
+                )
+
+
+def _place(steps: float) -> str:
+    """Return a place as a message with fields has it: `{x} + 2 {h}`."""
+    size = "" if abs(steps) in (0.5, 1) else f"{abs(steps):g} "
+    half = " / 2" if abs(steps) == 0.5 else ""
+    return "{x}" if steps == 0 else f"{{x}} {'+' if steps > 0 else '-'} {size}{{h}}{half}"
+
+
+def other_quotient(answer: Answer, given: Given) -> Mistake | None:
+    """Return which difference quotient an answer is in place of the right one; `None` where it is none."""
+    right = places_of_right(given[0].trial) if answer.kind == "value" and given else None
+    if right is None:
+        return None
+    cheapest = sorted(given, key=lambda sample: sample.right.size)
+    quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
+    for slip in (*at_other_places(*right), *SLIPS):
+        if _fits(slip, quotients):
+            return Mistake(slip.code, (Fact(slip.name, {}, slip.message.format(**_names(given, right))),))
+    return None
+
+
+def _computed(slip: Slip, quotient: Quotient) -> Array | None:
+    """Return what a slip gives; `None` where it cannot be made."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(slip.of(quotient), dtype=np.float64)
+    except IMPOSSIBLE:
+        return None
+
+
+def _fits(slip: Slip, quotients: Sequence[tuple[Wrong, Quotient | None]]) -> bool:
+    """Return whether a slip gives the learner's arrays in every trial, and not only right ones."""
+    apart = False
+    for sample, quotient in quotients:
+        array = None if quotient is None else _computed(slip, quotient)
+        if array is None or scaled_error(sample.array, array) > MATCH:
+            return False
+        apart = apart or scaled_error(array, sample.right) > MATCH
+    return apart
+
+
+def _names(given: Given, right: Sequence[float]) -> dict[str, str]:
+    """Return the fields of messages: what the function's arguments are called, and the right two places."""
+    f, x, *weights, h = given[0].trial.inputs
+    names = {"f": f, "x": x, "v": weights[0] if weights else "", "h": h}
+    return {**names, "ahead": _place(right[0]).format(**names), "behind": _place(right[1]).format(**names)}
