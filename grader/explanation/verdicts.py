@@ -344,7 +344,7 @@ class Verdicts:
         return found
 
     def _way(self, run: Run) -> frozenset[Hashable] | None:
-        """Return the operations of the forward pass in a trial, by their places in the source; `None` if it is opaque."""
+        """Return the operations of the forward pass in a trial, by their places in the source; else `None`."""
         try:
             return frozenset(node.key for node in program_of(self.exercise, run.trial).nodes)
         except IMPOSSIBLE:

@@ -1,0 +1,57 @@
+"""Write the page of every mistake that can be named: `python -m grader.authoring.mistakes_page` makes docs/mistakes.md.
+
+Each operator of `grader.diagnosis.operators` has its example there: a forward pass, wrong gradients of it, and what is
+said of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Hashable
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from grader.code_meanings import MEANINGS
+from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.explanation import explain
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.operators.contract import Example, Operator
+
+FILE = Path("docs/mistakes.md")
+HEAD = """# Every mistake that can be named
+
+Generated from the operators in `grader/diagnosis/operators/` by `python -m grader.authoring.mistakes_page`. For each
+public code there are the operators that give it. Each has an example: a forward pass, a backward pass with the mistake,
+as a learner writes it, and the sentence that is told. CONTRIBUTING.md says how an operator is added.
+"""
+
+
+def mistakes_page() -> str:
+    """Return the page in Markdown."""
+    entries = sorted(_entry(operator, example) for operator in OPERATORS for example in operator.examples)
+    parts = [HEAD]
+    for code, own in groupby(entries, key=itemgetter(0)):
+        parts += [f"## {code}\n\n{MEANINGS[code]}\n", *(text for _, _, text in own)]
+    return "\n".join(parts)
+
+
+def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list[str]]:
+    """Return the code that an operator gives in one of its examples, and what is said of the wrong gradients."""
+    samples = [Sample(trial, program, wrong) for trial, program, wrong in example.trials()]
+    names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
+    mistakes = [explanation.mistake for explanation in explain(Case(samples, names), [operator]).values()]
+    return mistakes[0].code, list(dict.fromkeys(mistake.facts[0].says for mistake in mistakes))
+
+
+def _entry(operator: Operator[Hashable], example: Example) -> tuple[str, str, str]:
+    """Return the code, the name of the operator and the text of one example."""
+    code, says = sentences(operator, example)
+    source = "\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
+    quoted = "\n>\n".join(f"> {text}" for text in says)
+    return code, operator.name, f"### {operator.name}\n\n{quoted}\n\n```python\n{source}\n```\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(mistakes_page(), encoding="utf-8")
