@@ -6,7 +6,7 @@ another program. `Program.gradients` is one reverse sweep for all answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -119,6 +119,10 @@ class Program:
         values = tuple(self.nodes[i].value for i in self.forward.outputs)
         return Node(SINK, LOSS, operands, values, {}, np.zeros(()), text="loss")
 
+    def nodes_of(self, operation: str) -> tuple[int, ...]:
+        """Return the nodes of an operation, such as `matmul`, in the order of the forward pass."""
+        return self.forward.groups["operation"].get(operation, ())
+
     def reader(self, place: Place) -> Node:
         """Return the node at the end of an edge."""
         return self.sink if place[0] == SINK else self.nodes[place[0]]
@@ -195,6 +199,21 @@ class Program:
     def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
         """Return the program of a forward pass with another input; see `with_nodes`."""
         return self.with_nodes({self.inputs[name]: lambda node: replace(node, values=(value,))}, affects)
+
+    def with_iterations(self, order: Sequence[int]) -> Program:
+        """Return the program whose backward pass goes through the iterations of a loop in another order.
+
+        Args:
+            order: for each iteration the one whose values are met in its place: with `range(n)` nothing changes, with
+                `range(n)[::-1]` it goes from the first to the last. Every loop of so many iterations is meant.
+        """
+        nodes = list(self.nodes)
+        for ids in self.forward.by_key.values():
+            if len(ids) == len(order):
+                for i, source in zip(ids, order, strict=True):
+                    other = self.nodes[ids[source]]
+                    nodes[i] = replace(nodes[i], values=other.values, options=other.options, value=other.value)
+        return self._rewritten(forward=self.forward.with_nodes(nodes))
 
     def with_result(self, name: str, result: Result) -> Program:
         """Return the program that hands out another array in place of a target's gradient; its shape is free."""

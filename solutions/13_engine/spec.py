@@ -3,6 +3,7 @@
 import math
 from graphlib import TopologicalSorter
 
+from grader.diagnosis.edited import edited
 from grader.diagnosis.engines import Engine, right_gradients
 from grader.exercise import Exercise, Misconception, Routine, stored
 from grader.sampling import Sampler, normal, output, sized, weights
@@ -679,75 +680,77 @@ def _every(_rng, setting, _shape):
     return 7 if setting.kind == LARGER_KIND else (2, 3, 1, 10)[setting.index % 4]
 
 
-def _in_pieces(
-    x,
-    w,
-    b,
-    every,
-    g,
-    *,
-    turn=reversed,
-    most=None,
-    anew=False,
-    within=False,
-    before=0,
-    shift=1,
-    whole=False,
-    fresh=False,
-):
-    """The gradients for x, w and b, made from pieces of the chain.
-
-    Args:
-        turn: the order of the pieces.
-        most: how many of them are walked back.
-        anew: each of them begins with the upstream gradient.
-        within: rows of b's gradient are counted in the piece.
-        before: 1 for the slope of tanh at the state before.
-        shift: 0 where b is forgotten when states are made again.
-        whole: a last piece that is shorter than the others is left out.
-        fresh: each piece begins with a gradient of 0 for w.
-    """
-    kept, h, upstream, w_g, b_g = {}, x, g, w * 0, b * 0
-    for i in range(len(b)):
-        if i % every == 0:
-            kept[i] = h
-        h = (h @ w + b[i]).tanh()
-    starts = [start for start in sorted(kept) if not whole or start + every <= len(b)]
-    for start in list(turn(starts))[:most]:
-        w_g = w_g * 0 if fresh else w_g
-        g, states = upstream if anew else g, [kept[start]]
-        for row in b[start : start + every]:
-            states.append((states[-1] @ w + shift * row).tanh())
-        for i in reversed(range(len(states) - 1)):
-            s = g * (1 - states[i + 1 - before] ** 2)
-            w_g = w_g + states[i].mT @ s
-            b_g[i if within else start + i] = s.sum(0)
-            g = s @ w.mT
-    return {"x.g": g, "w.g": w_g, "b.g": b_g}
+# What mistakes of the way back in pieces make of the program of the whole chain.
+def _joints(program, every):
+    """The edges by which the pieces take the states that they begin with."""
+    return [(step, 0) for step in program.nodes_of("matmul")[::every]]
 
 
-def _piece_slips():
-    for code, says, answers, how in (
-        ("missing-local", "every piece begins with out.g, where what the piece behind it gave belongs", "x w b",
-         {"anew": True}),
-        ("missing-path", "only the last piece of the chain is walked back", "x w b", {"most": 1}),
-        ("missing-path", "the last piece is left out where it is shorter than the others", "x w b", {"whole": True}),
-        ("overwritten", "each piece begins with 0 for w, where what the piece behind it gave has to stay", "w",
-         {"fresh": True}),
-        ("wrong-order", "the pieces are walked back from the first to the last", "x w b", {"turn": list}),
-        ("overwritten", "its rows are counted in each piece from 0, so that pieces overwrite each other", "b",
-         {"within": True}),
-        ("wrong-point", "the slope of tanh is taken at the state before the step, not at the one behind it", "x w b",
-         {"before": 1}),
-        ("wrong-point", "the states of a piece are made again without b", "x w b", {"shift": 0}),
-    ):  # fmt: skip
-        for name in answers.split():
-            yield Misconception(code, f"{name}.g", _piece_rule(f"{name}.g", how), says)
+def _begun_anew(program, every):
+    for joint in _joints(program, every)[1:]:
+        program = program.with_vjp(joint, lambda at: at.program.upstreams[0])
+    return program
 
 
-def _piece_rule(answer, how):
-    return lambda x, w, b, every, out_g: _in_pieces(x, w, b, every, out_g, **how)[answer]
+def _last_piece_alone(program, every):
+    joint = _joints(program, every)[-1]
+    return program.without(joint).with_result("x", lambda edited, g: edited.right.sweep.contribution(joint))
 
+
+def _short_piece_left_out(program, every):
+    steps, rows = program.nodes_of("matmul"), program.nodes_of("getitem")
+    whole = len(steps) - len(steps) % every
+    if whole == len(steps):
+        return program
+    dropped = [*((step, 1) for step in steps[whole:]), *((row, 0) for row in rows[whole:])]
+    return program.without(*dropped).with_vjp((steps[whole], 0), lambda at: at.program.upstreams[0])
+
+
+def _weights_of_first_piece(program, every):
+    return program.without(*((step, 1) for step in program.nodes_of("matmul")[every:]))
+
+
+def _first_rows_alone(program, every):
+    return program.without(*((row, 0) for row in program.nodes_of("getitem")[every:]))
+
+
+def _from_first_piece(program, every):
+    steps = range(len(program.nodes_of("matmul")))
+    gone_through = [step for start in steps[::every] for step in steps[start : start + every][::-1]]
+    return program.with_iterations(gone_through[::-1])
+
+
+def _slope_before(program):
+    for step, tanh in zip(program.nodes_of("matmul"), program.nodes_of("tanh"), strict=True):
+        before = program.nodes[step].values[0]
+        program = program.with_vjp((tanh, 0), lambda at, before=before: at.right(value=before))
+    return program
+
+
+def _made_again_without_b(program, every):
+    kept = {step: program.nodes[step].values[0] for step, _ in _joints(program, every)}
+    changes = {i: lambda node: node.with_operand(1, 0.0) for i in program.nodes_of("add")}
+    changes |= {step: lambda node, state=state: node.with_operand(0, state) for step, state in kept.items()}
+    program = program.with_nodes(changes, "values")
+    for step, state in kept.items():
+        program = program.with_vjp((step, 1), lambda at, state=state: at.right(operands={0: state}))
+    return program
+
+
+_PIECE_SLIPS = (
+    ("missing-local", "every piece begins with out.g, where what the piece behind it gave belongs", "x w b",
+     _begun_anew),
+    ("missing-path", "only the last piece of the chain is walked back", "x w b", _last_piece_alone),
+    ("missing-path", "the last piece is left out where it is shorter than the others", "x w b", _short_piece_left_out),
+    ("overwritten", "each piece begins with 0 for w, where what the piece behind it gave has to stay", "w",
+     _weights_of_first_piece),
+    ("wrong-order", "the pieces are walked back from the first to the last", "x w b", _from_first_piece),
+    ("overwritten", "its rows are counted in each piece from 0, so that pieces overwrite each other", "b",
+     _first_rows_alone),
+    ("wrong-point", "the slope of tanh is taken at the state before the step, not at the one behind it", "x w b",
+     _slope_before),
+    ("wrong-point", "the states of a piece are made again without b", "x w b", _made_again_without_b),
+)  # fmt: skip
 
 checkpoint_grad = Exercise(
     title="Back through a chain, holding few states",
@@ -762,7 +765,11 @@ checkpoint_grad = Exercise(
     answers=stored("x.g", "w.g", "b.g"),
     never_holds="t bs n",
     held_by_forward=True,
-    misconceptions=tuple(_piece_slips()),
+    misconceptions=tuple(
+        misconception
+        for code, says, targets, edit in _PIECE_SLIPS
+        for misconception in edited(_states, targets, code, edit, says)
+    ),
     hints={
         "x.g": (
             "Which states does the way back need, and in which order?",

@@ -2,6 +2,7 @@
 
 from textwrap import dedent, indent
 
+from grader.diagnosis.edited import edited
 from grader.exercise import Exercise, Misconception, Routine, stored
 from grader.sampling import BackwardPass, Function, backward_passes, each_of, indices, normal, output, sized, weights
 
@@ -804,54 +805,43 @@ def _layernorm(inp, gamma, beta):
     return gamma * (centred / ((centred**2).mean(-1, keepdim=True) + _EPS).sqrt()) + beta
 
 
-def _layernorm_back(inp, gamma, out_g, centre=-1, variance=None):
-    """inp.g and gamma.g, where the forward pass was made again with another mean or another variance."""
-    centred = inp - inp.mean(centre, keepdim=True)
-    inv = ((variance or (lambda inp: (centred**2).mean(-1, keepdim=True)))(inp) + _EPS) ** -0.5
-    hat, hat_g = centred * inv, out_g * gamma
-    back = hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True)
-    return {"inp.g": inv * back, "gamma.g": (out_g * hat).sum(0)}
+# What a wrong line makes of the program of the forward pass.
+def _with_variance(wrong):
+    """The forward pass made again with another variance, a function of the right one and of how many it is of."""
+
+    def edit(program, inp):
+        (_, variance) = program.nodes_of("mean")
+        changed = {variance: lambda node: node.then(lambda right: wrong(right, inp.shape[-1]))}
+        return program.with_nodes(changed, "values")
+
+    return edit
 
 
-def _rnn_back(x, h, wx, wh, b, out_g, slope=1, hand_on=None, order=reversed):
-    """Every gradient, where tanh's slope is that of another state, or something else is handed on."""
-    states = [h]
-    for i in range(x.shape[1]):
-        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
-    found = {"x.g": x * 0, "wx.g": wx * 0, "wh.g": wh * 0, "b.g": b * 0}
-    back = out_g
-    for i in order(range(x.shape[1])):
-        sums_g = (1 - states[i + slope] ** 2) * back
-        found["x.g"][:, i] = sums_g @ wx.t()
-        found["wx.g"] += x[:, i].t() @ sums_g
-        found["wh.g"] += states[i].t() @ sums_g
-        found["b.g"] += sums_g.sum(0)
-        back = sums_g @ wh.t() if hand_on is None else hand_on(sums_g)
-    return {**found, "h.g": back}
+def _with_mean_of_batch(program, inp):
+    """The forward pass made again with each column's mean; the way back takes the centred rows to have none."""
+    (_, variance), (centred,), (quotient,) = map(program.nodes_of, ("mean", "sub", "div"))
+    columns, right = (inp - inp.mean(0)).numpy(), program.nodes[variance].value
+    changes = {centred: lambda node: node.then(lambda _: columns), variance: lambda node: node.then(lambda _: right)}
+    program = program.with_nodes(changes, "values")
+    return program.with_vjp((centred, 1), lambda at: at.right(at.sweep.contribution((quotient, 0))))
 
 
-def _layernorm_mistake(code, says, hint, **edited):
-    """A line that is wrong in the forward pass that is made again, and so in both answers."""
-
-    def of(name):
-        def rule(inp, gamma, out_g):
-            return _layernorm_back(inp, gamma, out_g, **edited)[name]
-
-        return Misconception(code, name, rule, says, (hint,))
-
-    return of("inp.g"), of("gamma.g")
+def _with_slope_before(program):
+    for product, tanh in zip(program.nodes_of("matmul")[1::2], program.nodes_of("tanh"), strict=True):
+        before = program.nodes[product].values[0]
+        program = program.with_vjp((tanh, 0), lambda at, before=before: at.right(value=before))
+    return program
 
 
-def _rnn_mistake(code, says, hint, **edited):
-    """A line that is wrong in every turn of the way back."""
+def _without_weights(program):
+    for product in program.nodes_of("matmul")[1::2]:
+        program = program.with_vjp((product, 0), lambda at: at.g)
+    return program
 
-    def of(name):
-        def rule(x, h, wx, wh, b, out_g):
-            return _rnn_back(x, h, wx, wh, b, out_g, **edited)[name]
 
-        return Misconception(code, name, rule, says, (hint,))
-
-    return tuple(of(name) for name in ("x.g", "h.g", "wx.g", "wh.g", "b.g"))
+def _from_first_moment(program):
+    moments = range(len(program.nodes_of("tanh")))
+    return program.with_iterations(moments[::-1])
 
 
 def _mend_hints(*names, first, then, last):
@@ -918,30 +908,37 @@ gamma.g = (out.g * hat).sum(0)""",
         last="What does var divide by when it is not told otherwise: by n, or by n - 1?",
     ),
     misconceptions=(
-        *_layernorm_mistake(
+        *edited(
+            _layernorm,
+            "inp gamma",
             "wrong-factor",
+            _with_variance(lambda right, n: right * n / (n - 1)),
             "the variance is divided by n - 1, and in the forward pass by n",
             "What does var divide by when it is not told otherwise?",
-            variance=lambda inp: inp.var(-1, keepdim=True),
         ),
-        *_layernorm_mistake(
+        *edited(
+            _layernorm,
+            "inp gamma",
             "wrong-operand",
+            _with_variance(lambda right, n: right**0.5),
             "the root is taken of the standard deviation, and must be of the variance",
             "Which of the two has a root in it already?",
-            variance=lambda inp: inp.var(-1, unbiased=False, keepdim=True).sqrt(),
         ),
-        *_layernorm_mistake(
+        *edited(
+            _layernorm,
+            "inp gamma",
             "wrong-operand",
+            _with_variance(lambda right, n: (right * n / (n - 1)) ** 0.5),
             "the root is taken of the standard deviation, one divided by n - 1, and must be of the variance",
             "Which of the two has a root in it already?",
-            variance=lambda inp: inp.std(-1, keepdim=True),
         ),
-        *_layernorm_mistake(
+        *edited(
+            _layernorm,
+            "inp gamma",
             "summed-wrong-axis",
+            _with_mean_of_batch,
             "the mean is taken over the batch, and in the forward pass over each row",
             "Which entries does layer norm compare with each other?",
-            centre=0,
-            variance=lambda inp: inp.var(-1, unbiased=False, keepdim=True),
         ),
     ),
 )
@@ -983,23 +980,29 @@ for i in reversed(range(x.shape[1])):
         last="What makes an error at one size and none at another? Here two axes have the same length by nature.",
     ),
     misconceptions=(
-        *_rnn_mistake(
+        *edited(
+            _rnn,
+            "x h wx wh b",
             "wrong-point",
+            _with_slope_before,
             "the slope of tanh is that of the state before, in every moment",
             "Which state came out of the tanh of moment i: number i of the list, or i + 1?",
-            slope=0,
         ),
-        *_rnn_mistake(
+        *edited(
+            _rnn,
+            "x h wx wh b",
             "missing-local",
+            _without_weights,
             "wh is left out of what is handed on to the moment before",
             "How does the state before come into the sums: as it is, or times something?",
-            hand_on=lambda sums_g: sums_g,
         ),
-        *_rnn_mistake(
+        *edited(
+            _rnn,
+            "x h wx wh b",
             "wrong-point",
+            _from_first_moment,
             "the way back goes through the moments from the first to the last",
             "Which moment is next to out, where the gradient comes from?",
-            order=list,
         ),
     ),
 )

@@ -312,3 +312,25 @@ def test_the_tolerance_of_a_trial_shows_cancellation() -> None:
     small = tolerances(mild, np.random.default_rng(0))["x"]
     assert 1e-8 < small < 1e-5
     assert tolerances(cancelling, np.random.default_rng(0))["x"] > 0.05
+
+
+def test_a_loop_can_be_gone_back_through_from_the_first_iteration_to_the_last() -> None:
+    def chain(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        for row in range(len(b)):
+            x = (x @ w + b[row]).tanh()
+        return x
+
+    inputs = draw(0, x=(2, 3), w=(3, 3), b=(4, 3))
+    program = record(chain, inputs, np.ones((2, 3)))
+    assert [program.nodes[i].name for i in program.nodes_of("tanh")] == ["tanh"] * 4
+    assert program.nodes_of("relu") == ()
+    states = [inputs["x"], *(program.nodes[i].value for i in program.nodes_of("tanh"))]
+    g, w_g, b_g = np.ones((2, 3)), 0.0, np.zeros((4, 3))
+    for i in range(4):
+        sums_g = g * (1 - states[i + 1] ** 2)
+        w_g = w_g + states[i].T @ sums_g
+        b_g[i], g = sums_g.sum(0), sums_g @ inputs["w"].T
+    wrong = program.with_iterations(range(4)[::-1]).gradients()
+    for name, array in (("x", g), ("w", w_g), ("b", b_g)):
+        np.testing.assert_allclose(wrong[name], array)
+        np.testing.assert_array_equal(program.with_iterations(range(4)).gradients()[name], program.gradients()[name])
