@@ -314,7 +314,7 @@ class Case:
     @cached_property
     def zeros(self) -> frozenset[str]:
         """The answers that are exactly zero everywhere: many edits leave nothing of a gradient."""
-        return frozenset(name for name in self.names if all(not given.any() for given, _ in self._arrays(name)))
+        return frozenset(n for n in self.names if all(given.size and not given.any() for given, _ in self._arrays(n)))
 
     @cached_property
     def noise(self) -> frozenset[str]:
@@ -323,7 +323,7 @@ class Case:
             name
             for name in self.names
             if name not in self.zeros
-            and all(np.abs(given).max() <= ZERO * np.abs(right).max() for given, right in self._arrays(name))
+            and all(a.size and np.abs(a).max() <= ZERO * np.abs(right).max() for a, right in self._arrays(name))
         )
 
     def _arrays(self, name: str) -> list[tuple[Array, Array]]:

@@ -16,6 +16,7 @@ import numpy as np
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import At, Program, Rule
+from grader.program.queries import idle_edges
 
 from . import factors
 from .case import Case, Rewriting, Sample, work_of
@@ -23,6 +24,7 @@ from .mistake import Fact, Mistake
 from .operators.contract import Operator
 from .operators.places import Spot
 
+IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
 AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
 LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
@@ -191,6 +193,61 @@ class OnPath:
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
         return (Fact(fact.operator, {**fact.parameters, "path": path}, f"on the path through {path}, {fact.says}"),)
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutIdle:
+    """An edit in a backward pass without the paths whose right contribution is zero: a formula does not have them.
+
+    Args:
+        edit: what is done.
+    """
+
+    edit: Edit
+
+    @property
+    def code(self) -> str:
+        """The edit's code."""
+        return self.edit.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where the edit is done."""
+        return self.edit.spots
+
+    @property
+    def rank(self) -> float:
+        """The edit's rank, and more for the formula."""
+        return self.edit.rank + IDLE_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the program without idle edges, as far as the edit leads to their readers.
+
+        Raises:
+            NoCandidate: it leads to none of them, so that it is the edit alone.
+        """
+        idle = idle_edges(program)
+        edited = self.edit.apply(program)
+        if edited is program:
+            return program
+        into, _ = edited.reach
+        changed = edited.forward is not program.forward
+        idle = tuple(place for place in idle if place not in edited.rules and (changed or into >> place[0] & 1))
+        if edited.results or (not idle and idle_edges(program)):
+            raise NoCandidate("no path that contributes nothing is behind it")
+        return edited.without(*idle)
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer that the edit gives so."""
+        return told(self, case, case.explained_by(self))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's facts: what contributes nothing needs no word."""
+        return self.edit.facts(program)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,13 @@ import numpy as np
 
 from grader.program.operation import Array
 from grader.program.program import Program, nothing
+from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
 
 from .case import Candidate, Case, Rewriting, Screen
 from .edits import (
     FACTOR_RANK,
+    IDLE_RANK,
     PAIR_RANK,
     PATH_RANK,
     ROWS,
@@ -35,6 +37,7 @@ from .edits import (
     Rows,
     Times,
     TimesOnPath,
+    WithoutIdle,
 )
 from .operators.contract import Operator
 from .operators.places import WHOLE, Spot, edges
@@ -71,7 +74,13 @@ def stream(
     """
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
+        operators = list(operators)
         sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
+        if idle_edges(case.listing):
+            sources += [
+                Source(operator.rank + IDLE_RANK, partial(without_idle, operator, case.listing))
+                for operator in operators
+            ]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
     return merged(sources)
 
@@ -101,6 +110,11 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     for spot in sorted(operator.at.spots(program), key=lambda each: each.rank):
         for choice in operator.choices_at(program, spot):
             yield Edit(operator, spot, choice)
+
+
+def without_idle(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
+    """Yield every edit with an operator in a backward pass without the paths that contribute nothing."""
+    yield from map(WithoutIdle, edits(operator, program))
 
 
 def in_rows(case: Case) -> Iterator[Candidate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,6 +12,31 @@ from .forward import SINK, Forward, Key, Node, Place, bits
 from .program import Program
 
 VARIABLE_SLOTS = {"join", "write"}  # the slot of a use in such a node is a number of iterations
+
+
+IDLE = 1e-9  # what an idle edge carries, in proportion to what arrives at its reader
+
+
+def idle_edges(program: Program) -> tuple[Place, ...]:
+    """Return the edges whose right contribution is zero, though a gradient arrives at their readers.
+
+    So it is with what goes back through the mean in a variance: the differences from a mean add up to nothing. Who
+    writes the formula leaves such a path out.
+    """
+    right = program.right
+    if right not in _IDLE:
+        sweep, idle = right.right_sweep, []
+        for place in right.forward.sources:
+            g, part = sweep.total(place[0]) if place[0] != SINK else None, sweep.part(place)
+            if g is not None and part is not None:
+                size = float(np.abs(g).max(initial=0.0))
+                if size and float(np.abs(part).max(initial=0.0)) <= IDLE * size:
+                    idle.append(place)
+        _IDLE[right] = tuple(idle)
+    return _IDLE[right]
+
+
+_IDLE: WeakKeyDictionary[Program, tuple[Place, ...]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from . import (
     branches,
+    broadcasts,
     contractions,
     forward_pass,
     indexing,
@@ -25,6 +26,7 @@ from .contract import REGISTRY
 
 FAMILIES = (  # importing a family fills the registry
     branches,
+    broadcasts,
     contractions,
     forward_pass,
     indexing,

@@ -16,7 +16,7 @@ from torch import Tensor
 from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import Affects, Program
-from grader.program.queries import loop_carried_values
+from grader.program.queries import idle_edges, loop_carried_values
 from grader.program.selectors import Made, Named, SecondValue, second_values
 from grader.sampling import normal, positive, sized
 
@@ -72,8 +72,9 @@ class LeftOut:
 def code_of_left_out(program: Program, node: Node, kept: int, affects: Affects) -> str:
     """Return the public code of an operation that is left out."""
     if node.name in SUMS:
-        biases = (is_bias(program, operand) for slot, operand in node.operands if slot != kept)
-        return "wrong-point" if all(biases) else "missing-path"
+        left = [(slot, operand) for slot, operand in node.operands if slot != kept]
+        tells = (is_bias(program, operand) or (node.id, slot) in idle_edges(program) for slot, operand in left)
+        return "wrong-point" if all(tells) else "missing-path"
     if node.name in ("transpose", "permute"):
         return "transposed"
     if is_mask(node):
@@ -209,6 +210,10 @@ OTHER_NUMBERS: Mapping[str, Callable[[float], float]] = {
 }
 
 
+SMALL = 1e-3  # a number that only keeps a denominator from being 0, or a logarithm from being infinite
+LARGER: Mapping[str, float] = {f"replaced by {number:g}": number for number in (1.0, 0.1, 0.01, 0.001)}
+
+
 @dataclass(frozen=True)
 class OtherNumber:
     """Another number in an operation of the forward pass.
@@ -216,7 +221,7 @@ class OtherNumber:
     Args:
         slot: which operand it is; `None` for an option.
         option: the option's name.
-        how: what becomes of it, of `OTHER_NUMBERS`; or `"missing"`.
+        how: what becomes of it, of `OTHER_NUMBERS` or `LARGER`; or `"missing"`.
         affects: where it does.
         code: the public code.
     """
@@ -234,7 +239,10 @@ class OtherNumber:
     def change(self, node: Node) -> Node:
         """Return the node with the other number."""
         number = self.number(node)
-        other = NEUTRAL[node.name] if self.how == "missing" else OTHER_NUMBERS[self.how](number)
+        if self.how in LARGER:
+            other = LARGER[self.how]
+        else:
+            other = NEUTRAL[node.name] if self.how == "missing" else OTHER_NUMBERS[self.how](number)
         if self.slot is not None:
             return node.with_operand(self.slot, other)
         return node.with_options(**{self.option: other})
@@ -258,6 +266,8 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
             if node.name in NEUTRAL and number != NEUTRAL[node.name]:
                 is_function = node.name in (*PRODUCTS, "pow") and affects != "values"
                 yield OtherNumber(slot, "", "missing", affects, "missing-local" if is_function else "wrong-point")
+            if 0 < abs(number) <= SMALL:
+                yield from (OtherNumber(slot, "", how, affects, code) for how in LARGER)
             if math.isfinite(number):
                 for how, change in OTHER_NUMBERS.items():
                     if change(number) != number:
@@ -806,7 +816,9 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
     for slot, operand in node.operands:
         made = program.nodes[operand]
         if made.value.dtype.kind == "f":
-            known = (operand, *(i for _, i in made.operands))  # without the operation that made it, it is left out
+            known = [operand]
+            if len(program.forward.uses[operand]) < 2:
+                known += [i for _, i in made.operands]  # without the operation that made it, it is left out
             for name, other in second_values(program, node.id, made.value.shape).items():
                 if other not in known and other < node.id and may_be_mistaken(program, name, other, operand):
                     yield from (OtherOperand(slot, name, affects) for affects in passes(node, "all", "values"))

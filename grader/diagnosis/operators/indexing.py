@@ -45,7 +45,11 @@ def has_repetitions(program: Program, place: Place) -> bool:
     return bool(index_slots(node)) and np.unique(places := places_taken(node)).size < places.size
 
 
-Repeated = Literal["the last", "the first", "the mean"]
+REPEATED = {
+    "the last": "the last of the contributions", "the first": "the first of the contributions",
+    "the mean": "the mean of the contributions",
+    "the last run": "the sum of the last contributions that follow each other",
+}  # fmt: skip
 
 
 @operator(
@@ -53,9 +57,9 @@ Repeated = Literal["the last", "the first", "the mean"]
     code=lambda choice: "mean-for-sum" if choice == "the mean" else "overwritten",
     rank=2.0,
     at=taken.where(has_repetitions),
-    choices=lambda program, place: ("the last", "the first", "the mean"),
-    message="where {step} takes an entry of {operand} several times, its gradient is {choice} of the contributions: "
-    "it must be their sum",
+    choices=lambda program, place: REPEATED,
+    message="where {step} takes an entry of {operand} several times, its gradient is {what}: it must be the sum of all",
+    fields=lambda program, place, choice: {"what": REPEATED[choice]},
 )
 def ignore_repetitions(program: Program, place: Place, choice: str) -> Program | None:
     """Assign what comes to an entry that is taken several times, or average it."""
@@ -64,12 +68,30 @@ def ignore_repetitions(program: Program, place: Place, choice: str) -> Program |
         part, places, g = np.zeros(np.size(at.x)), places_taken(at.node).ravel(), at.g.ravel()
         if choice == "the mean":
             part = np.bincount(places, g, part.size) / np.maximum(np.bincount(places, minlength=part.size), 1)
+        elif choice == "the last run":
+            part = sum_last_runs(at.g, places_taken(at.node), part)
         else:
             order = slice(None) if choice == "the last" else slice(None, None, -1)
             part[places[order]] = g[order]  # of equal places the last one stays
         return part.reshape(np.shape(at.x))
 
     return program.with_vjp(place, rule)
+
+
+def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
+    """Return zeros with the sum of what comes to each place at the last indices in a row that take it.
+
+    Args:
+        g: what comes, in rows.
+        places: where each entry of it goes.
+        part: the zeros.
+    """
+    for number, (row, own) in enumerate(zip(g, places, strict=True)):
+        if number and np.array_equal(own, places[number - 1]):
+            part[own] += row
+        else:
+            part[own] = row
+    return part
 
 
 @ignore_repetitions.example
@@ -429,12 +451,20 @@ def spread_gradient(node: Node, g: Array) -> Array | None:
     return None
 
 
-Forgotten = Literal["every entry", "every entry, times the index"]
+Forgotten = Literal["every entry", "every entry, times the index", "every entry, averaged"]
+FORGOTTEN_CODES = {"every entry": "missing-local", "every entry, averaged": "summed-wrong-axis"}
+
+
+def takes_rows(node: Node) -> bool:
+    """Return whether a selection takes whole rows by an array of their numbers."""
+    return bool(index_slots(node)) and node.value.shape[1:] == np.shape(node.values[0])[1:] and node.value.ndim > 1
 
 
 def forgotten_marks(program: Program, place: Place) -> Iterator[Forgotten]:
     """Yield what may be used in place of the marks of the entries that a selection takes."""
     node = program.reader(place)
+    if takes_rows(node):
+        yield "every entry, averaged"
     if spread_gradient(node, node.value) is not None:
         yield "every entry"
         if index_slots(node):
@@ -443,7 +473,7 @@ def forgotten_marks(program: Program, place: Place) -> Iterator[Forgotten]:
 
 @operator(
     "selection-forgotten",
-    code=lambda choice: "missing-local" if choice == "every entry" else "wrong-operand",
+    code=lambda choice: FORGOTTEN_CODES.get(choice, "wrong-operand"),
     rank=2.0,
     at=taken,
     choices=forgotten_marks,
@@ -453,6 +483,8 @@ def forget_selection(program: Program, place: Place, choice: Forgotten) -> Progr
     """Hand the upstream gradient to every entry that might have been selected."""
 
     def rule(at: At) -> Array:
+        if choice == "every entry, averaged":
+            return np.broadcast_to(at.g.mean(0), np.shape(at.x))
         index = at.node.values[index_slots(at.node)[-1]] if choice != "every entry" else 1.0
         spread = spread_gradient(at.node, at.g * index)
         if spread is None:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -474,12 +475,24 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-Scale = Literal["missing", "applied twice", "a multiplication", "missing, with all other terms"]
-SCALES: Mapping[Scale, tuple[str, Formula]] = {
+def _with_wider_scale(more: float, known: Normalisation, g: Array) -> Array:
+    """Return the gradient with something added to the variance, in the last division alone."""
+    return np.asarray(known.gradient(g) / known.r / np.sqrt(known.r**-2.0 + more))
+
+
+SCALES: Mapping[str, tuple[str, Formula]] = {
     "missing": ("missing-local", lambda known, g: known.gradient(g) / known.r),
     "applied twice": ("extra-factor", lambda known, g: known.gradient(g) * known.r),
     "a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
     "missing, with all other terms": ("missing-local", lambda known, g: g),
+    "differentiated without the 1/2 of its root": (
+        "missing-local",
+        lambda known, g: known.gradient(g) - known.r * known.variance_term(g),
+    ),
+    **{
+        f"made with {more:g} more under its root": ("wrong-point", partial(_with_wider_scale, more))
+        for more in (1.0, 0.1, 0.01, 0.001)
+    },
 }
 
 
@@ -492,7 +505,7 @@ SCALES: Mapping[Scale, tuple[str, Formula]] = {
     message="in the gradient of {x} through {step}, the division by the norm or standard deviation is {choice}",
     fields=normalisation_words,
 )
-def scale_otherwise(program: Program, place: Place, choice: Scale) -> Program | None:
+def scale_otherwise(program: Program, place: Place, choice: str) -> Program | None:
     """Leave the division by the norm out of the gradient, do it twice, or multiply."""
     return with_formula(program, place, SCALES[choice][1])
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Key, Place
+from grader.program.forward import Key, Node, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program, Rule
 from grader.program.selectors import SecondValue, second_values
@@ -88,8 +88,10 @@ def other_partners(program: Program, place: Place) -> Iterator[Partner]:
         if slot == place[1]:
             continue
         maker = program.nodes[operand]
-        for name, value in second_values(program, reader.id, maker.value.shape).items():
-            if value != operand:
+        for name, value in second_values(program, reader.id).items():
+            shape, reshaped = program.nodes[value].value.shape, maker.operation.family == "rearrangement"
+            is_source = reshaped and value in dict(maker.operands).values()  # that is an accident of broadcasting
+            if value != operand and (shape == maker.value.shape or (not is_source and may_broadcast(reader, shape))):
                 yield Partner(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
             yield from (Partner(slot, OfIteration(maker.key, which)) for which in OF_ITERATIONS)
@@ -98,6 +100,12 @@ def other_partners(program: Program, place: Place) -> Iterator[Partner]:
             for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
                 if value not in (source, operand):
                     yield Partner(slot, name, through=True)
+
+
+def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
+    """Return whether an array may be multiplied into a product in place of a factor of another shape."""
+    pairs = zip(shape[::-1], reader.value.shape[::-1], strict=False)
+    return reader.name == "mul" and 0 < len(shape) <= reader.value.ndim and all(a in (1, b) for a, b in pairs)
 
 
 @operator(

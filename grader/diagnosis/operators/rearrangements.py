@@ -17,7 +17,7 @@ from grader.program.program import Affects, At, Program
 from grader.sampling import normal, sized
 
 from .contract import Example, operator
-from .places import edges, nodes
+from .places import edges, nodes, with_any_shape
 
 FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
@@ -44,7 +44,11 @@ def is_no_involution(program: Program, place: Place) -> bool:
 )
 def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
     """Rearrange the upstream gradient as the forward pass rearranges the operand."""
-    return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
+
+    def rule(at: At) -> Array:
+        return at.node.operation.run((at.g, *at.node.values[1:]), at.node.options)
+
+    return with_any_shape(program, place, rule) or program.with_vjp(place, rule)
 
 
 @rearrange_again.example
@@ -532,6 +536,46 @@ def _() -> Example:
         """Join the two in the other order."""
         dy = g * (1 - torch.tanh(torch.cat([x, h], -1)) ** 2)
         return {"x": dy[:, h.shape[1] :], "h": dy[:, : h.shape[1]]}
+
+    return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
+
+
+JOINED_ALONG = ("the first axis where it is counted from the end", "the first axis", "the last axis")
+
+
+@operator(
+    "cut-along-another-axis",
+    code="hard-coded",
+    rank=2.2,
+    at=edges.of("cat").where(lambda program, place: with_any_shape(program, place, At.right) is not None),
+    choices=lambda program, place: JOINED_ALONG,
+    message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
+)
+def cut_along_another_axis(program: Program, place: Place, choice: str) -> Program | None:
+    """Cut the upstream gradient of joined arrays along another axis, with the sizes along the right one."""
+
+    def rule(at: At) -> Array:
+        dim = int(str(at.node.options.get("dim", 0)))
+        axis = -1 if choice == "the last axis" else 0
+        if "counted" in choice and dim >= 0:
+            axis = dim
+        sizes = [np.shape(value)[dim] for value in at.node.values]
+        start = sum(sizes[: at.slot])
+        stop = None if at.slot == len(sizes) - 1 else start + sizes[at.slot]
+        return np.asarray(np.moveaxis(np.moveaxis(at.g, axis, 0)[start:stop], 0, axis))
+
+    return with_any_shape(program, place, rule)
+
+
+@cut_along_another_axis.example
+def _() -> Example:
+    def forward(x: Tensor, h: Tensor) -> Tensor:
+        return torch.tanh(torch.cat([x, h], -1))
+
+    def wrong(x: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Cut the rows, and not the columns."""
+        dy = g * (1 - torch.tanh(torch.cat([x, h], -1)) ** 2)
+        return {"x": dy[: x.shape[1]], "h": dy[x.shape[1] :]}
 
     return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
 

@@ -554,7 +554,8 @@ class Unsummed:
     Args:
         kept: the axes that are not summed over, as letters of `Terms`.
         order: all axes of the answer.
-        is_batch: the first axis of the value is among them, or the last one is not, and there are several.
+        is_batch: the first axis of the value is among them, or the last one is not, and there are several; or it is no
+            product of matrices.
     """
 
     kept: str
@@ -582,8 +583,9 @@ def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
         letters = "".join(letter for letter in terms.letters if letter in kept + terms.operand)
         orders = map("".join, itertools.permutations(letters)) if len(letters) < 4 else [letters]
         for order in sorted(orders, key=letters.__ne__):
-            is_batch = kept[0] == value[:1] or set(kept) <= set(value[:-1])
-            yield Unsummed(kept, order, is_batch and len(value) > 1)
+            is_product = use is not None and program.reader(use).operation.family == "contraction"
+            is_batch = len(value) > 1 and (kept[0] == value[:1] or set(kept) <= set(value[:-1]))
+            yield Unsummed(kept, order, is_batch or not is_product)
 
 
 @operator(
@@ -820,11 +822,11 @@ class SomeEntries:
     """Some of the entries that an operation reduces.
 
     Args:
-        axis: the axis, counted from the front.
+        axis: the axis, counted from the front; `None` for the one that is reduced, whichever it is in a trial.
         part: which of its entries, of `PARTS`.
     """
 
-    axis: int
+    axis: int | None
     part: str
 
 
@@ -832,7 +834,8 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]
     """Yield the parts of its operand that a reduction may be differentiated for."""
     node = program.reader(place)
     axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
-    yield from (SomeEntries(axis, part) for axis in axes for part in PARTS)
+    choices = [None] if len(axes) == 1 else axes
+    yield from (SomeEntries(axis, part) for axis in choices for part in PARTS)
 
 
 @operator(
@@ -843,13 +846,18 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]
     choices=parts_of_reductions,
     message="of the entries of {operand} along {axis}, {part} gets a gradient through {step}",
     fields=lambda program, place, choice: {
-        "axis": program.name_of_axis(program.source(place), choice.axis),
+        "axis": program.name_of_axis(
+            program.source(place), reduced_axes(program.reader(place))[0] if choice.axis is None else choice.axis
+        ),
         "part": choice.part,
     },
 )
 def give_some_entries(program: Program, place: Place, choice: SomeEntries) -> Program | None:
     """Hand the gradient of a reduction to some of the entries only."""
-    entries = (slice(None),) * choice.axis + (PARTS[choice.part],)
+    axes = reduced_axes(program.reader(place)) if choice.axis is None else (choice.axis,)
+    if len(axes) != 1:
+        return None
+    entries = (slice(None),) * axes[0] + (PARTS[choice.part],)
     return program.with_vjp(place, lambda at: entries_alone(at.right(), entries))
 
 
@@ -909,11 +917,11 @@ class OtherAxis:
     """An operation along another axis in the forward pass.
 
     Args:
-        axis: counted from the back.
+        axis: counted from the back; `None` for all of them.
         affects: what that changes, see `Program.with_nodes`.
     """
 
-    axis: int
+    axis: int | None
     affects: Affects
 
 
@@ -923,16 +931,23 @@ class OtherAxis:
     rank=3.5,
     at=nodes.of_family("reduction", "normalisation"),
     choices=lambda program, place: (
-        OtherAxis(axis, affects) for affects in AFFECTED for axis in other_axes(program, place)
+        OtherAxis(axis, affects) for affects in AFFECTED for axis in (*other_axes(program, place), None)
     ),
     message="the forward pass is computed again with {step} along {axis}, and not along the axis that it names",
     fields=lambda program, place, choice: {
-        "axis": program.name_of_axis(program.nodes[place[0]].operands[0][1], choice.axis)
+        "axis": "all axes together"
+        if choice.axis is None
+        else program.name_of_axis(program.nodes[place[0]].operands[0][1], choice.axis)
     },
 )
 def run_along_another_axis(program: Program, place: Place, choice: OtherAxis) -> Program | None:
     """Run the forward pass with an operation along another axis."""
-    return program.with_nodes({place[0]: lambda node: node.with_options(dim=choice.axis)}, choice.affects)
+    node = program.nodes[place[0]]
+    every = tuple(range(np.ndim(node.values[0])))
+    if choice.axis is None and (node.operation.family != "reduction" or len(reduced_axes(node)) == len(every)):
+        return None
+    dim = every if choice.axis is None else choice.axis
+    return program.with_nodes({place[0]: lambda node: node.with_options(dim=dim)}, choice.affects)
 
 
 @run_along_another_axis.example
@@ -976,12 +991,18 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
     "over the entry itself": lambda g, dim: g,
     "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
+    "backwards, and is left in that order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
+    "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
+    "over the entry itself, once for each entry from there on": lambda g, dim: (
+        g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
+    ),
+    "over the entry itself, once for each entry up to there": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
 }
 
 
 @operator(
     "running-sum-over-other-entries",
-    code="wrong-local",
+    code=lambda choice: "missing-path" if "without" in choice else "wrong-local",
     rank=2.0,
     at=edges.of("cumsum"),
     choices=lambda program, place: RUNNING_SUMS,
@@ -1140,6 +1161,12 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
     ),
     "what is greatest or least along the last axis": ExtremeRule(
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, -1)
+    ),
+    "what is greatest or least along the next axis": ExtremeRule(
+        "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, (axes[-1] + 1) % x.ndim)
+    ),
+    "what is greatest or least along the axis before": ExtremeRule(
+        "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, axes[0] - 1)
     ),
 }  # fmt: skip
 

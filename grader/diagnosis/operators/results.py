@@ -16,9 +16,10 @@ from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.selectors import SecondValue, second_values
-from grader.sampling import indices, normal, sized
+from grader.sampling import indices, normal, positive, sized
 from grader.shapes import BATCH, guess_axes
 
+from .broadcasts import summed_to
 from .contract import Example, operator
 from .places import Predicate, target_of, targets
 
@@ -559,8 +560,14 @@ def other_gradients(program: Program, place: Place) -> Iterator[SecondValue]:
     """Yield the values of the shape of a target whose gradients may be added to its own."""
     reader = program.forward.outputs[-1]
     for name, value in second_values(program, reader, shape_of(program, place)).items():
-        if value != place[0] and program.forward.uses[value]:
+        if value != place[0] and program.forward.uses[value] and not are_multiples(program, place[0], value):
             yield name
+
+
+def are_multiples(program: Program, value: int, other: int) -> bool:
+    """Return whether the right gradients of two values are the same but for a factor."""
+    a, b = (program.right_sweep.gradient(i).ravel() for i in (value, other))
+    return bool(np.isclose(abs(a @ b), np.sqrt((a @ a) * (b @ b)), rtol=1e-9))
 
 
 @operator(
@@ -569,7 +576,9 @@ def other_gradients(program: Program, place: Place) -> Iterator[SecondValue]:
     rank=2.8,
     at=targets,
     choices=other_gradients,
-    fields=lambda program, place, choice: {"other": gradient_words(program, choice)},
+    fields=lambda program, place, choice: {
+        "other": gradient_words(program, choice.find(program, program.forward.outputs[-1]) or 0)
+    },
     message="{other} is added to the right answer, as if there were a path past the operations between them",
 )
 def add_other_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
@@ -582,12 +591,11 @@ def add_other_gradient(program: Program, place: Place, choice: SecondValue) -> P
     )
 
 
-def gradient_words(program: Program, value: SecondValue) -> str:
+def gradient_words(program: Program, value: int) -> str:
     """Return what a learner calls the gradient of a value."""
-    own = value.find(program, program.forward.outputs[-1])
-    if own in program.forward.outputs and program.upstream_name:
+    if value in program.forward.outputs and program.upstream_name:
         return program.upstream_name
-    return f"the gradient of {value.describe(program)}"
+    return f"the gradient of {program.name_of(value)}"
 
 
 @add_other_gradient.example
@@ -600,6 +608,56 @@ def _() -> Example:
         return {"x": g + (g @ w * (1 - torch.tanh(x @ w) ** 2)) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def factors_of_upstream(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values that the upstream gradient may be multiplied by, and summed to the shape of a target."""
+    output = program.nodes[program.forward.outputs[-1]].value.shape
+    own = shape_of(program, place)
+    if len(output) and broadcasts_to(own, output):
+        for name, value in second_values(program, program.forward.outputs[-1]).items():
+            shape = program.nodes[value].value.shape
+            if shape and value != place[0] and broadcasts_to(shape, output):
+                yield name
+
+
+def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Return whether an array of a shape can be repeated to a wider one."""
+    return len(shape) <= len(wide) and all(a in (1, b) for a, b in zip(shape[::-1], wide[::-1], strict=False))
+
+
+@operator(
+    "upstream-times-value",
+    code="wrong-operand",
+    rank=3.3,
+    at=targets,
+    choices=factors_of_upstream,
+    fields=lambda program, place, choice: {"upstream": gradient_words(program, program.forward.outputs[-1])},
+    message="this is {upstream} times {choice}, summed to the shape of {value}: the derivative of {output} is another"
+    " factor",
+)
+def multiply_upstream(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Hand out the upstream gradient times some value, as if that were the derivative of the output."""
+    value = choice.find(program, program.forward.outputs[-1])
+    shape, output = shape_of(program, place), program.forward.outputs[-1]
+    if value is None:
+        return None
+    return program.with_result(
+        target_of(program, place),
+        lambda program, _: summed_to(program.sweep.gradient(output) * program.nodes[value].value, shape),
+    )
+
+
+@multiply_upstream.example
+def _() -> Example:
+    def forward(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor) -> Tensor:
+        return gain * (x - mean) / std
+
+    def wrong(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the input for what the gain is multiplied by."""
+        return {"gain": (g * x).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "mean": "n", "std": positive("n"), "gain": "n"})
 
 
 Copies = Literal["every entry", "every row", "this"]

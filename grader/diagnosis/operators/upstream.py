@@ -17,7 +17,7 @@ from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import At, Program, Rule, Sweep
 from grader.program.queries import nodes_between
-from grader.program.selectors import SecondValue, second_values
+from grader.program.selectors import Named, SecondValue, second_values
 
 from .contract import Example, operator
 from .partners import OfIteration
@@ -363,16 +363,28 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "gain": "bs n"})
 
 
+def gradients_of_others(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values whose gradient may be handed out: those beside a target, and other targets of any shape."""
+    yield from gradients_beside(program, place)
+    shape = program.nodes[place[0]].value.shape
+    for name, value in program.forward.targets.items():
+        if name in program.inputs and program.nodes[value].value.shape != shape:
+            yield Named(name)
+
+
 @operator(
     "gradient-of-another-target",
     code="wrong-operand",
     rank=2.6,
     at=targets,
-    choices=gradients_beside,
+    choices=gradients_of_others,
     message="this is the gradient of {choice}, not that of {value}",
 )
 def hand_out_another_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
     """Hand out the gradient of a value that does not depend on the target."""
+    other = choice.find(program, program.forward.outputs[-1])
+    if isinstance(choice, Named) and other is not None and choice.name in program.forward.targets:  # of any shape
+        return program.with_result(target_of(program, place), lambda program, _: program.sweep.gradient(other))
     return with_gradient_of(program, place, choice)
 
 

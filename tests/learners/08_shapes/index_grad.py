@@ -98,7 +98,7 @@ def index_grad(inp, out, idx):
     inp.g = torch.zeros_like(inp).index_add(0, idx, out.g * inp[idx])
 
 
-# %% wrong: repeats added only where they follow each other | inp.g: partial-batch
+# %% wrong: repeats added only where they follow each other | inp.g: partial-batch or overwritten
 import torch
 
 

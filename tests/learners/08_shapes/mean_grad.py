@@ -71,7 +71,7 @@ def mean_grad(inp, out, dim, keepdim):
     inp.g = g * inp / inp.shape[dim]
 
 
-# %% wrong: mean of out.g in every entry | inp.g: extra-batch-sum
+# %% wrong: mean of out.g in every entry | inp.g: extra-batch-sum or summed-wrong-axis
 def mean_grad(inp, out, dim, keepdim):
     g = out.g if keepdim else out.g.unsqueeze(dim)
     inp.g = (g.mean() + 0 * inp) / inp.shape[dim]

@@ -125,7 +125,7 @@ def mul_grad(a, b, out):
     b.g = out.g * a
 
 
-# %% wrong: always summed over the first axis | a.g: summed-wrong-axis; b.g: missing-batch-sum
+# %% wrong: always summed over the first axis | a.g: summed-wrong-axis; b.g: missing-batch-sum or summed-wrong-axis
 def mul_grad(a, b, out):
     a.g = (out.g * b).sum(0)
     b.g = (out.g * a).sum(0)

@@ -211,7 +211,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: hat used in place of centred | inv.g: wrong-operand or missing-local
+# %% wrong: hat used in place of centred | inv.g: wrong-operand or missing-local or extra-factor
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)

@@ -110,7 +110,7 @@ def standardize_grad(inp, out):
     inp.g = (out.g - out.g.mean(-1, keepdim=True) - inp * (out.g * inp).mean(-1, keepdim=True)) / std
 
 
-# %% wrong: upstream gradient missing | inp.g: missing-upstream
+# %% wrong: upstream gradient missing | inp.g: missing-upstream or missing-path
 def standardize_grad(inp, out):
     inp.g = 1 / (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt().expand(inp.shape)
 
