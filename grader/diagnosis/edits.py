@@ -126,10 +126,11 @@ def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mista
 def words_from(edit: Described, case: Case) -> Program:
     """Return the program that a rewriting is told of: that of the first trial, whose sizes tell its axes apart.
 
-    It is another one where the first has no such place.
+    It is another one where the first has no such place, or lacks a step that the choice may speak of.
     """
-    first = case.samples[0].program
-    return first if all(spot.places(first) for spot in edit.spots) else case.listing
+    first, listing = case.samples[0].program, case.listing
+    has_steps = first.forward.by_key.keys() >= listing.forward.by_key.keys()
+    return first if has_steps and all(spot.places(first) for spot in edit.spots) else listing
 
 
 def edited_places(edit: Described, case: Case) -> tuple[Place, ...]:

@@ -6,14 +6,16 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Change, Node, Place, bits
+from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, At, Program
+from grader.program.queries import contraction_of
 from grader.sampling import normal, sized
 
 from .contract import Example, operator
@@ -622,19 +624,54 @@ def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
     return f"axis {move.axis}" if value is None else program.name_of_axis(value, move.axis)
 
 
+_ORDERED: WeakKeyDictionary[Forward, frozenset[int]] = WeakKeyDictionary()
+
+
+def ordered_sizes(program: Program) -> frozenset[int]:
+    """Return the sizes of the axes along which the forward pass takes entries by their place, as along time."""
+    if program.forward not in _ORDERED:
+        sizes: set[int] = set()
+        for node in program.nodes:
+            if node.operation.family in ("selection", "window", "join") or node.name in ("cumsum", "flip", "roll"):
+                shape = [size for value in node.values for size in np.shape(value)]
+                dims = node.options.get("dims", node.options.get("dim"))
+                if isinstance(dims, int):
+                    dims = (dims,)
+                if isinstance(dims, tuple) and node.operation.family != "join":
+                    sizes |= {np.shape(node.values[0])[dim] for dim in dims if isinstance(dim, int)}
+                else:
+                    sizes |= set(shape) ^ set(node.value.shape)
+        _ORDERED[program.forward] = frozenset(sizes)
+    return _ORDERED[program.forward]
+
+
 def moves(program: Program, place: Place) -> Iterator[Move]:
-    """Yield the moves of what the contribution along an edge is made of."""
-    node = program.reader(place)
-    arrays: dict[Literal["upstream", "result", "partner"], Operand] = {"result": node.values[place[1]]}
-    if node.operation.family not in ("pointwise", "rearrangement"):  # there it is the same, or that of another edge
-        arrays["upstream"] = node.value
-    has_partner = node.operation.family in ("pointwise", "contraction") and len(node.values) == 2
-    if has_partner and node.name not in ("add", "sub"):
-        arrays["partner"] = node.values[1 - place[1]]
-    for part, array in arrays.items():
-        for axis, size in enumerate(np.shape(array)):
-            if size > 1:
-                yield from (Move(part, axis, how) for how in MOVES)
+    """Yield the moves of what the contribution along an edge is made of, each contribution once.
+
+    What is summed over may be paired otherwise. Elsewhere entries are moved along an axis that has an order, or in what
+    a target gets.
+    """
+    node, slot = program.reader(place), place[1]
+    contraction, ordered = contraction_of(node), ordered_sizes(program)
+    is_target = program.source(place) in program.forward.targets.values()
+    sizes = np.shape(node.values[slot])
+    axes: dict[Literal["upstream", "result", "partner"], list[int]] = {
+        "result": [axis for axis, size in enumerate(sizes) if size > 1 and (is_target or size in ordered)]
+    }
+    if contraction is not None:
+        own = contraction.operands[slot]
+        axes["upstream"] = [axis for axis, letter in enumerate(contraction.value) if letter not in own]
+        if len(contraction.operands) == 2:  # examples may be paired otherwise
+            partner = contraction.operands[1 - slot]
+            axes["partner"] = [i for i, letter in enumerate(partner) if letter in own and letter in contraction.value]
+    elif node.operation.family not in ("pointwise", "rearrangement"):  # there it is that of another edge
+        axes["upstream"] = [axis for axis, size in enumerate(node.value.shape) if size > 1]
+    elif len(node.values) == 2 and node.name in ("mul", "div", "pow", "maximum", "minimum"):
+        sizes = np.shape(node.values[1 - slot])
+        axes["partner"] = [axis for axis, size in enumerate(sizes) if size > 1 and size in ordered]
+    for part, chosen in axes.items():
+        for axis in chosen:
+            yield from (Move(part, axis, how) for how in MOVES)
 
 
 @operator(

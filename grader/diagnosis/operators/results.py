@@ -879,7 +879,11 @@ def made_of_arrays(program: Program, place: Place) -> Iterator[Made]:
     shape = shape_of(program, place)
     if not shape or len(known) > MOST_AT_HAND:
         return
-    arrays = {each: np.zeros(each.find(program).shape) for each in known}
+    shapes = {each: each.find(program).shape for each in known}
+    sizes = sorted({1, *shape, *(size for own in shapes.values() for size in own)})
+    small = {size: number for number, size in enumerate(sizes, 1)}  # what has which shape is seen at small sizes, too
+    arrays = {each: np.zeros([small[size] for size in own]) for each, own in shapes.items()}
+    shape = tuple(small[size] for size in shape)
     for formula in REDUCED:
         yield from (made for each in known if _shape(made := Made(formula, (each,)), arrays) == shape)
     for formula in PRODUCTS:
