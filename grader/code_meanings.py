@@ -54,6 +54,7 @@ MEANINGS: Mapping[str, str] = {
     "overwritten": "The second contribution replaced the first; they must add.",
     "wrong-order": "A step was taken before everything that it waits for was there.",
     "stale-gradient": "A gradient of an earlier backward pass was used where it should have been cleared.",
+    "follows": "It follows rightly from an earlier answer that is wrong.",
     "shared-array": "Two values share one array: what is done to one in place is done to the other as well.",
     "hard-coded": "A number or a size was typed in that should follow the inputs.",
     "shape-special": "Right for some sizes only.",

@@ -31,7 +31,8 @@ VALUE_CODES = (
     "partial-batch mean-for-sum sum-for-mean sum-of-products summed-wrong-axis transposed "
     "reshape-for-transpose elementwise-for-matmul diagonal-only broadcast-accident wrong-sign wrong-factor "
     "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
-    "overwritten wrong-order stale-gradient shared-array hard-coded shape-special not-linear wrong-local unknown"
+    "overwritten wrong-order stale-gradient shared-array hard-coded shape-special not-linear wrong-local follows "
+    "unknown"
 ).split()
 QUIZ_CODES = "not-read rate-for-change wrong-graph".split()
 TEST_CODES = "accepts-wrong rejects-right".split()

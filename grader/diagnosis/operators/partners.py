@@ -298,11 +298,20 @@ def is_partner(program: Program, value: int) -> bool:
 
 def exchangeable_partners(program: Program, place: Place) -> Iterator[SecondValue]:
     """Yield the values that may be taken for a value by all that read the two, each pair at one of them."""
-    if is_partner(program, place[0]):
-        for name, value in second_values(program, place[0], program.nodes[place[0]].value.shape).items():
+    if not is_partner(program, place[0]):
+        return
+    shape, beside = program.nodes[place[0]].value.shape, partners_of(program, place[0])
+    for other in dict.fromkeys((shape, *(program.nodes[value].value.shape for value in beside))):
+        for name, value in second_values(program, place[0], other).items():
             alike = program.name_of(value) == program.name_of(place[0])
-            if value > place[0] and not alike and is_partner(program, value):
+            if value > place[0] and not alike and is_partner(program, value) and (other == shape or value in beside):
                 yield name
+
+
+def partners_of(program: Program, value: int) -> set[int]:
+    """Return the values that some value is multiplied by, entry by entry; they may be broadcast."""
+    readers = (program.nodes[reader] for reader, _ in program.forward.uses[value] if reader >= 0)
+    return {operand for node in readers if node.name == "mul" for _, operand in node.operands} - {value}
 
 
 @operator(
