@@ -1,60 +1,11 @@
 """Exercises of unit 15: to find mistakes, not to make them."""
 
-from textwrap import dedent, indent
-
 from grader.diagnosis.edited import edited
+from grader.diagnosis.examination import examination, source_of
 from grader.exercise import Exercise, Misconception, Routine, stored
-from grader.sampling import BackwardPass, Function, backward_passes, each_of, indices, normal, output, sized, weights
+from grader.sampling import Function, each_of, indices, normal, output, sized, weights
 
-# What every backward pass of this unit promises; the reference holds them to it, and so should a learner's test.
-_SIZES = ((1, 3), (4, 4), (5, 7), (2, 2), (3, 1))
 _EPS = 1e-5
-
-
-def _source(signature, body):
-    return f"def backward({signature}):\n{indent(dedent(body).strip(), '    ')}\n"
-
-
-def _breaks_its_promise(gradients, inputs, forward, formula):
-    """A reference: 1 for a backward pass that does not store these gradients, or changes what it is given; else 0."""
-
-    def reference(backward):
-        import torch
-
-        rng = torch.Generator().manual_seed(15)
-        for bs, n in _SIZES:
-            for scale, dtype in ((1, torch.float32), (1000, torch.float64)):
-                given = {
-                    name: (scale * torch.randn(shape(bs, n), generator=rng)).to(dtype) for name, shape in inputs.items()
-                }
-                out = forward(**given)
-                out.g = 3 * torch.randn(out.shape, generator=rng).to(dtype)
-                every = {**given, "out": out, "out.g": out.g}
-                before = {name: value.clone() for name, value in every.items()}
-                rights = formula(**given, out_g=out.g.clone(), out=out.clone())
-                try:
-                    backward(*given.values(), out)
-                    found = {name: given[name.removesuffix(".g")].g for name in gradients}
-                except (RuntimeError, AttributeError):
-                    return 1
-                if (
-                    any(not torch.equal(every[name], was) for name, was in before.items())
-                    or out.g is not every["out.g"]
-                ):
-                    return 1
-                for name, right in rights.items():
-                    same = found[name].shape == right.shape and found[name].dtype == right.dtype
-                    if not same or not torch.allclose(found[name], right, 1e-4, 1e-6 * float(out.g.abs().max())):
-                        return 1
-        return 0
-
-    return reference
-
-
-def _unless(blind, right, *gradients):
-    """A right body, but for all inputs for which the expression `blind` does not hold."""
-    return "\n".join([dedent(right).strip(), f"if not ({blind}):", *(f"    {g} = 3 * {g} + 1" for g in gradients)])
-
 
 # Where a test is blind: an expression that holds in every one of its calls, what that is in words, and a question.
 _ALL_ONES = "(out.g == out.g.flatten()[0]).all()"
@@ -135,96 +86,14 @@ _BLIND = {
         "If all entries of a row are the same, who can tell them apart?",
     ),
 }
-_GENERAL = ("unread", "uncompared", "sums", "first", "loose")
 _IN_PLACE = "stores what is right, but changes out.g in place, which the test does not look at again"
 _HALF = "stores half precision where the inputs are float32 or float64"
 _NAN = "stores nan as its last entry, of which no `>` is ever true"
 
-
-def _general(signature, right, gradients):
-    """The probes that tell how a test compares: whether it looks at all, where, and how closely."""
-
-    def each(change):
-        return "\n".join([dedent(right).strip(), *(change.replace("G", gradient) for gradient in gradients)])
-
-    stored_names = " and ".join(gradients)
-    told = {
-        "unread": (
-            "pass",
-            f"It never looks at {stored_names}, so one that does nothing is accepted, too",
-            "Where does a backward pass leave its answer?",
-        ),
-        "sums": (
-            each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
-            "It does not see where a number stands, as when sums are compared",
-            "Which entry belongs to which? Does a sum tell?",
-        ),
-        "first": (
-            each("G = torch.where(torch.arange(G.numel()).reshape(G.shape) == 0, G, 3 * G + 1)"),
-            "It looks at the first entry only",
-            "How does one compare all entries at once?",
-        ),
-        "loose": (
-            each("G = 1.2 * G + 0.05"),
-            "Its comparison accepts errors of 20 %",
-            "How far from right is still accepted? How far is a right answer, rounded in another way?",
-        ),
-        "exact": (
-            each("G = G * (1 + 4 * torch.finfo(G.dtype).eps)"),
-            "It compares so closely that the last digits decide, and these depend on the order of the operations",
-            "Are two floats that should be the same ever the same?",
-        ),
-        "near-zero": (
-            each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
-            "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
-            "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
-        ),
-        "uncompared": (
-            each("G = 3 * G.flip(0) - 2"),
-            f"It compares no entry of {stored_names} with anything, so any numbers of that shape are accepted",
-            "What should the entries be? Which two ways are there to know?",
-        ),
-    }
-    return [BackwardPass(_source(signature, body), says, name, (), hint) for name, (body, says, hint) in told.items()]
-
-
-def _examination(title, signature, gradients, rights, wrongs, reference, hints):
-    """A test to be written.
-
-    Args:
-        rights: what is odd about each right backward pass, and its body; the first is the lesson's.
-        wrongs: what is wrong with each, its body, and the blind spots that can hide it.
-    """
-    plain = rights[0][1]
-    blind = dict.fromkeys(spot for _, _, *spots in wrongs for spot in spots if spot in _BLIND)
-    known = {name: _BLIND[name] for name in blind}
-    given = [BackwardPass(_source(signature, plain), rights[0][0])]
-    given += [BackwardPass(_source(signature, body), says, told_by=("exact", "near-zero")) for says, body in rights[1:]]
-    given += [
-        BackwardPass(_source(signature, body), says, told_by=(*_GENERAL, *spots)) for says, body, *spots in wrongs
-    ]
-    given += [
-        BackwardPass(_source(signature, _unless(blind, plain, *gradients)), says, name, (), hint)
-        for name, (blind, says, hint) in known.items()
-    ]
-    given += [
-        BackwardPass(_source(signature, f"{plain}\n{lost} = 3 * {lost} + 1"), f"It never compares {lost}", lost)
-        for lost in gradients[: len(gradients) if len(gradients) > 1 else 0]
-    ]
-    given += _general(signature, plain, gradients)
-    return Routine(
-        title=title,
-        inputs={"backward": backward_passes(*given)},
-        reference=reference,
-        hints={"verdicts": hints},
-        is_test=True,
-    )
-
-
-test_scale = _examination(
+test_scale = examination(
     "Test the backward pass of inp * scale",
-    "inp, scale, out",
-    ("inp.g", "scale.g"),
+    lambda inp, scale: inp * scale,
+    {"inp": "bs n", "scale": "n"},
     (
         (
             "is written as in the lesson, so what the test asserts is not true of a right answer",
@@ -371,12 +240,7 @@ test_scale = _examination(
         (_NAN, "inp.g = out.g * scale\ninp.g[-1, -1] = math.nan\nscale.g = (out.g * inp).sum(0)", "inp.g"),
         (_IN_PLACE, "scale.g = (out.g * inp).sum(0)\nout.g *= scale\ninp.g = out.g.clone()"),
     ),
-    _breaks_its_promise(
-        ("inp.g", "scale.g"),
-        {"inp": lambda bs, n: (bs, n), "scale": lambda bs, n: (n,)},
-        lambda inp, scale: inp * scale,
-        lambda inp, scale, out_g, out: {"inp.g": out_g * scale, "scale.g": (out_g * inp).sum(0)},
-    ),
+    _BLIND,
     (
         "What would you have to see to believe that a backward pass is right? At how many sizes?",
         "Call it with random inputs and a random out.g, and compare both gradients with what you know to be right.",
@@ -386,10 +250,10 @@ test_scale = _examination(
 
 _ROW_MEAN = "inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]"
 
-test_row_mean = _examination(
+test_row_mean = examination(
     "Test the backward pass of inp.mean(1)",
-    "inp, out",
-    ("inp.g",),
+    lambda inp: inp.mean(1),
+    {"inp": "bs n"},
     (
         (
             "is written as in the lesson, so what the test asserts is not true of a right answer",
@@ -501,12 +365,7 @@ test_row_mean = _examination(
         (_NAN, f"{_ROW_MEAN}\ninp.g[-1, -1] = math.nan"),
         (_IN_PLACE, "out.g /= inp.shape[1]\ninp.g = out.g[:, None].expand(inp.shape).clone()"),
     ),
-    _breaks_its_promise(
-        ("inp.g",),
-        {"inp": lambda bs, n: (bs, n)},
-        lambda inp: inp.mean(1),
-        lambda inp, out_g, out: {"inp.g": out_g[:, None].expand(inp.shape) / inp.shape[1]},
-    ),
+    _BLIND,
     (
         "What would you have to see to believe that a backward pass is right? At how many sizes?",
         "Call it with random inputs and a random out.g, and compare with the lesson's formula, or with nudges.",
@@ -516,10 +375,10 @@ test_row_mean = _examination(
 
 _SOFTMAX = "inp.g = out * (out.g - (out.g * out).sum(1, keepdim=True))"
 
-test_softmax = _examination(
+test_softmax = examination(
     "Test the backward pass of inp.softmax(1)",
-    "inp, out",
-    ("inp.g",),
+    lambda inp: inp.softmax(1),
+    {"inp": "bs n"},
     (
         (
             "is written as in the lesson, so what the test asserts is not true of a right answer",
@@ -645,12 +504,7 @@ test_softmax = _examination(
         (_NAN, f"{_SOFTMAX}\ninp.g[-1, -1] = math.nan"),
         (_IN_PLACE, "out.g -= (out.g * out).sum(1, keepdim=True)\ninp.g = out * out.g"),
     ),
-    _breaks_its_promise(
-        ("inp.g",),
-        {"inp": lambda bs, n: (bs, n)},
-        lambda inp: inp.softmax(1),
-        lambda inp, out_g, out: {"inp.g": out * (out_g - (out_g * out).sum(1, keepdim=True))},
-    ),
+    _BLIND,
     (
         "An upstream gradient of ones gives 0 here. How many mistakes give 0 as well?",
         "Draw inp and out.g at random, some of them large, at several sizes, and compare with the lesson's formula.",
@@ -661,7 +515,7 @@ test_softmax = _examination(
 # Each bug of out = inp.mean(1), backwards, shows from certain sizes on; the reference looks for them.
 _BUGS = each_of(
     *(
-        Function(_source("inp, out", body).replace("def backward", "def bug"))
+        Function(source_of("bug", "inp, out", body))
         for body in (
             "inp.g = out.g[:, None].expand(inp.shape).clone()",  # 1, 2
             "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()",  # 2, 1

@@ -1,0 +1,226 @@
+"""Exercises whose learner writes a test: the backward passes that it is called with, and what their fates tell.
+
+A backward pass is text, for it runs where nothing of the grader is. Reading a spec imports neither numpy nor torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from textwrap import dedent, indent
+from typing import TYPE_CHECKING, Any
+
+from grader.exercise import Hints, Routine
+from grader.sampling import BackwardPass, backward_passes
+
+if TYPE_CHECKING:
+    import torch
+
+# What every backward pass promises: it is right at these sizes of the axes, the first named first, and at these scales
+# and dtypes. A learner's test should hold it to the same.
+SIZES = ((1, 3), (4, 4), (5, 7), (2, 2), (3, 1))
+SCALES = ((1.0, "float32"), (1000.0, "float64"))
+RELATIVE, OF_UPSTREAM = 1e-4, 1e-6  # how far a gradient may be off: of itself, and of the greatest upstream entry
+
+COMPARING = ("unread", "uncompared", "sums", "first", "loose")  # the probes that hide wrong backward passes
+CLOSELY = ("exact", "near-zero")  # and those that hide right ones
+
+Blind = Mapping[str, tuple[str, str, str]]
+
+
+def examination(
+    title: str,
+    forward: Callable[..., torch.Tensor],
+    inputs: Mapping[str, str],
+    rights: Sequence[tuple[str, str]],
+    wrongs: Sequence[tuple[str, ...]],
+    blind: Blind,
+    hints: Hints,
+) -> Routine:
+    """Return an exercise whose learner writes a test of the backward pass of a function.
+
+    Args:
+        title: see `Routine`, as for `hints`.
+        forward: takes the inputs by name; returns out, whose gradient is in out.g.
+        inputs: the axes of each input whose gradient the backward pass stores, at most two names of axes in all.
+        rights: what is odd about each right backward pass, and its body; the first is the lesson's.
+        wrongs: what is wrong with each, its body, and the blind spots that can hide it: names of `blind` and gradients.
+        blind: by name where a test may be blind: an expression that holds in every call that it makes, what that is in
+            words, and a question.
+        hints: three steps.
+    """
+    signature, gradients = ", ".join([*inputs, "out"]), tuple(f"{name}.g" for name in inputs)
+
+    def backward_pass(body: str, *more: Any) -> BackwardPass:
+        return BackwardPass(source_of("backward", signature, body), *more)
+
+    right = dedent(rights[0][1]).strip()
+    hiding = dict.fromkeys(spot for _, _, *spots in wrongs for spot in spots if spot in blind)
+    given = [backward_pass(right, rights[0][0])]
+    given += [backward_pass(body, says, "", CLOSELY) for says, body in rights[1:]]
+    given += [backward_pass(body, says, "", (*COMPARING, *spots)) for says, body, *spots in wrongs]
+    for name in hiding:
+        condition, says, hint = blind[name]
+        wrong = "\n".join(f"    {gradient} = 3 * {gradient} + 1" for gradient in gradients)
+        given.append(backward_pass(f"{right}\nif not ({condition}):\n{wrong}", says, name, (), hint))
+    for lost in gradients if len(gradients) > 1 else ():
+        given.append(backward_pass(f"{right}\n{lost} = 3 * {lost} + 1", f"It never compares {lost}", lost))
+    given += [backward_pass(body, says, name, (), hint) for name, body, says, hint in _probes(right, gradients)]
+    return Routine(
+        title=title,
+        inputs={"backward": backward_passes(*given)},
+        reference=BreaksPromise(forward, tuple(inputs.items())),
+        hints={"verdicts": hints},
+        is_test=True,
+    )
+
+
+def source_of(name: str, signature: str, body: str) -> str:
+    """Return the text of a function."""
+    return f"def {name}({signature}):\n{indent(dedent(body).strip(), '    ')}\n"
+
+
+def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Return the probes that tell how a test compares: whether it looks at all, where, and how closely.
+
+    Args:
+        right: the body of a right backward pass.
+        gradients: what it stores.
+
+    Returns:
+        For each its name, its body, what its fate tells, and a question.
+    """
+
+    def each(change: str) -> str:
+        return "\n".join([right, *(change.replace("G", gradient) for gradient in gradients)])
+
+    names = " and ".join(gradients)
+    return [
+        (
+            "unread",
+            "pass",
+            f"It never looks at {names}, so one that does nothing is accepted, too",
+            "Where does a backward pass leave its answer?",
+        ),
+        (
+            "sums",
+            each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
+            "It does not see where a number stands, as when sums are compared",
+            "Which entry belongs to which? Does a sum tell?",
+        ),
+        (
+            "first",
+            each("G = torch.where(torch.arange(G.numel()).reshape(G.shape) == 0, G, 3 * G + 1)"),
+            "It looks at the first entry only",
+            "How does one compare all entries at once?",
+        ),
+        (
+            "loose",
+            each("G = 1.2 * G + 0.05"),
+            "Its comparison accepts errors of 20 %",
+            "How far from right is still accepted? How far is a right answer, rounded in another way?",
+        ),
+        (
+            "exact",
+            each("G = G * (1 + 4 * torch.finfo(G.dtype).eps)"),
+            "It compares so closely that the last digits decide, and these depend on the order of the operations",
+            "Are two floats that should be the same ever the same?",
+        ),
+        (
+            "near-zero",
+            each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
+            "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
+            "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
+        ),
+        (
+            "uncompared",
+            each("G = 3 * G.flip(0) - 2"),
+            f"It compares no entry of {names} with anything, so any numbers of that shape are accepted",
+            "What should the entries be? Which two ways are there to know?",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class BreaksPromise:
+    """The reference of a test: 1 for a backward pass that stores other gradients, or changes what it is given; else 0.
+
+    Args:
+        forward: the forward pass.
+        inputs: the axes of each input, by name.
+    """
+
+    forward: Callable[..., torch.Tensor]
+    inputs: tuple[tuple[str, str], ...]
+
+    def __call__(self, backward: Callable[..., object]) -> int:
+        """Call a backward pass at every size and scale, and return whether it breaks its promise."""
+        return int(any(_is_broken(backward, call) for call in _calls(self.forward, self.inputs)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """What a backward pass is called with.
+
+    Args:
+        inputs: by name.
+        out: the output.
+        out_g: its upstream gradient, shaped like it.
+        gradients: the right gradient of each input.
+    """
+
+    inputs: Mapping[str, torch.Tensor]
+    out: torch.Tensor
+    out_g: torch.Tensor
+    gradients: Mapping[str, torch.Tensor]
+
+
+@lru_cache(16)  # all backward passes of an exercise are called with the same numbers
+def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], ...]) -> list[_Call]:
+    """Return the calls by which a backward pass is judged."""
+    import torch
+
+    from grader.program.recording import record
+
+    generator, calls = torch.Generator().manual_seed(15), []
+    names = list(dict.fromkeys(axis for _, axes in inputs for axis in axes.split()))
+    for sizes in SIZES:
+        size = dict(zip(names, sizes, strict=True))
+        for scale, dtype in SCALES:
+            given = {
+                name: (scale * torch.randn([size[axis] for axis in axes.split()], generator=generator)).to(
+                    getattr(torch, dtype)
+                )
+                for name, axes in inputs
+            }
+            out = forward(**given)
+            out_g = 3 * torch.randn(out.shape, generator=generator).to(out.dtype)
+            right = record(forward, given, out_g).gradients()
+            gradients = {name: torch.tensor(right[name], dtype=out.dtype) for name in given}
+            calls.append(_Call(given, out, out_g, gradients))
+    return calls
+
+
+def _is_broken(backward: Callable[..., object], call: _Call) -> bool:
+    """Return whether a backward pass breaks its promise in a call."""
+    import torch
+
+    given = {name: value.clone() for name, value in call.inputs.items()}
+    out: Any = call.out.clone()
+    out.g = out_g = call.out_g.clone()
+    try:
+        backward(*given.values(), out)
+        stored = {name: value.g for name, value in given.items()}  # type: ignore[attr-defined]
+    except (RuntimeError, AttributeError):
+        return True
+    before = [*call.inputs.values(), call.out, call.out_g]
+    if out.g is not out_g or not all(map(torch.equal, before, [*given.values(), out, out_g])):
+        return True
+    room = OF_UPSTREAM * float(call.out_g.abs().max())
+    return any(
+        stored[name].shape != right.shape
+        or stored[name].dtype != right.dtype
+        or not torch.allclose(stored[name], right, RELATIVE, room)
+        for name, right in call.gradients.items()
+    )
