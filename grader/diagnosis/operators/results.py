@@ -519,6 +519,8 @@ def values_to_mix(program: Program, place: Place) -> Iterator[Mixed]:
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in second_values(program, reader).items():
         own = program.nodes[value].value.shape
+        if value == place[0] == reader:
+            continue  # it is no gradient, but the answer itself
         if own == shape or (value in program.inputs.values() and own and own == shape[len(shape) - len(own) :]):
             yield from (Mixed(name, how) for how in MIXED)
 
@@ -862,9 +864,10 @@ class Made:
 def at_hand(program: Program, place: Place) -> Iterator[AtHand]:
     """Yield the floating-point arrays that a learner has at hand."""
     for name, value in program.inputs.items():
-        if program.nodes[value].value.dtype.kind == "f" and program.nodes[value].value.ndim:
+        is_answer = value == place[0] and value in program.forward.outputs
+        if program.nodes[value].value.dtype.kind == "f" and program.nodes[value].value.ndim and not is_answer:
             yield AtHand(name, "input")
-    if program.nodes[program.forward.outputs[-1]].value.ndim:
+    if program.nodes[program.forward.outputs[-1]].value.ndim and place[0] not in program.forward.outputs:
         yield AtHand("", "output")
         if program.upstream_name:
             yield AtHand("", "upstream")

@@ -73,7 +73,7 @@ def pow_grad(inp, out, k):
     inp.g = k * inp ** (k - 1) * out
 
 
-# %% wrong: always the derivative of the square | inp.g: hard-coded
+# %% wrong: always the derivative of the square | inp.g: hard-coded or wrong-local
 def pow_grad(inp, out, k):
     inp.g = 2 * inp * out.g
 

@@ -87,7 +87,7 @@ def df_db(x, w, b):
     return torch.eye(n)
 
 
-# %% wrong: identity with its columns in reverse | return: wrong-local
+# %% wrong: identity with its columns in reverse | return: wrong-local or wrong-operand
 import torch
 
 

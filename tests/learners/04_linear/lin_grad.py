@@ -558,7 +558,7 @@ def lin_grad(inp, out, w, b):
     b.g = out.g.sum(0)
 
 
-# %% wrong: absolute values everywhere | inp.g: wrong-sign; w.g, b.g: wrong-operand
+# %% wrong: absolute values everywhere | inp.g: wrong-sign; w.g, b.g: not-linear or wrong-operand
 def lin_grad(inp, out, w, b):
     inp.g = (out.g @ w.t()).abs()
     w.g = inp.t() @ out.g.abs()

@@ -77,7 +77,7 @@ def l2_penalty_grad(w, lam):
     w.g = 2 * lam ** 0.5 * w
 
 
-# %% wrong: lam added instead of multiplied | w.g: wrong-operand
+# %% wrong: lam added instead of multiplied | w.g: wrong-local or wrong-operand
 def l2_penalty_grad(w, lam):
     w.g = 2 * w + lam
 
@@ -102,7 +102,7 @@ def l2_penalty_grad(w, lam):
     w.g = lam * w.sign()
 
 
-# %% wrong: absolute values of the weights | w.g: wrong-local
+# %% wrong: absolute values of the weights | w.g: wrong-local or wrong-sign
 def l2_penalty_grad(w, lam):
     w.g = 2 * lam * w.abs()
 

@@ -76,7 +76,7 @@ def mse_sum_grad(inp, targ):
     inp.g = 2.0 * inp
 
 
-# %% wrong: absolute value of the error | inp.g: wrong-local
+# %% wrong: absolute value of the error | inp.g: wrong-local or wrong-sign
 def mse_sum_grad(inp, targ):
     inp.g = 2 * (inp - targ).abs()
 

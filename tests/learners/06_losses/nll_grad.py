@@ -122,7 +122,7 @@ def nll_grad(inp, targ):
     inp.g[range(len(targ)), targ] = 0
 
 
-# %% wrong: divided by inp, as if a logarithm were still to come | inp.g: wrong-local
+# %% wrong: divided by inp, as if a logarithm were still to come | inp.g: extra-factor or wrong-local
 import torch
 
 
@@ -146,7 +146,7 @@ def nll_grad(inp, targ):
     inp.g = -torch.ones_like(inp) / len(targ)
 
 
-# %% wrong: multiplied by the probability at the target | inp.g: wrong-local
+# %% wrong: multiplied by the probability at the target | inp.g: extra-factor or wrong-local
 import torch
 
 
@@ -156,7 +156,7 @@ def nll_grad(inp, targ):
     inp.g[rows, targ] = -inp[rows, targ].exp() / len(targ)
 
 
-# %% wrong: divided by the probability | inp.g: wrong-local
+# %% wrong: divided by the probability | inp.g: extra-factor or wrong-local
 import torch
 
 

@@ -137,7 +137,7 @@ def smooth_cross_entropy_grad(inp, targ, eps):
     inp.g = (inp.log_softmax(1) - truth) / len(inp)
 
 
-# %% wrong: only the truth | inp.g: missing-path
+# %% wrong: only the truth | inp.g: missing-local or missing-path
 import torch
 import torch.nn.functional as F
 
