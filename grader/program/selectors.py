@@ -132,7 +132,12 @@ class Made:
 
     def describe(self, program: Program) -> str:
         """Return what a learner calls it, and from which iteration it is."""
-        name = program.name_of(program.forward.by_key[self.key][0])
+        forward = program.forward
+        first = forward.by_key[self.key][0]
+        name = program.name_of(first)
+        if name == program.nodes[first].text:  # another call of a function may compute the same expression
+            twins = [i for i in forward.groups["source"].get(self.key[-3:], ()) if forward.nodes[i].key != self.key]
+            name = f"the {'earlier' if first < min(twins) else 'later'} {name}" if twins else name
         return f"{name} of the iteration before" if self.back == 1 else name
 
 

@@ -284,6 +284,46 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
                         yield OtherNumber(None, option, how, affects, code)
 
 
+def is_masked_with_infinity(program: Program, place: Place) -> bool:
+    """Return whether entries are set to minus infinity, so that nothing is left of them behind a softmax."""
+    node = program.nodes[place[0]]
+    return node.name in MASKING and -math.inf in [_number(node, slot) for slot in range(len(node.values))]
+
+
+@operator(
+    "masked-with-zeros",
+    code="wrong-point",
+    rank=3.4,
+    at=nodes.where(is_masked_with_infinity),
+    message="in {step} masked entries are set to 0 and not to minus infinity, and the gradient goes through them",
+)
+def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
+    """Set entries to 0 that must have no weight in a softmax, and hand the gradient on to them as to all others."""
+
+    def change(node: Node) -> Node:
+        slot = next(slot for slot in range(len(node.values)) if _number(node, slot) == -math.inf)
+        kept = next(slot for slot, operand in node.operands if program.nodes[operand].value.dtype.kind == "f")
+        values = (*node.values[:slot], 0.0, *node.values[slot + 1 :])
+        zeroed = node.operation.run(values, node.options)
+        return node.without_operation(kept).then(lambda _: zeroed)
+
+    return program.with_nodes({place[0]: change})
+
+
+@mask_with_zeros.example
+def _() -> Example:
+    def forward(scores: Tensor, v: Tensor) -> Tensor:
+        later = torch.ones_like(scores).triu(1).bool()
+        return scores.masked_fill(later, float("-inf")).softmax(-1) @ v
+
+    def wrong(scores: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = scores.tril().softmax(-1)
+        dp = g @ v.T
+        return {"scores": p * (dp - (p * dp).sum(-1, keepdim=True)), "v": p.T @ g}
+
+    return Example(forward, wrong, {"scores": "t t", "v": "t m"})
+
+
 def describe_number(program: Program, place: Place, number: float) -> str:
     """Return what a number is made of, where it is made of a size and nobody would write it out; else the number."""
     is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
@@ -291,25 +331,30 @@ def describe_number(program: Program, place: Place, number: float) -> str:
     return f"the number {number:.3g}" if made is None else made[0].format(made[1].describe(program))
 
 
-@operator(
-    "number-mistaken",
-    code=lambda choice: choice.code,
-    rank=4.0,
-    at=nodes,
-    choices=other_numbers,
-    fields=lambda program, place, choice: {
+def number_fields(program: Program, place: Place, choice: OtherNumber) -> dict[str, str]:
+    """Return which number is another one, how, and where."""
+    return {
         "number": describe_number(program, place, choice.number(program.nodes[place[0]])),
         "how": choice.how,
         "where": where_words(program, choice.affects),
-    },
-    message="{number} of {step} is {how} {where}",
+    }
+
+
+@operator(
+    "number-missing",
+    code=lambda choice: choice.code,
+    rank=3.4,  # as an operation that is left out
+    at=nodes,
+    choices=lambda program, place: (each for each in other_numbers(program, place) if each.how == "missing"),
+    fields=number_fields,
+    message="{number} of {step} is missing {where}",
 )
-def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
-    """Take another number in an operation."""
+def leave_out_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
+    """Leave out the number in an operation."""
     return program.with_nodes({place[0]: choice.change}, choice.affects)
 
 
-@mistake_number.example
+@leave_out_number.example
 def _() -> Example:
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x / (x.square().mean(-1, keepdim=True) + 0.5).sqrt() * w
@@ -323,7 +368,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n"})
 
 
-@mistake_number.example
+@leave_out_number.example
 def _() -> Example:
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return ((x @ w) / 3.0).softmax(-1)
@@ -335,6 +380,20 @@ def _() -> Example:
         return {"x": dz @ w.T, "w": x.T @ dz}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "number-mistaken",
+    code=lambda choice: choice.code,
+    rank=4.0,
+    at=nodes,
+    choices=lambda program, place: (each for each in other_numbers(program, place) if each.how != "missing"),
+    fields=number_fields,
+    message="{number} of {step} is {how} {where}",
+)
+def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
+    """Take another number in an operation."""
+    return program.with_nodes({place[0]: choice.change}, choice.affects)
 
 
 @mistake_number.example
@@ -821,7 +880,8 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
                 known += [i for _, i in made.operands]  # without the operation that made it, it is left out
             for name, other in second_values(program, node.id, made.value.shape).items():
                 if other not in known and other < node.id and may_be_mistaken(program, name, other, operand):
-                    yield from (OtherOperand(slot, name, affects) for affects in passes(node, "all", "values"))
+                    modes: tuple[Affects, ...] = ("all", "values") if program.forward.edges[node.id] else ("values",)
+                    yield from (OtherOperand(slot, name, affects) for affects in passes(node, *modes))
 
 
 @operator(
@@ -915,6 +975,100 @@ def _() -> Example:
         return {"u": x.T @ dz, "x": dv @ w.T, "w": x.T @ dv}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A value that is taken for another one, and that for it.
+
+    Args:
+        other: the other one.
+        affects: where they are exchanged.
+    """
+
+    other: SecondValue
+    affects: Affects
+
+
+def is_complement(program: Program, value: int, other: int) -> bool:
+    """Return whether a value is 1 less another one, as the two gates of a mixture are."""
+    node = program.nodes[other]
+    return node.name == "sub" and node.operand(1) == value and _number(node, 0) == 1.0
+
+
+def exchangeable_values(program: Program, place: Place) -> Iterator[Exchange]:
+    """Yield the values that a value may be exchanged with: those that are made by the same operation, or 1 less it."""
+    forward, value = program.forward, program.nodes[place[0]]
+    if value.operation.family == "input":
+        return
+    for name, other in second_values(program, value.id, value.value.shape).items():
+        alike = program.nodes[other].name == value.name and not forward.ancestors[other] >> value.id & 1
+        if value.id < other and (alike or is_complement(program, value.id, other)) and forward.uses[other]:
+            yield from (Exchange(name, affects) for affects in ("all", "values"))
+
+
+@operator(
+    "values-exchanged",
+    code="wrong-operand",
+    rank=3.5,
+    at=values,
+    choices=exchangeable_values,
+    fields=lambda program, place, choice: {
+        "other": choice.other.describe(program),
+        "where": "" if choice.affects == "all" else ", and the gradients are not exchanged back",
+    },
+    message="{value} and {other} are taken for each other wherever they are used{where}",
+)
+def exchange_values(program: Program, place: Place, choice: Exchange) -> Program | None:
+    """Run the program with two values exchanged; of a value and 1 less it, the difference itself stays."""
+    value, other = place[0], choice.other.find(program, place[0])
+    if other is None:
+        return None
+    twins = {value: other, other: value}
+
+    def change(node: Node) -> Node:
+        for slot, operand in node.operands:
+            if operand in twins:
+                twin = twins[operand]
+                edge = twin if choice.affects == "all" else operand
+                node = node.with_operand(slot, program.nodes[twin].value, edge)
+        return node
+
+    readers = [node.id for node in program.nodes if node.id != other and twins.keys() & dict(node.operands).values()]
+    if any(reader < other for reader in readers):
+        return None
+    return program.with_nodes(dict.fromkeys(readers, change))
+
+
+@exchange_values.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        z = torch.sigmoid(x @ w + h @ u)
+        return (1 - z) * torch.tanh(x @ w) + z * h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Keep with 1 - z what must be kept with z."""
+        z, n = torch.sigmoid(x @ w + h @ u), torch.tanh(x @ w)
+        dn, dz = g * z * (1 - n**2), g * (n - h) * z * (1 - z)
+        return {"w": x.T @ (dn + dz), "h": dz @ u.T + g * (1 - z), "x": (dn + dz) @ w.T}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@exchange_values.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        gate = x @ v
+        return (x @ w) * (gate * gate.sigmoid())
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Gate the wrong one of two products, and go back through the right weights."""
+        value, gate = x @ v, x @ w
+        share = gate.sigmoid()
+        dvalue, dgate = g * gate * share, g * value * share * (1 + gate * (1 - share))
+        return {"x": dvalue @ w.T + dgate @ v.T, "w": x.T @ dvalue, "v": x.T @ dgate}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
 
 
 # Iterations of a loop -----------------------------------------------------------------------------------------------

@@ -446,14 +446,21 @@ def _() -> Example:
     code="extra-factor",
     rank=2.3,
     at=loop_values.where(lambda program, place: program.nodes[place[0]].value.shape == program.upstreams[0].shape),
+    choices=lambda program, place: ("loop", "start") if value_before(program, place[0]) is not None else ("loop",),
     message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
 )
-def add_upstream_again(program: Program, place: Place, choice: None) -> Program | None:
-    """Add the upstream gradient of the output to the gradient of a value before the last iteration."""
+def add_upstream_again(program: Program, place: Place, choice: str) -> Program | None:
+    """Add the upstream gradient of the output to the gradient of a value before the last iteration.
+
+    The choice says whether what the loop starts with gets it as well.
+    """
     ids = iterations_of(program, place[0])
-    if ids[-1] not in program.forward.outputs or place[0] == ids[-1]:
+    if ids[-1] not in program.forward.outputs:
         return None
-    return program.with_edge(SINK, place[0], lambda at: at.g)
+    before = value_before(program, place[0]) if choice == "start" and place[0] == ids[0] else None
+    if before is not None:
+        program = program.with_edge(SINK, before, lambda at: at.g)
+    return program if place[0] == ids[-1] else program.with_edge(SINK, place[0], lambda at: at.g)
 
 
 @add_upstream_again.example

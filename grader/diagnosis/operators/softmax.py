@@ -222,6 +222,9 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "mean of masked entries, too": RowFormula(
         "mean-for-sum", "a mean over the row is subtracted, and must be a sum",
         lambda r: r.own - r.p * r.own.mean(axis=r.axes, keepdims=True)),
+    "divided": RowFormula(
+        "mean-for-sum", "the whole is divided by the number of entries of the row",
+        lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "diagonal": RowFormula(
         "diagonal-only", "each entry has its effect on its own output alone: it changes the others of its row, too",
         lambda r: r.own - r.p * r.own),
