@@ -7,6 +7,7 @@ at once. `tolerances` tells how far rounding to single precision moves each grad
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -97,7 +98,8 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
     changes: dict[int, Change] = {
         i: lambda node: node.then(rounded) for i, uses in enumerate(forward.uses) if uses or i in forward.outputs
     }
-    noisy = program.with_nodes(changes)
+    nodes = forward.run_nodes(changes, gradient_paths=True)  # rounding does not change what the forward pass does
+    noisy = replace(program, forward=forward.with_nodes(nodes), original=program.right)
     for place in forward.sources:
         noisy = noisy.with_vjp(place, rule)
     right, moved = program.gradients(), noisy.gradients()

@@ -372,6 +372,9 @@ hvp_logistic = Exercise(
         Misconception("wrong-operand", "return", lambda w, x, targ, v: x.t() @ (_bend(w, x) * (x @ v) - targ) / len(x),
                       says="targ is subtracted here as well: it is a constant, and gone from how the gradient changes",
                       hints=("targ is a constant. What is left of it when you differentiate the gradient?",)),
+        Misconception("wrong-operand", "return", lambda w, x, v: _curved(w, x, w + v),
+                      says="w is added to v, which alone belongs there",
+                      hints=("w says where, v says along which direction.",)),
         Misconception("wrong-point", "return",
                       lambda w, x, v: x.t() @ ((x @ (w + v)).sigmoid() - (x @ w).sigmoid()) / len(x),
                       says="this is the gradient at w + v less that at w: a difference, not the derivative",
@@ -422,6 +425,9 @@ solve_grad = Exercise(
         Misconception("wrong-operand", "a.g", lambda a, b, out_g: -(a.inverse().t() @ out_g) @ b.t(),
                       says="b is used in place of out: a was multiplied by out, and that gave b",
                       hints=("In a @ out = b, who is the partner of a?",)),
+        Misconception("wrong-operand", "a.g", lambda a, out_g: -(a.inverse().t() @ out_g) @ out_g.t(),
+                      says="out.g is used in place of out, which a was multiplied by",
+                      hints=("In a @ out = b, who is the partner of a?",)),
         Misconception("missing-path", "a.g", lambda out, out_g: -out_g @ out.t(),
                       says="out.g is used as it is: it must go back through the solve first, as it does for b.g",
                       hints=("How far from a is out.g? Look at b.g.",)),
@@ -440,6 +446,12 @@ solve_grad = Exercise(
     ),
 )  # fmt: skip
 
+
+def _doubled(matrix):
+    """The matrix with all entries off the diagonal doubled."""
+    return 2 * matrix - matrix.diagonal().diag()
+
+
 logdet_grad = Exercise(
     title="The logarithm of a determinant, backwards",
     forward=lambda a: a.det().log(),
@@ -456,6 +468,9 @@ logdet_grad = Exercise(
         Misconception("extra-factor", "a.g", lambda a, out, out_g: out * out_g * a.inverse().t(),
                       says="out itself is one factor too many",
                       hints=("The derivative of a logarithm is 1 over what?",)),
+        Misconception("wrong-local", "a.g", lambda a, out_g: out_g * _doubled(a.inverse()),
+                      says="off the diagonal it is doubled, as for a symmetric matrix: each entry moves alone here",
+                      hints=("Is a[1, 0] the same number as a[0, 1]?",)),
     ),
 )  # fmt: skip
 
@@ -903,6 +918,9 @@ _AROUND = (
       for turns, often in ((1, "once"), (2, "twice"), (3, "three times"), (4, "four times"), (5, "five times"))),
     ("transposed", {"turned": False}, "around the loop the gradient is multiplied by w, and must be by its transpose",
      "out @ w goes back with the transpose of w, as in any linear layer."),
+    ("transposed", {"turned": False, "behind": True},
+     "the system is solved with the transpose of its matrix, and must be with the matrix itself",
+     "What arrives at out goes through the tanh first, and then back through w. Which matrix does both?"),
     ("wrong-sign", {"sign": -1}, "what comes around the loop is subtracted, and must be added",
      "Two contributions arrive at out: from the loss, and from its own use."),
     ("missing-local", {"around": lambda out: 1 + 0 * out}, "tanh's derivative is missing around the loop",
