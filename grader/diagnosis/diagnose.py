@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grader.exercise import RETURN, Answer, Declaration, Exercise, InSteps, Misconception, Routine
-from grader.program.forward import INPUT, Forward, Node
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
@@ -164,8 +163,7 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [*declared(exercise, wrong, right_answers), *observations(wrong, accepts=accepts)]
     mistakes = {}
-    operators = [each for each in OPERATORS if each.at.kind == "target"] if isinstance(exercise, Routine) else OPERATORS
-    for target, explanation in explain(case, operators, others).items():
+    for target, explanation in explain(case, OPERATORS, others).items():
         mistake = explanation.mistake
         at = next((each.at for each in (mistake, *explanation.others) if each.at), ())
         mistakes[names[target]] = replace(mistake, at=at, cause=names.get(explanation.cause, ""))
@@ -199,10 +197,7 @@ def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) ->
     trials = {id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}
     samples: list[Sample] = []
     for trial in trials.values():
-        if isinstance(exercise, Routine):  # where more than one answer is right, no program has all of them
-            program = program_of_values(wrong, trial) if exercise.accepts is None else None
-        else:
-            program = faithful_program_of(exercise, trial)
+        program = faithful_program_of(exercise, trial)
         if program is None:
             samples = []
             break
@@ -214,21 +209,6 @@ def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) ->
         }
         samples.append(_sample(trial, program, given, wrong))
     return Case(samples, tuple(wrong), tuple(name for name in right if name not in wrong))
-
-
-def program_of_values(wrong: Wrong, trial: Trial) -> Program:
-    """Return a program whose gradients are the right values, for a routine, whose answers are no gradients.
-
-    Each answer is an input of it and an output, and its upstream gradient is the right value.
-
-    Args:
-        wrong: for each target the answer, with the trials and the learner's arrays.
-        trial: has the right values.
-    """
-    values = {target: End(answer, trial).right.astype(np.float64) for target, (answer, _) in wrong.items()}
-    nodes = tuple(Node(i, INPUT, (), (value,), {}, value, text=name) for i, (name, value) in enumerate(values.items()))
-    ids = {name: i for i, name in enumerate(values)}
-    return Program(Forward(nodes, ids, tuple(ids.values()), ids), tuple(values.values()))
 
 
 def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: Wrong) -> Sample:

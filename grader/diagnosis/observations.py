@@ -78,7 +78,8 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts:
         for name, own in given.items()
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
-    return [*every, *by_program, *edits_of_right_answers(given), Where()]
+    of_right = [] if accepts else edits_of_right_answers(given)  # where several are right, none is *the* right answer
+    return [*every, *by_program, *of_right, Where()]
 
 
 def not_accepted(answer: Answer, given: Given) -> Mistake | None:
