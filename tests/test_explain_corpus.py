@@ -19,7 +19,7 @@ def test_a_right_backward_pass_is_right(case):
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_backward_pass_is_wrong(case, monkeypatch):
-    monkeypatch.setattr(verdicts, "find_mistakes", lambda exercise, first, wrong: plain_facts(exercise, wrong))
+    monkeypatch.setattr(verdicts, "find_mistakes", lambda exercise, first, wrong, right: plain_facts(exercise, wrong))
     forward, inputs, under_test = WRONG[case]
     found = explain(forward, inputs, **under_test, seed=0)
     assert not found

@@ -161,7 +161,10 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -
     case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
     names = {target: answer.name for target, (answer, _) in wrong.items()}
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
-    others = [*declared(exercise, wrong, right_answers), *observations(wrong, accepts=accepts)]
+    others = [
+        *declared(exercise, wrong, right_answers),
+        *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
+    ]
     mistakes = {}
     for target, explanation in explain(case, OPERATORS, others).items():
         mistake = explanation.mistake

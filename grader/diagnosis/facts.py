@@ -128,7 +128,7 @@ def varying_ratio(given: Given) -> Mistake | None:
     known = [ratio for _, ratio in ratios(given)]
     telling = sum(np.count_nonzero(one.right) >= 3 for one in given)
     off_by = [ratio for ratio in known if not math.isclose(ratio, 1, rel_tol=1e-2)]
-    if not known or telling < 2 or not off_by:
+    if not known or telling < 2 or not off_by or math.isclose(min(known), max(known), rel_tol=1e-2):
         return None
     right = len(known) - len(off_by)
     return fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))

@@ -61,12 +61,15 @@ class Observation:
         return False
 
 
-def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts: bool = False) -> list[Candidate]:
+def observations(
+    wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts: bool = False, recorded: bool = True
+) -> list[Candidate]:
     """Return all facts that may be true of some wrong answers, the likeliest first.
 
     Args:
         wrong: for each target the answer, with each trial and the learner's array in it.
         accepts: whether more than one answer is right.
+        recorded: whether the forward pass is there as a program.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
     given = {name: (answer, facts.wrong_in(answer, pairs)) for name, (answer, pairs) in wrong.items()}
@@ -78,7 +81,7 @@ def observations(wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts:
         for name, own in given.items()
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
-    of_right = [] if accepts else edits_of_right_answers(given)  # where several are right, none is *the* right answer
+    of_right = [] if accepts else edits_of_right_answers(given, recorded=recorded)  # of several none is *the* one
     return [*every, *by_program, *of_right, Where()]
 
 

@@ -1,6 +1,6 @@
-"""Edits of right answers that are no gradients: Jacobians, values, and what routines return.
+"""Edits of right answers that are no gradients of a program: Jacobians, values, and what routines return.
 
-There is no backward pass to be edited, but what can be made of a right gradient at the end can be made of any right
+Nor is the gradient of a forward pass that cannot be recorded. There is no backward pass to be edited, but what can be made of a right gradient at the end can be made of any right
 answer: its transpose, its first row everywhere, a product with an input. So each is taken for the gradient of a program
 that does nothing.
 """
@@ -61,15 +61,17 @@ class OfRightAnswer:
         return False
 
 
-def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Given]]) -> list[OfRightAnswer]:
-    """Return what can be made of the right answers that are no gradients.
+def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Given]], *, recorded: bool) -> list[OfRightAnswer]:
+    """Return what can be made of the right answers that are no gradients of a program.
 
     Args:
         wrong: for each target the answer, with the trials and the learner's arrays.
+        recorded: whether there is a program, which gives the gradients.
     """
+    kinds = ("jacobian", "value") if recorded else ("jacobian", "value", "gradient")
     candidates: list[OfRightAnswer] = []
     for name, (answer, given) in wrong.items():
-        if answer.kind not in ("jacobian", "value") or not given:
+        if answer.kind not in kinds or not given:
             continue
         samples = [_sample(answer, each.trial, each.array) for each in given]
         case = Case(samples, (THE_ANSWER,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -100,6 +100,12 @@ class Run:
         if array is None or array.shape != self.right(answer).shape:
             return array
         return np.where(self.compared(answer).convention, self.right(answer), array)
+
+    def has_choices(self, answer: Answer) -> bool:
+        """Return whether the answer, an array, has another choice than torch's at a kink."""
+        array = self.array(answer)
+        has_shape = array is not None and array.shape == self.right(answer).shape
+        return has_shape and bool(self.compared(answer).convention.any())
 
     def with_conventions(self, answer: Answer) -> np.ndarray:
         """Return the right gradient with the answer's choices at kinks."""
@@ -321,17 +327,42 @@ class Verdicts:
     def _mistakes(self) -> dict[str, tuple[Trial, Mistake]]:
         """Return the mistake in each wrong answer, with the first trial that it was looked for in.
 
-        Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
+        What is not named in all trials is looked for in those alone that count: with other sizes or other tables there
+        may be a second mistake. Then with the author's own choices at kinks, where some entries are wrong besides.
         """
         every = self._informative_runs
-        plain = [run for run in self.runs if run in every]
-        waiting = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in plain)]
+        counted = [run for run in every if run in self.runs]
+        wrong = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in counted)]
+        mistakes = self._mistakes_in(every, wrong, Run.with_torchs_choices)
+        for runs, array_in in ((counted, Run.with_torchs_choices), (every, Run.array)):
+            unnamed = [
+                answer
+                for answer in wrong
+                if mistakes[answer.name][1].code == "unknown"
+                and (len(runs) < len(every) or array_in is Run.array and any(run.has_choices(answer) for run in runs))
+            ]
+            more = self._mistakes_in(runs, unnamed, array_in)
+            mistakes |= {name: found for name, found in more.items() if found[1].code != "unknown"}
+        return mistakes
+
+    def _mistakes_in(
+        self, every: Sequence[Run], waiting: list[Answer], array_in: Callable[[Run, Answer], np.ndarray | None]
+    ) -> dict[str, tuple[Trial, Mistake]]:
+        """Return the mistake in each of some wrong answers, with the first trial that it was looked for in.
+
+        Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
+
+        Args:
+            every: the trials.
+            waiting: the answers; each is wrong in one of the trials.
+            array_in: returns an answer's array in a trial.
+        """
         found: dict[str, tuple[Trial, Mistake]] = {}
         while waiting:
             way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
             runs = [run for run in every if self._way(run) == way]
             diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
-            pairs = {answer.name: list(_trials_with_answer(runs, answer)) for answer in diagnosable}
+            pairs = {answer.name: list(_trials_with_answer(runs, answer, array_in)) for answer in diagnosable}
             try:
                 right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
                 mistakes = find_mistakes(self.exercise, runs[0].trial, pairs, right)
@@ -412,10 +443,12 @@ def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
     return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
 
 
-def _trials_with_answer(runs: Sequence[Run], answer: Answer) -> Iterator[tuple[Trial, np.ndarray]]:
+def _trials_with_answer(
+    runs: Sequence[Run], answer: Answer, array_in: Callable[[Run, Answer], np.ndarray | None]
+) -> Iterator[tuple[Trial, np.ndarray]]:
     """Yield each trial in which the answer is an array, with that array, shaped like the input."""
     for run in runs:
-        if (array := run.with_torchs_choices(answer)) is not None:
+        if (array := array_in(run, answer)) is not None:
             yield run.trial, array
 
 

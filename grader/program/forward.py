@@ -39,6 +39,7 @@ class Node:
         line: the line of the expression.
         variable: the variable that the value is assigned to; empty where there is none.
         composite: the function whose parts are recorded, such as `cross_entropy`, if it is one of them.
+        call: the call of the author's function that the expression stands in; empty in the forward pass itself.
     """
 
     id: int
@@ -53,6 +54,7 @@ class Node:
     line: int = 0
     variable: str = ""
     composite: str = ""
+    call: str = ""
 
     def __repr__(self) -> str:
         """Return the node on one line, without its arrays."""

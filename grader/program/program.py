@@ -375,12 +375,27 @@ class Program:
             return self.forward.names[value]
         if value in self.forward.outputs:
             return self.output_name
-        keys = {other.key for other in self.nodes if other.variable == node.variable}
-        if node.variable and len(keys) == 1:
+        keys = {other.key for other in self.nodes if other.variable == node.variable and other.edges}
+        if node.variable and keys <= {node.key}:
             return node.variable
         if node.name == "select" and node.text.startswith("for "):  # the loop itself takes the rows
             return f"a row of {self.name_of(node.operands[0][1])}"
+        if self.is_part(value):
+            return f"the value of the `{node.name}` in `{node.text}`"
         return node.text or node.name
+
+    def is_part(self, value: int) -> bool:
+        """Return whether a node is one of several operations of one expression, such as the call of a module."""
+        node = self.nodes[value]
+        return (
+            bool(node.text)
+            and not node.composite
+            and node.name != "write"
+            and any(
+                (other.text, other.line) == (node.text, node.line) and other.name not in (node.name, "write")
+                for other in self.nodes
+            )
+        )
 
     def name_of_axis(self, value: int, axis: int) -> str:
         """Return what a learner calls an axis of a value: its declared name, or which axis of which value it is."""

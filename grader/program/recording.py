@@ -31,6 +31,7 @@ from .program import Program
 from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
+GRADER = os.path.dirname(os.path.dirname(__file__)) + os.sep
 LONGEST_TEXT = 80
 
 # What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
@@ -121,11 +122,25 @@ def _array(value: object) -> Array:
 
 
 class Expression(NamedTuple):
-    """An expression of a forward pass: its text, its line, and the variable that its value is assigned to."""
+    """An expression of a forward pass.
+
+    Args:
+        text: what it is in the source.
+        line: its line.
+        variables: the variable that its value is assigned to, or one for each of its values; none otherwise.
+        is_returned: its value is what the function returns.
+        call: the call of the author's function that it stands in; empty in the forward pass itself.
+    """
 
     text: str
     line: int
-    variable: str
+    variables: tuple[str, ...] = ()
+    is_returned: bool = False
+    call: str = ""
+
+    def variable(self, part: int = 0) -> str:
+        """Return the variable that one of its values is assigned to; empty where there is none."""
+        return self.variables[part] if part < len(self.variables) else ""
 
 
 @cache
@@ -137,20 +152,33 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
         instruction: the offset of the instruction, a frame's `f_lasti`.
     """
     begin, end, first, last = list(code.co_positions())[instruction // 2]
-    line, variable = begin or code.co_firstlineno, ""
-    for following in dis.get_instructions(code):
-        if following.offset > instruction and following.opname != "CACHE":
-            if following.opname.startswith("STORE_") and "SUBSCR" not in following.opname:
-                name = following.argval
-                variable = str(name[0] if isinstance(name, tuple) else name)
-            break
+    line, following = begin or code.co_firstlineno, _following(code, instruction)
+    variables, is_returned = _assigned(following), following[:1] == [("RETURN_VALUE", None)]
     if begin is None or end is None or first is None or last is None:
-        return Expression("", line, variable)
+        return Expression("", line, variables, is_returned)
     lines = [linecache.getline(code.co_filename, number).encode() for number in range(begin, end + 1)]
     lines[-1] = lines[-1][:last]  # the columns are those of the encoded line
     lines[0] = lines[0][first:]
     text = " ".join(b" ".join(lines).decode(errors="replace").split())
-    return Expression(text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…", line, variable)
+    shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    return Expression(shown, line, variables, is_returned)
+
+
+def _following(code: CodeType, instruction: int) -> list[tuple[str, object]]:
+    """Return the instructions behind one, each with its name and its argument."""
+    return [(i.opname, i.argval) for i in dis.get_instructions(code) if i.offset > instruction and i.opname != "CACHE"]
+
+
+def _assigned(following: list[tuple[str, object]]) -> tuple[str, ...]:
+    """Return the variables that a value, or the parts of one that is unpacked, are assigned to by what follows."""
+    several = following[0][1] if following and following[0][0] == "UNPACK_SEQUENCE" else None
+    count = several if isinstance(several, int) else 1
+    names: list[str] = []
+    for name, argument in following[several is not None :]:
+        if not name.startswith("STORE_") or "SUBSCR" in name or len(names) >= count:
+            break
+        names += map(str, argument) if isinstance(argument, tuple) else [str(argument)]
+    return tuple(names[:count]) if len(names) >= count else ()
 
 
 def _frames() -> Iterator[tuple[CodeType, int]]:
@@ -163,11 +191,20 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
 
 
 def _where() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
-    """Return the instructions that are being executed, outermost first, and the author's innermost expression."""
+    """Return the instructions that are being executed, outermost first, and the author's innermost expression.
+
+    What a function returns is called as its caller calls it: by the variable, or by the call.
+    """
     frames = list(_frames())
-    own = (f for f in frames if not f[0].co_filename.startswith((HERE, TORCH)))
-    expression = next((expression_at(*frame) for frame in own), Expression("", 0, ""))
-    return tuple((*_beginning(code), at) for code, at in reversed(frames)), expression
+    own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((GRADER, TORCH))]
+    expression, *callers = own or [Expression("", 0)]
+    variables, returned = expression.variables, expression.is_returned
+    for caller in callers:
+        if not returned or not caller.text:
+            break
+        variables, returned = caller.variables or (caller.text,), caller.is_returned
+    instructions = tuple((*_beginning(code), at) for code, at in reversed(frames))
+    return instructions, expression._replace(variables=variables, call=callers[0].text if callers else "")
 
 
 @cache
@@ -179,7 +216,7 @@ def _beginning(code: CodeType) -> tuple[str, int, int]:
 
 def _unrecordable(reason: str) -> Unrecordable:
     """Return the exception for what the forward pass is doing: the expression, and why it cannot be recorded."""
-    _, (text, line, _) = _where()
+    _, (text, line, *_) = _where()
     return Unrecordable(f"`{text}` {reason}", line, text)
 
 
@@ -514,13 +551,15 @@ class _Recorder(TorchFunctionMode):
         Raises:
             Unrecordable: its value is complex.
         """
-        instructions, (text, line, variable) = _where()
+        instructions, expression = _where()
         if value.dtype.kind == "c":
             raise _unrecordable("is complex")
         key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
-        node = Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
-                    self.composite)  # fmt: skip
+        node = Node(
+            len(self.nodes), operation, edges, values, options, value, key, iteration, expression.text, expression.line,
+            expression.variable(part), self.composite, expression.call,
+        )  # fmt: skip
         value.flags.writeable = False
         self.nodes.append(node)
         if any(operand in self.differentiable for _, operand in node.edges):

@@ -147,6 +147,8 @@ class Operator(Generic[C]):
         known = _place_fields(program, spot, place)
         known["choice"] = partial(describe_choice, program, choice)
         own = {name: known[name]() for name in FIELD.findall(self.message) if name in known}
+        if place[1] != WHOLE and "choice" in own and own.get("operand") == own["choice"]:  # of two iterations
+            own["operand"] = name_beside(program, place[0], program.source(place))
         return {**own, **self.fields(program, place, choice)}
 
 
@@ -227,6 +229,13 @@ def describe_choice(program: Program, choice: Hashable) -> str:
     if isinstance(choice, Arrival):
         return describe_arrival(program, choice)
     return str(choice)
+
+
+def name_beside(program: Program, reader: int, value: int) -> str:
+    """Return what a learner calls a value, and that it is of the iteration before that of its reader where it is."""
+    node, name = program.nodes[value], program.name_of(value)
+    in_loop = node.operation.family != "input" and len(program.forward.by_key[node.key]) > 1
+    return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
 
 
 def describe_arrival(program: Program, arrival: Arrival) -> str:

@@ -15,7 +15,7 @@ from grader.program.operation import Array
 from grader.program.program import At, Program, Rule
 from grader.program.selectors import SecondValue, second_values
 
-from .contract import Example, operator
+from .contract import Example, name_beside, operator
 from .places import edges, values
 from .recurrences import first_values, iterations_of
 
@@ -129,13 +129,6 @@ def name_of_replaced(program: Program, place: Place, choice: Partner | GradientF
     """Return what a learner calls the value that belongs there."""
     operand = program.source((place[0], choice.slot))
     return name_beside(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
-
-
-def name_beside(program: Program, reader: int, value: int) -> str:
-    """Return what a learner calls a value, and that it is of the iteration before that of its reader where it is."""
-    node, name = program.nodes[value], program.name_of(value)
-    in_loop = node.operation.family != "input" and len(iterations_of(program, value)) > 1
-    return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
 
 
 @use_another_partner.example

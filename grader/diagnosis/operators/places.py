@@ -120,6 +120,10 @@ class Spot:
         nodes = self._nodes
         if nodes is None or nodes.iterations == "every":
             return ""
+        if nodes.width in ("role", "operation"):
+            excepted = nodes.iterations.startswith("all but ")
+            which = nodes.iterations.removeprefix("all but ") if excepted else f"the {nodes.iterations}"
+            return f"{'but not ' if excepted else ''}for {which} of them"
         if nodes.iterations.startswith("all but "):
             return f"in every iteration but {nodes.iterations.removeprefix('all but ')}"
         return f"in the {nodes.iterations} iteration"
@@ -216,12 +220,21 @@ def expression_of(program: Program, node: Node) -> str:
         return "the loss"
     if node.operation.family == "input":
         return program.name_of(node.id)
-    if node.composite:
+    if node.composite and node.text:
         return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
     if not node.text:
         return f"`{node.name}`"
-    lines = {other.line for other in program.nodes if other.text == node.text}
-    return f"`{node.text}`" if len(lines) == 1 else f"`{node.text}` in line {node.line}"
+    if program.is_part(node.id):
+        return f"the `{node.name}` in `{node.text}`"
+    others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
+    if any(other.line != node.line for other in others):
+        return f"`{node.text}` in line {node.line}"
+    if node.call and any(other.call != node.call for other in others):
+        return f"`{node.text}` of `{node.call}`"
+    readers = [program.nodes[reader].text for reader, _ in program.forward.uses[node.id] if reader != SINK]
+    if others and len(readers) == 1 and readers[0] not in ("", node.text):
+        return f"`{node.text}` in `{readers[0]}`"
+    return f"`{node.text}`"
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:
