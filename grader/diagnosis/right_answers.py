@@ -1,8 +1,8 @@
-"""Edits of right answers that are no gradients of a program: Jacobians, values, and what routines return.
+"""Edits of right answers that are no gradients of a program: Jacobians, values, what routines return.
 
-Nor is the gradient of a forward pass that cannot be recorded. There is no backward pass to be edited, but what can be made of a right gradient at the end can be made of any right
-answer: its transpose, its first row everywhere, a product with an input. So each is taken for the gradient of a program
-that does nothing.
+So are the gradients of a forward pass that cannot be recorded. There is no backward pass to be edited, but what can be
+made of a right gradient at the end can be made of any right answer: its transpose, its first row everywhere, a product
+with an input. So each is taken for the gradient of a program that does nothing.
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ class Verdicts:
                 answer
                 for answer in wrong
                 if mistakes[answer.name][1].code == "unknown"
-                and (len(runs) < len(every) or array_in is Run.array and any(run.has_choices(answer) for run in runs))
+                and (len(runs) < len(every) or (array_in is Run.array and any(run.has_choices(answer) for run in runs)))
             ]
             more = self._mistakes_in(runs, unnamed, array_in)
             mistakes |= {name: found for name, found in more.items() if found[1].code != "unknown"}
