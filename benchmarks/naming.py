@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
+from grader.diagnosis.candidates import COUNTS_FILE
 
 from grader.course import Course, load_course
-from grader.diagnosis.candidates import COUNTS_FILE
 from grader.judging import judge
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker, start_worker
