@@ -42,6 +42,7 @@ Choices = Callable[[Program, Place], Iterable[C]]
 Fields = Callable[[Program, Place, C], Mapping[str, str]]
 Code = str | Callable[[C], str]
 
+MOST_NAMES = 2  # of operands that are told by name
 FIELD = re.compile(r"\{(\w+)\}")  # of a message
 EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least; the sizes of a trial differ pairwise
 
@@ -246,6 +247,14 @@ def describe_arrival(program: Program, arrival: Arrival) -> str:
     return f"{reader} of the next iteration" if arrival.iterations == 1 else reader
 
 
+def _operand_names(program: Program, spot: Spot, place: Place) -> str:
+    """Return what a learner calls the operands at a spot: those of all of its operations, where these are few."""
+    if place[1] == WHOLE:
+        return program.name_of(program.reader(place).operands[0][1])
+    names = list(dict.fromkeys(program.name_of(program.source(each)) for each in spot.places(program)))
+    return " and ".join(names) if len(names) <= MOST_NAMES else "its operand"
+
+
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
     """Return the functions that give the fields of a place."""
     reader = program.reader(place)
@@ -253,7 +262,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
     return {
         "step": lambda: spot.expression(program),
         "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
-        "operand": lambda: program.name_of(program.source(place) if place[1] != WHOLE else reader.operands[0][1]),
+        "operand": lambda: _operand_names(program, spot, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",
         "upstream": lambda: program.upstream_name,
         "output": lambda: program.output_name,
