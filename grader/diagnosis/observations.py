@@ -14,7 +14,8 @@ import numpy as np
 from grader.exercise import Answer
 from grader.program.forward import Node
 from grader.program.operation import Array, NoCandidate, unbroadcast
-from grader.program.program import Program
+from grader.program.probes import draw_tangents
+from grader.program.program import Program, Tangents
 from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
@@ -28,8 +29,11 @@ from .operators.places import Spot, expression_of
 from .quotients import other_quotient
 from .right_answers import edits_of_right_answers
 
-MOST_ENTRIES = 400  # of a value whose gradient is solved for: one sweep for each
+MOST_ENTRIES = 200  # of a value whose gradient is solved for
+PROBES = 24  # random directions of each target: two runs of the forward pass for each
 RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
+LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
+TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
 
 
@@ -302,9 +306,13 @@ class Where:
 def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
     """Return the value nearest to the loss whose gradient explains some answers, in a trial and in another one."""
     program = sample.program
+    if not all(map(sample.has_shape, names)):
+        return None
     twins = [each for each in case.samples if each is not sample and all(map(each.is_wrong, names))][:1]
     for node in reversed(program.nodes):
-        if _is_between(program, node, names) and explains_by_gradient(case, sample, node.id, names):
+        if not _is_between(program, node, names) or not may_explain(case, sample, node.id, names):
+            continue
+        if explains_by_gradient(case, sample, node.id, names):
             ids = [(twin, same_value(node, twin.program)) for twin in twins]
             if all(i is None or explains_by_gradient(case, twin, i, names) for twin, i in ids):
                 return _before_bijections(program, node)
@@ -336,6 +344,43 @@ def _is_between(program: Program, node: Node, names: tuple[str, ...]) -> bool:
     spare = sum(program.nodes[target].value.size for target in targets) - node.value.size
     between = all(node.id != target and forward.ancestors[node.id] >> target & 1 for target in targets)
     return between and bool(forward.uses[node.id]) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
+
+
+def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
+    """Return whether another gradient at a value gives the learner's projections for some answers; it costs no sweep.
+
+    Along a direction of a target, the answer moves by the product of the value's derivatives and what its gradient
+    lacks. More directions than the value has entries tell whether there is such a gradient.
+
+    Args:
+        case: counts the work.
+        sample: the trial.
+        value: the id of the value.
+        names: the answers.
+    """
+    program, targets = sample.program, case.names
+
+    def drawn() -> Tangents:
+        case.work += 2.0 * PROBES * len(targets) * len(program.nodes)
+        generator = np.random.default_rng(1)
+        return draw_tangents(program, generator, targets, PROBES, largest=MOST_ENTRIES)
+
+    probes: Tangents = sample.trial.remember(("probes", targets), drawn)
+    if value not in probes.tangents:
+        return False
+    blocks, moved = [], []
+    for name in names:
+        scale = float(np.abs(sample.given[name] - sample.right[name]).max(initial=0.0)) or 1.0
+        directions = probes.directions[name].reshape(len(probes.directions[name]), -1)
+        moved.append(directions @ (sample.given[name] - sample.right[name]).ravel() / scale)
+        blocks.append(probes.tangents[value][probes.rows[name]] / scale)
+    jacobian, difference = np.concatenate(blocks), np.concatenate(moved)
+    if not np.isfinite(jacobian).all():
+        return False
+    solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=TINY_SHARE)
+    residual = np.abs(difference - jacobian @ solution).max()
+    rounding = max(sample.rounding[name] for name in names)
+    return bool(difference.size - rank >= LEAST_SPARE and residual <= LOOSE * (RESIDUAL + rounding))
 
 
 def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:

@@ -27,6 +27,7 @@ def draw_tangents(
     targets: Iterable[str] | None = None,
     directions: int = 2,
     dtype: type[np.floating] = np.float64,
+    largest: float = float("inf"),
 ) -> Tangents:
     """Draw random directions of every target, and return the derivatives of all values along them.
 
@@ -37,34 +38,36 @@ def draw_tangents(
         program: the right one.
         generator: what the directions are drawn from.
         targets: those whose gradients are probed, such as the wrong answers; all by default.
-        directions: for each target. One leaves three times as many wrong candidates as two.
+        directions: for each target; for many, no more than it has entries. One leaves three times as many wrong
+            candidates as two.
         dtype: of the tangents; single precision takes half of the memory, which they are most of.
+        largest: the most entries of a value whose derivatives are kept.
     """
     forward = program.forward
     drawn, rows, tangents = {}, {}, dict[int, Array]()
     targets = forward.targets if targets is None else tuple(targets)
-    count = directions * len(targets)
+    counts = [min(directions, max(2, forward.nodes[forward.targets[name]].value.size)) for name in targets]
     for number, name in enumerate(targets):
         target = forward.targets[name]
         x = forward.nodes[target].value
-        drawn[name] = generator.standard_normal((directions, *x.shape))
-        rows[name] = slice(number * directions, (number + 1) * directions)
+        drawn[name] = generator.standard_normal((counts[number], *x.shape))
+        rows[name] = slice(sum(counts[:number]), sum(counts[: number + 1]))
         step = STEP * max(1.0, float(np.abs(x).max(initial=0.0)))
         for row, direction in enumerate(drawn[name], rows[name].start):
             ahead, back = (
                 forward.run_nodes({target: _moved(by * direction)}, gradient_paths=True) for by in (step, -step)
             )
             for value, (a, b) in enumerate(zip(ahead, back, strict=True)):
-                if a is not b and forward.uses[value]:
+                if a is not b and forward.uses[value] and a.value.size <= largest:
                     if value not in tangents:
-                        tangents[value] = np.zeros((count, a.value.size), dtype=dtype)
+                        tangents[value] = np.zeros((sum(counts), a.value.size), dtype=dtype)
                     tangent = tangents[value][row]
                     np.subtract(a.value, b.value, out=tangent.reshape(a.value.shape), casting="same_kind")
                     tangent /= 2 * step
                     if not np.isfinite(tangent).all():
                         tangent[(a.value == b.value).ravel()] = 0  # -inf, as masks have it, stays what it is
     gradients = {name: program.right_sweep.gradient(forward.targets[name]) for name in drawn}
-    right = [drawn[name].reshape(directions, -1) @ gradients[name].ravel() for name in drawn]
+    right = [drawn[name].reshape(len(drawn[name]), -1) @ gradients[name].ravel() for name in drawn]
     return Tangents(drawn, rows, tangents, np.concatenate(right))
 
 
