@@ -163,7 +163,10 @@ def define_pointwise(
 
     def rule(slot: int, derivative: Function) -> Function:
         def vjp(g: Array, value: Array, *values: Operand, **options: object) -> Array:
-            return unbroadcast(g * derivative(value, *values, **options), values[slot])
+            slope = np.asarray(derivative(value, *values, **options))
+            # where a mask is closed nothing comes through, not even what is no number
+            part = np.where(slope, g, 0.0) if slope.dtype == bool else g * slope
+            return unbroadcast(part, values[slot])
 
         return vjp
 
