@@ -6,16 +6,18 @@ the program which value's gradient is wrong, so that all that follows from it on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from grader.exercise import Answer
-from grader.program.forward import Node
+from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.probes import draw_tangents
-from grader.program.program import Program, Tangents
+from grader.program.program import At, Program, Tangents
 from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
@@ -34,6 +36,8 @@ PROBES = 24  # random directions of each target: two runs of the forward pass fo
 RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
 LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
 TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
+MOST_ROWS = 9  # of which every choice is tried
+LEAST_ROW_ENTRIES, LEAST_ROW_TRIALS = 4, 2  # of answers in which some rows do not count: more of them are no accident
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
 
 
@@ -270,9 +274,117 @@ def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
         return None
 
 
+def _rows(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+    """Return that some rows count and others do not, or that each has a weight of its own."""
+    for place, axis in _splits(case.listing):
+        split = [_of_rows(sample, place, axis, name) for sample in case.samples if name in sample.given]
+        parts = [each for each in split if each is not None]
+        if len(parts) == len(split):
+            mistake = _in_counts(parts) or _in_weights(parts)
+            if mistake is not None:
+                return mistake
+    return None
+
+
+@dataclass(frozen=True)
+class RowParts:
+    """What each row contributes to an answer in a trial.
+
+    Args:
+        axis: the name of the axis of the rows.
+        parts: shape: (rows, entries of the answer).
+        array: the learner's; shape: (entries of the answer,).
+        width: how many entries a row has.
+    """
+
+    axis: str
+    parts: Array
+    array: Array
+    width: int
+
+    def counting(self) -> Array | None:
+        """Return which rows count, as few as possible left out; `None` where no choice of them gives the array."""
+        fits = np.abs(_ways(len(self.parts)) @ self.parts - self.array).max(1) <= MATCH * np.abs(self.parts).max()
+        return np.asarray(_ways(len(self.parts))[fits.argmax()]) if fits.any() else None
+
+    def weights(self) -> Array | None:
+        """Return the weights with which the rows give the array, not all alike; `None` where there are none."""
+        weights, _, rank, _ = np.linalg.lstsq(self.parts.T, self.array, rcond=1e-6)
+        off = np.abs(weights @ self.parts - self.array).max()
+        uneven = np.ptp(weights) > MATCH * np.abs(weights).max()
+        fits = rank == len(self.parts) and off <= MATCH * np.abs(self.array).max() and uneven
+        return weights if fits else None
+
+
+@cache
+def _ways(rows: int) -> Array:
+    """Return every choice of so many rows, those of the most rows first; shape: (choices, rows)."""
+    return np.array(sorted(itertools.product((0.0, 1.0), repeat=rows), key=lambda way: -sum(way)))
+
+
+def _splits(program: Program) -> Iterator[tuple[Place, int]]:
+    """Yield where a gradient is split into rows: an upstream gradient, or that of the terms of a loss, by its axes."""
+    for number, output in enumerate(program.forward.outputs):
+        node = program.nodes[output]
+        if node.value.ndim:
+            yield from (((SINK, number), axis) for axis in range(-node.value.ndim, 0))
+        elif node.operation.family == "reduction":
+            for slot, operand in program.forward.edges[output]:
+                yield from (((output, slot), axis) for axis in range(-program.nodes[operand].value.ndim, 0))
+
+
+def _of_rows(sample: Sample, place: Place, axis: int, name: str) -> RowParts | None:
+    """Return what each row contributes; `None` where there are too many, or the answer has the wrong shape."""
+    program = sample.program
+    value = program.source(place)
+    count = program.nodes[value].value.shape[axis]
+    if not sample.has_shape(name) or count > MOST_ROWS:
+        return None
+
+    def alone(row: int) -> Array:
+        def rule(at: At) -> Array:
+            g = np.zeros_like(at.right())
+            np.moveaxis(g, axis, 0)[row] = np.moveaxis(at.right(), axis, 0)[row]
+            return g
+
+        return program.with_vjp(place, rule).gradients()[name].ravel()
+
+    parts = sample.trial.remember(("rows", place, axis, name), lambda: np.array([alone(row) for row in range(count)]))
+    width = program.nodes[value].value.size // count
+    return RowParts(program.name_of_axis(value, axis), parts, sample.given[name].ravel(), width)
+
+
+def _in_counts(known: Sequence[RowParts]) -> Mistake | None:
+    """Return that each row counts or not, where some do not in two trials or more."""
+    counting = [each.counting() for each in known]
+    uneven = [(own, each) for own, each in zip(known, counting, strict=True) if each is not None and np.ptp(each)]
+    enough = sum(own.array.size for own, _ in uneven) >= LEAST_ROW_ENTRIES and len(uneven) >= LEAST_ROW_TRIALS
+    if not enough or any(each is None for each in counting):
+        return None
+    own, counts = uneven[0]
+    rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
+    says = f"along {own.axis}, not all rows count: here only those with the numbers {rows} of 0 to {len(counts) - 1}"
+    return Mistake("partial-batch", (Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
+
+
+def _in_weights(known: Sequence[RowParts]) -> Mistake | None:
+    """Return that each row has a weight of its own, where the answers have entries enough to tell.
+
+    Rows of one entry are left out: a wrong derivative is a factor of each entry, too.
+    """
+    several = [each for each in known if 1 < len(each.parts) <= each.array.size - LEAST_SPARE and each.width > 1]
+    weights = [each.weights() for each in several]
+    if len(several) < LEAST_ROW_TRIALS or any(each is None for each in weights):
+        return None
+    first, last = (f"{float(weights[0][i]):.3g}" for i in (0, -1))  # type: ignore[index]
+    says = f"along {several[0].axis}, the rows count differently: here the first {first} times, the last {last} times"
+    return Mistake("wrong-factor", (Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
+
+
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Given], Mistake | None], float] = {
     _by_upstream("slope-typed-in"): 3.5,
     _another_mask: 3.9,
+    _rows: 6.4,
     _by_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
     _by_upstream("another-slope"): 7.6,
 }
