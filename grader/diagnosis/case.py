@@ -186,6 +186,7 @@ class Case:
         changes: what each edit changes of the projections in each screen, where it changes anything.
         results: the same for what is made of the right gradient at the end, which nothing can follow.
         reshaping: such edits for answers that cannot be screened, with these answers.
+        explaining: the edits so far that explain some answers, with these.
     """
 
     samples: Sequence[Sample]
@@ -195,6 +196,7 @@ class Case:
     changes: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     results: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     reshaping: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
+    explaining: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def listing(self) -> Program:
@@ -340,11 +342,17 @@ def reaches(program: Program, names: Iterable[str]) -> bool:
     return any(into >> right.targets[name] & 1 for name in names)
 
 
-def _unfit(sample: Sample) -> tuple[bool, bool, int]:
+def _unfit(sample: Sample) -> tuple[bool, bool, bool, int]:
     """Return how little a trial is fit for screening: the least is the best."""
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
-    return sample.trial.setting.is_special, iterations == 2, sum(node.value.size for node in forward.nodes)
+    is_number = all(np.isfinite(forward.nodes[output].value).all() for output in forward.outputs)  # or no tangent is
+    return (
+        not is_number,
+        sample.trial.setting.is_special,
+        iterations == 2,
+        sum(node.value.size for node in forward.nodes),
+    )
 
 
 def work_of(program: Program, full: bool = False) -> float:

@@ -120,6 +120,7 @@ def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mista
     """Return a rewriting as the mistake in some answers."""
     if not names:
         return {}
+    case.explaining[edit] = names
     return dict.fromkeys(names, Mistake(edit.code, edit.facts(words_from(edit, case)), edited_places(edit, case)))
 
 
@@ -455,14 +456,18 @@ class Both:
     Args:
         first: the likelier one, which gives the code.
         second: the other one.
+        is_known: whether the first explains another answer by itself: then two are no rarer than the second.
     """
 
     first: Described
     second: Described
+    is_known: bool = False
 
     @property
     def rank(self) -> float:
         """The rank of two together."""
+        if self.is_known:
+            return self.second.rank + PAIR_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
 
     @property

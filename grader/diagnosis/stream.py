@@ -45,6 +45,7 @@ from .operators.places import WHOLE, Spot, edges
 LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
 LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
+MOST_KNOWN = 3  # edits that explain an answer, and are tried with others
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 LEAST = 1.0  # no operator has a lesser rank
 
@@ -173,17 +174,25 @@ def _leads_to(program: Program, spot: Spot) -> int:
     return mask
 
 
-def times_factor(case: Case) -> Iterator[Candidate]:
-    """Yield what is right, and what edits give, where the answer is that but for a factor."""
+def right_times_factor(case: Case) -> Iterator[Candidate]:
+    """Yield what is right, where the answer is that but for a factor."""
     names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
         yield Times(Right(), tuple(names) or case.names)
-    for changes in (case.changes, case.results):
-        for number, screen in enumerate(case.screens):
-            made, table = _table(case, changes, number)
-            for edit, names in zip(made, _multiples(screen, screen.tangents.right + table), strict=True):
-                if names:
-                    yield Times(edit, tuple(names))
+
+
+def times_factor(case: Case) -> Iterator[Candidate]:
+    """Yield what edits give, where the answer is that but for a factor; those of rarer edits once these were tried."""
+    tried = set[Rewriting]()
+    while new := (case.changes.keys() | case.results.keys()) - tried:
+        tried |= new
+        for changes in (case.changes, case.results):
+            own = {edit: change for edit, change in changes.items() if edit in new}
+            for number, screen in enumerate(case.screens):
+                made, table = _table(case, own, number)
+                for edit, names in zip(made, _multiples(screen, screen.tangents.right + table), strict=True):
+                    if names:
+                        yield Times(edit, tuple(names))
     for result, shapeless in list(case.reshaping.items()):  # what is tried meanwhile adds to it
         if isinstance(result, Edit) and result.rank <= LIKELY:
             yield Times(result, shapeless)
@@ -207,6 +216,20 @@ def pairs(case: Case) -> Iterator[Candidate]:
     """Yield two edits: those whose changes add up to the learner's, then likely ones that may interact."""
     candidates = [*_sums(case), *_interacting(case)]
     yield from sorted(candidates, key=lambda both: both.rank)
+
+
+def beside_known(case: Case) -> Iterator[Candidate]:
+    """Yield what explains another answer, and with it a likely edit that leaves that answer as it is."""
+    explained = {name for names in case.explaining.values() for name in names}
+    if explained >= set(case.names):
+        return
+    known = [(edit, set(names)) for edit, names in case.explaining.items() if isinstance(edit, Edit)][:MOST_KNOWN]
+    likely = dict[Edit, set[str]]()
+    for edit, screen, change in _changes(case):
+        if isinstance(edit, Edit) and edit.rank <= LIKELY:
+            likely.setdefault(edit, set()).update(_moved(screen, change))
+    for edit, moved in sorted(likely.items(), key=lambda item: item[0].rank):
+        yield from (Both(first, edit, is_known=True) for first, names in known if not names & moved)
 
 
 def _sums(case: Case) -> Iterator[Both]:
@@ -243,8 +266,10 @@ def _interacting(case: Case) -> Iterator[Both]:
 COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
     in_rows: ROWS_RANK,
     on_path: PATH_RANK,
-    times_factor: FACTOR_RANK - LEAST,  # of what is right, whose rank is 0
+    right_times_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
+    times_factor: FACTOR_RANK,
     times_on_path: SCALED_PATH_RANK,
+    beside_known: PAIR_RANK,
     pairs: PAIR_RANK + LEAST,
 }
 
