@@ -24,7 +24,7 @@ from .edits import Right, Times
 from .facts import Given
 from .mistake import Mistake
 from .operators import OPERATORS
-from .stream import edits
+from .stream import edits, in_rows
 
 THE_ANSWER = "the answer"  # no name of an input
 VALUE_RANK = 0.5  # what is made of a right value is rarer than a wrong forward pass
@@ -75,7 +75,7 @@ def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Given]], *, recorde
             continue
         samples = [_sample(answer, each.trial, each.array) for each in given]
         case = Case(samples, (THE_ANSWER,))
-        made: list[Candidate] = [Times(Right(), (THE_ANSWER,))]
+        made: list[Candidate] = [Times(Right(), (THE_ANSWER,)), *in_rows(case)]
         for operator in OPERATORS:
             if operator.at.kind == "target":
                 made += edits(operator, case.listing)
@@ -93,4 +93,5 @@ def _program(right: np.ndarray, trial: Trial) -> Program:
     """Return a program that hands on what it gets, whose right gradient is an array; its inputs are values at hand."""
     inputs = {name: value for name, value in trial.inputs.items() if isinstance(value, torch.Tensor)}
     given = {**inputs, THE_ANSWER: np.zeros(right.shape)}
-    return record(lambda **values: values[THE_ANSWER][None], given, right[None], upstream_name="")
+    program = record(lambda **values: values[THE_ANSWER][None], given, right[None], upstream_name="")
+    return replace(program, sizes=trial.setting.sizes)
