@@ -74,7 +74,7 @@ def code_of_left_out(program: Program, node: Node, kept: int, affects: Affects) 
     if node.name in SUMS:
         left = [(slot, operand) for slot, operand in node.operands if slot != kept]
         tells = (is_bias(program, operand) or (node.id, slot) in idle_edges(program) for slot, operand in left)
-        return "wrong-point" if all(tells) else "missing-path"
+        return "wrong-point" if program.is_value or all(tells) else "missing-path"
     if node.name in ("transpose", "permute"):
         return "transposed"
     if is_mask(node):

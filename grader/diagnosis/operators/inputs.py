@@ -16,7 +16,7 @@ from grader.program.selectors import SecondValue, second_values
 from grader.sampling import indices, normal
 
 from .contract import Example, operator
-from .places import outputs
+from .places import edges, outputs
 
 whole = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
 
@@ -134,8 +134,18 @@ PLACES_INSTEAD: Instead = {
     "1 more than it": lambda x: x + 1,
     "the numbers 0, 1, 2, ...": lambda x: np.arange(x.size).reshape(x.shape),
 }
-OTHER_INPUTS: Instead = {**ROWS_INSTEAD, **NUMBERS_INSTEAD, **CONSTANTS_INSTEAD, **PLACES_INSTEAD}
+TABLES_INSTEAD: Instead = {"it read column by column": lambda x: x.T.reshape(x.shape)}
+TARGETS_INSTEAD: Instead = {  # where each row adds up to 1
+    f"it smoothed, {share:g} of it spread evenly over its row": (
+        lambda x, share=share: (1 - share) * x + share * x.mean(-1, keepdims=True)  # type: ignore[misc]
+    )
+    for share in (0.1, 0.2, 0.05)
+}
+OTHER_INPUTS: Instead = {
+    **ROWS_INSTEAD, **NUMBERS_INSTEAD, **CONSTANTS_INSTEAD, **PLACES_INSTEAD, **TABLES_INSTEAD, **TARGETS_INSTEAD,
+}  # fmt: skip
 CODES = {
+    "it read column by column": "reshape-for-transpose", **dict.fromkeys(TARGETS_INSTEAD, "wrong-local"),
     "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",
     "1": "missing-local", "0": "wrong-point",
 }  # fmt: skip
@@ -148,10 +158,17 @@ class OtherInput:
     Args:
         names: the input; or several, which are all taken to be the same.
         instead: what is taken, of `OTHER_INPUTS`.
+        is_point: whether it is all that is differentiated for: then its gradient is that at another point.
     """
 
     names: tuple[str, ...]
     instead: str
+    is_point: bool = False
+
+    @property
+    def code(self) -> str:
+        """The public code."""
+        return CODES.get(self.instead, "wrong-point" if self.is_point else "wrong-operand")
 
 
 def other_inputs(program: Program, place: Place) -> Iterator[OtherInput]:
@@ -163,12 +180,14 @@ def other_inputs(program: Program, place: Place) -> Iterator[OtherInput]:
         kinds = (*kinds, *((ROWS_INSTEAD,) if array.ndim else ()))
         if array.dtype.kind == "i":
             kinds = (*kinds, PLACES_INSTEAD)
+        if array.ndim == 2:  # a table of places, or of targets
+            kinds = (*kinds, TABLES_INSTEAD if array.dtype.kind == "i" else TARGETS_INSTEAD)
         for kind in kinds:
             for instead, change in kind.items():
                 other = change(array) if array.ndim or kind is CONSTANTS_INSTEAD else array
                 if not any(np.array_equal(other, each) for each in known):
                     known.append(other)
-                    yield OtherInput((name,), instead)
+                    yield OtherInput((name,), instead, is_point=set(program.forward.targets) == {name})
     biases = tuple(name for name, value in program.inputs.items() if is_bias(program, value))
     if len(biases) > 1:
         yield OtherInput(biases, "0")
@@ -183,7 +202,7 @@ def is_bias(program: Program, value: int) -> bool:
 
 @operator(
     "input-mistaken",
-    code=lambda choice: CODES.get(choice.instead, "wrong-operand"),
+    code=lambda choice: choice.code,
     rank=4.0,
     at=whole,
     choices=other_inputs,
@@ -366,6 +385,52 @@ def _() -> Example:
         return {"w": dw}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def ends_in_number(program: Program, place: Place) -> bool:
+    """Return whether an operand is reduced to the one number that is differentiated: its terms are those of a loss."""
+    node = program.reader(place)
+    return not node.value.ndim and node.id in program.forward.outputs
+
+
+def rows_of_terms(program: Program, place: Place) -> Iterator[Rows]:
+    """Yield which rows may count of the terms of a loss."""
+    terms = np.ones(np.shape(program.reader(place).values[place[1]]))
+    for axis in range(-terms.ndim, 0):
+        rows = (Rows(axis, which) for which in ROW_WEIGHTS)
+        yield from (choice for choice in rows if not np.array_equal(choice.weigh(terms), terms))
+
+
+@operator(
+    "terms-not-counted",
+    code=lambda choice: "wrong-factor" if any(word in choice.which for word in WEIGHING) else "partial-batch",
+    rank=2.5,
+    at=edges.of_family("reduction").where(ends_in_number),
+    choices=rows_of_terms,
+    fields=lambda program, place, choice: {
+        "which": choice.which,
+        "axis": program.name_of_axis(program.source(place), choice.axis),
+    },
+    message="along {axis}, {which} in the gradient of {step}",
+)
+def count_some_terms(program: Program, place: Place, choice: Rows) -> Program | None:
+    """Begin the backward pass with the gradients of some rows of the terms of a loss."""
+    return program.with_vjp(place, lambda at: choice.weigh(at.right()))
+
+
+@count_some_terms.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
+        return (x @ w - t).square().mean()
+
+    def wrong(x: Tensor, w: Tensor, t: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Pass over what is left behind the last pair of examples."""
+        dw = torch.zeros_like(w)
+        for i in range(0, len(x) - 1, 2):
+            dw += g * 2 * x[i : i + 2].T @ (x[i : i + 2] @ w - t[i : i + 2]) / t.numel()
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "t": "bs m"})
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,9 @@ OF_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("last",
 def has_partner(program: Program, place: Place) -> bool:
     """Return whether the derivative along an edge is computed with another operand."""
     node = program.reader(place)
-    return len(node.operands) > 1 and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
+    in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
+    has_other = len(node.operands) > 1 or (in_loop and len(node.values) > 1)
+    return has_other and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
 
 
 def other_partners(program: Program, place: Place) -> Iterator[Partner]:

@@ -19,7 +19,7 @@ from grader.program.selectors import Made
 from grader.sampling import normal, sized
 
 from .contract import Example, describe_arrival, operator
-from .places import edges, values
+from .places import edges, expression_of, values
 
 
 def is_one_of_several(program: Program, place: Place) -> bool:
@@ -345,6 +345,67 @@ def _() -> Example:
         return {"w": x.T @ dy}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner may write behind one of several terms
+
+
+def scaling_reader(program: Program, place: Place) -> Place | None:
+    """Return the edge by which a sum is scaled by a number or averaged; `None` where it is used otherwise.
+
+    Args:
+        program: the program.
+        place: one of the edges of the sum.
+    """
+    node = program.reader(place)
+    if node.name not in ("add", "sub") or len(node.operands) < 2 or len(program.forward.uses[node.id]) != 1:
+        return None
+    (use,) = program.forward.uses[node.id]
+    reader = program.reader(use)
+    return use if reader.name in SCALING and len(reader.operands) == 1 else None
+
+
+@operator(
+    "scaled-on-other-paths",
+    code=lambda choice: "sum-for-mean" if choice else "missing-local",
+    rank=1.4,  # not a wrong derivative of the one term
+    at=edges.where(lambda program, place: scaling_reader(program, place) is not None),
+    choices=lambda program, place: [program.reader(scaling_reader(program, place) or place).name == "mean"],
+    fields=lambda program, place, choice: {
+        "scaling": expression_of(program, program.reader(scaling_reader(program, place) or place)),
+        "what": "the division by the number of entries" if choice else "the factor",
+    },
+    message="on the path through {operand}, {what} in {scaling} is missing",
+)
+def scale_other_paths(program: Program, place: Place, choice: bool) -> Program | None:
+    """Leave out the factor of a sum for one of its terms."""
+    use = scaling_reader(program, place)
+    if use is None:
+        return None
+    return program.with_vjp(place, lambda at: at.right(np.broadcast_to(at.sweep.gradient(use[0]), at.y.shape)))
+
+
+@scale_other_paths.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return (x + x.square()) / 2
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide the first term alone."""
+        return {"x": g / 2 + g * 2 * x}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@scale_other_paths.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return (x.sin() + x**3).mean()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * (x.cos() / x.numel() + 3 * x**2)}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 def is_one_of_two(program: Program, place: Place) -> bool:

@@ -37,6 +37,13 @@ def has_derivative(program: Program, place: Place) -> bool:
     return bool((np.abs(slopes(program, place)) != 1).any())
 
 
+def may_have_sign(program: Program, place: Place) -> bool:
+    """Return whether a sign may be lost at an edge: to add a number has none, and what comes before it is the same."""
+    node = program.reader(place)
+    adds_number = node.name == "add" and len(node.operands) == 1
+    return not adds_number or len(program.forward.uses[node.id]) > 1
+
+
 def depends_on_operand(program: Program, place: Place) -> bool:
     """Return whether the local derivative is another one at another point."""
     node = program.reader(place)
@@ -74,7 +81,7 @@ def _() -> Example:
     "sign-flipped",
     code="wrong-sign",
     rank=2.0,
-    at=pointwise,
+    at=pointwise.where(may_have_sign),
     message="what {step} contributes to the gradient of {operand} has the wrong sign",
 )
 def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
@@ -366,6 +373,38 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
             yield OtherFunction(name, "operand")
             if OPERATIONS[name].value_vjp is not None:
                 yield OtherFunction(name, "value")
+
+
+def exponent_is_given(program: Program, place: Place) -> bool:
+    """Return whether the exponent of a power is a number that is not written in the forward pass."""
+    node = program.reader(place)
+    exponent = node.values[1]
+    return np.ndim(exponent) == 0 and 1 not in dict(node.operands) and f"{float(exponent):g}" not in node.text
+
+
+@operator(
+    "exponent-typed-in",
+    code="hard-coded",
+    rank=2.4,  # not the derivative of another function
+    at=edges.of("pow").at_slot(0).where(exponent_is_given),
+    choices=lambda program, place: (2, 3, 1),
+    message="the exponent of {step} is taken to be {choice}: it is another one in other calls",
+)
+def type_in_exponent(program: Program, place: Place, choice: int) -> Program | None:
+    """Differentiate the power with one exponent, whatever it is."""
+    return program.with_vjp(place, lambda at: unbroadcast(at.g * choice * np.asarray(at.x) ** (choice - 1), at.x))
+
+
+@type_in_exponent.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        power = 1 + len(x) % 3
+        return x**power
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * 2 * x}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 @operator(

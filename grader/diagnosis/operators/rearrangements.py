@@ -478,6 +478,10 @@ CUTS: Mapping[str, Callable[[int, int, int, int], int]] = {
     "one entry too late": lambda number, start, own, total: start + 1,
     "into equal parts": lambda number, start, own, total: number * own,
 }
+SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all and the number of parts: that of a part
+    "into equal parts, whatever their sizes are,": lambda total, count: -(-total // count),
+    "into equal parts, rounded down,": lambda total, count: total // count,
+}
 
 
 @dataclass(frozen=True)
@@ -485,7 +489,7 @@ class Cut:
     """A wrong way to cut the gradient of joined arrays into parts.
 
     Args:
-        how: one of `CUTS`.
+        how: one of `CUTS` or `SHARES`.
         every: for all of the arrays, and not for one alone.
     """
 
@@ -497,12 +501,12 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     """Yield the wrong ways to cut, those for all arrays at the first of them."""
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
-    yield from (Cut(how, every=False) for how in CUTS)
+    yield from (Cut(how, every=False) for how in (*CUTS, *SHARES))
 
 
 @operator(
     "cut-elsewhere",
-    code=lambda choice: "shape-special" if choice.how == "into equal parts" else "wrong-operand",
+    code=lambda choice: "shape-special" if choice.how.startswith("into equal parts") else "wrong-operand",
     rank=2.0,
     at=edges.of("cat"),
     choices=cuts,
@@ -514,6 +518,14 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
 )
 def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None:
     """Cut the upstream gradient of joined arrays at other places."""
+
+    def share(at: At) -> Array:
+        dim = int(str(at.node.options.get("dim", 0)))
+        size = SHARES[choice.how](at.g.shape[dim], len(at.node.values))
+        return np.take(at.g, range(size * at.slot, min(size * (at.slot + 1), at.g.shape[dim])), axis=dim)
+
+    if choice.how in SHARES:
+        return with_any_shape(program, place, share)
 
     def rule(at: At) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))

@@ -309,6 +309,47 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
 }  # fmt: skip
 
 
+def is_masked_before(program: Program, place: Place) -> bool:
+    """Return whether some entries of a softmax's operand are masked: a fill of minus infinity, or nearly that."""
+    maker = program.nodes[program.source(place)]
+    return maker.name == "masked_fill" and is_on_an_axis(program, place)
+
+
+@operator(
+    "masked-after-softmax",
+    code="wrong-local",
+    rank=2.2,
+    at=edges.of("softmax").where(is_masked_before),
+    message="in the derivative of {step}, the probabilities are computed without the mask, and set to 0 behind it: they"
+    " do not add up to 1",
+)
+def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
+    """Use probabilities of all entries, with 0 for those that are masked."""
+    source = program.source(place)
+
+    def rule(at: At) -> Array:
+        scores, mask, *_ = at.program.nodes[source].values
+        axes = row_axes(at.node)
+        everywhere = exponentials(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
+        return with_probabilities(at, np.where(np.asarray(mask), 0.0, everywhere), axes)
+
+    return program.with_vjp(place, rule)
+
+
+@mask_after_softmax.example
+def _() -> Example:
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        return x.masked_fill(torch.ones_like(x).tril() == 0, float("-inf")).softmax(-1) @ v
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        mask, h = torch.ones_like(x).tril(), g @ v.T
+        p = x.softmax(-1) * mask
+        right = x.masked_fill(mask == 0, float("-inf")).softmax(-1)
+        return {"x": p * (h - (p * h).sum(-1, keepdim=True)), "v": right.T @ g}
+
+    return Example(forward, wrong, {"x": "s t", "v": "t n"})
+
+
 @operator(
     "softmax-formula-mistaken",
     code=lambda choice: ROW_FORMULAS[choice].code,

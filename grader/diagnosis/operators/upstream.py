@@ -320,8 +320,10 @@ def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[Seco
 
 def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[SecondValue]:
     """Yield the values that depend on a target and have its shape."""
-    behind = program.forward.descendants[place[0]]
+    behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
+    if 1 < program.nodes[output].value.size < program.nodes[place[0]].value.size:  # of another shape; no sum is missing
+        yield from (name for name, value in second_values(program, output).items() if value == output)
 
 
 def gradients_beside(program: Program, place: Place) -> Iterator[SecondValue]:
@@ -348,6 +350,10 @@ def with_gradient_of(program: Program, place: Place, choice: SecondValue) -> Pro
 )
 def stop_early(program: Program, place: Place, choice: SecondValue) -> Program | None:
     """Hand out the gradient of a value that depends on the target."""
+    output = program.forward.outputs[-1]
+    value = choice.find(program, output)
+    if value == output and program.nodes[output].value.shape != program.nodes[place[0]].value.shape:
+        return program.with_result(target_of(program, place), lambda edited, _: edited.sweep.gradient(output))
     return with_gradient_of(program, place, choice)
 
 
