@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from grader.reference.operation_recorder import record
+
 from grader.reference.symbolic_numbers import SymbolicNumber, spelling
 
 P = SymbolicNumber(0.25, "p")

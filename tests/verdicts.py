@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
+from _pytest.mark import ParameterSet
 
 from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import Pair
@@ -70,3 +72,15 @@ def told(said: Diagnosis) -> Mapping[str, Any]:
     """What the words of a verdict speak of."""
     assert said.mistake is not None
     return said.mistake.facts[0].parameters
+
+
+def unmended(*case: object, reason: str) -> ParameterSet:
+    """Return a case that the diagnosis does not name as it should, with the reason."""
+    return pytest.param(*case, marks=pytest.mark.xfail(strict=True, reason=reason))
+
+
+def assert_named(exercise: Declaration, rule: Rule, name: str, answer: Answer | str | None = None) -> None:
+    """Assert the code of a wrong answer, and a part of what is said of it: `name` is `code`, or `code: part`."""
+    said = verdict(exercise, rule, answer)
+    code, _, part = name.partition(": ")
+    assert (said.code, part in said.says) == (code, True), f"{said.code}: {said.says}"

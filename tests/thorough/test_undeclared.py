@@ -6,9 +6,9 @@ from conftest import SEED
 from corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
 
 from grader.course import Course
+from grader.diagnosis.quotients import places_of_right
 from grader.exercise import Exercise
 from grader.judging.grading import Grader
-from grader.reference.difference_quotient import places_of_right
 from grader.sandbox.worker import Worker
 
 WITHOUT_MISCONCEPTIONS = 0.85

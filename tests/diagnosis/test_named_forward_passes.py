@@ -1,0 +1,167 @@
+"""Gradients that are right for another forward pass: an input, a constant, a step that is left out or another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, assert_named, verdict
+
+from grader.exercise import Answer, Exercise, stored
+from grader.sampling import away_from, each_of, indices, normal, output
+
+GIVEN = {"x": normal("n"), "t": normal("n"), "s": normal("n")}
+PRODUCT = Exercise("a squared error", lambda x, t, s: ((x * s - t) ** 2).sum(), GIVEN, stored("x.g"))
+PICKED = Exercise(
+    "picked",
+    lambda x, t: x.tanh()[range(len(t)), t].sum(),
+    {"x": normal("bs c"), "t": indices("bs", "c")},
+    stored("x.g"),
+)
+NETWORK = Exercise(
+    "two layers",
+    lambda x, w, b, v, c: ((x @ w + b).tanh() @ v + c).square().mean(),
+    {"x": normal("bs n"), "w": normal("n h"), "b": normal("h"), "v": normal("h m"), "c": normal("m")},
+    stored("x.g"),
+)
+MARGIN = Exercise(
+    "the mean of relu(1 - x s)",
+    lambda x, s: (1 - x * s).clamp_min(0).mean(),
+    {"x": away_from((-1.0, 0.0, 1.0), "n m"), "s": normal("n m")},
+    stored("x.g"),
+)
+PAIRED = Exercise(
+    "mean of squares",
+    lambda x, t: (x.squeeze(-1) - t).pow(2).mean(),
+    {"x": normal("bs 1"), "t": normal("bs")},
+    stored("x.g"),
+)
+SPREAD = Exercise(
+    "squared deviations",
+    lambda x, s: ((x - x.mean(-1, keepdim=True)) ** 2 * s).sum(),
+    {"x": normal("n m"), "s": normal("1")},
+    stored("x.g"),
+)
+SILU = Exercise("x sigmoid(x)", lambda x: x * x.sigmoid(), {"x": normal("n m"), "out": output()}, stored("x.g"))
+
+
+def without_biases(v: dict[str, Any]) -> torch.Tensor:
+    hidden = (v["x"] @ v["w"]).tanh()
+    out = hidden @ v["v"]
+    return (2 * out / out.numel() @ v["v"].T * (1 - hidden**2)) @ v["w"].T
+
+
+def hit(v: dict[str, Any], shift: int) -> torch.Tensor:
+    """1 at the place `t + shift` of each row, else 0."""
+    return torch.eye(v["x"].shape[1], dtype=torch.float64)[v["t"] + shift]
+
+
+def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
+    """The gate is computed from out, and then used rightly in both places."""
+    gate = v["out"].sigmoid()
+    return v["out_g"] * (gate + v["x"] * gate * (1 - gate))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (NETWORK, without_biases, "wrong-point: in place of b and c, 0"),
+        (PRODUCT, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point"),
+        (PRODUCT, lambda v: 2 * (v["x"] - v["t"]), "missing-local"),
+        (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: one place too early"),
+        (MARGIN, lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(), "wrong-point: the number 1 of"),
+        (
+            PAIRED,  # divided by the batch size, or by all the pairs, as the mean of the broadcast differences would be
+            lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]),
+            "broadcast-accident: without `x.squeeze(-1)`",
+        ),
+        (PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** 2,
+         "broadcast-accident: without `x.squeeze(-1)`"),
+        (
+            SPREAD,  # without the path through the mean, which contributes nothing
+            lambda v: 2 * v["s"] * (v["x"] + v["x"].mean(-1, keepdim=True)),
+            "wrong-sign",
+        ),
+        (SILU, gate_of_out, "wrong-point"),
+    ],
+)  # fmt: skip
+def test_another_forward_pass_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name)
+
+
+def test_an_answer_that_is_a_value_has_the_slips_of_the_way_forward_alone() -> None:
+    inputs = {"x": normal("n"), "b": normal("n")}
+    exercise = Exercise("x", lambda x, b: ((x + b) ** 2).mean(), inputs, (Answer("return", "", "value"),))
+    assert_named(exercise, lambda v: (v["x"] ** 2).mean(), "wrong-point: b")
+    assert verdict(exercise, lambda v: torch.zeros(())).code in {"unknown", "hard-coded"}
+
+
+# --- rarer: other rows of an input, another upstream gradient, an option that is not asked for -----------------
+
+LOSS = Exercise(
+    "a squared error", lambda x, t: ((x - t) ** 2).mean(), {"x": normal("bs c"), "t": normal("bs c")}, stored("x.g")
+)
+LINEAR = Exercise(
+    "a product", lambda x, w: x @ w, {"x": normal("bs n"), "w": normal("n m"), "out": output()}, stored("x.g", "w.g")
+)
+POWER = Exercise(
+    "a power", lambda x, k: x**k, {"x": normal("bs n"), "out": output(), "k": each_of(3, 2, 1)}, stored("x.g")
+)
+SHARES = Exercise("shares", lambda x: x.softmax(-1), {"x": normal("bs c"), "out": output()}, stored("x.g"))
+
+
+def jacobian(shares: torch.Tensor) -> torch.Tensor:
+    return torch.diag(shares) - torch.outer(shares, shares)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "rule", "name"),
+    [
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean(0)), "wrong-operand: the mean of its rows"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean()), "wrong-operand: its mean in every entry"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"][0]), "partial-batch: its first row"),
+        (LOSS, "x.g", lambda v: mse(v["x"].mean(0) - v["t"]), "wrong-operand: the mean of its rows"),
+        (LINEAR, "w.g", lambda v: v["x"].roll(1, 0).T @ v["out_g"], "wrong-operand"),
+        (LINEAR, "w.g", lambda v: v["x"].abs().T @ v["out_g"], "wrong-operand: its absolute value"),
+        (LINEAR, "w.g", lambda v: v["x"].flip(0).T @ v["out_g"], "wrong-operand: reversed order"),
+        (LINEAR, "w.g", lambda v: (v["x"] - v["x"].mean(0)).T @ v["out_g"], "wrong-operand: the mean of its rows"),
+        (SHARES, "x.g", lambda v: v["out_g"] @ jacobian(v["x"][0].softmax(-1)), "partial-batch: its first row"),
+    ],
+)
+def test_other_rows_or_numbers_of_an_input_are_named(exercise: Exercise, answer: str, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name, answer)
+
+
+def mse(difference: torch.Tensor) -> torch.Tensor:
+    return 2 * difference / difference.numel()
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "rule", "name"),
+    [
+        (LINEAR, "x.g", lambda v: (v["out_g"] - v["out"]) @ v["w"].T, "wrong-operand: out.g before"),
+        (LINEAR, "w.g", lambda v: v["x"].T @ (v["out_g"] + v["out"]), "wrong-operand: out.g before"),
+        (LINEAR, "x.g", lambda v: (v["out_g"] * (v["out"] > 0)) @ v["w"].T, "wrong-local: only where out is positive"),
+        (POWER, "x.g", lambda v: 2 * v["x"] * v["out_g"], "hard-coded"),
+    ],
+)  # fmt: skip
+def test_each_rarer_mistake_is_named(exercise: Exercise, answer: str, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name, answer)
+
+
+SENT = Exercise(
+    "", lambda x, i, j: x.new_zeros(x.shape).index_add(0, j, x[i]),
+    {"x": normal("n d"), "i": indices("k", "n"), "j": indices("k", "n"), "out": output()}, stored("x.g"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (SENT, lambda v: torch.zeros_like(v["x"]).index_add(0, v["i"], v["out_g"][v["i"]]),
+         "wrong-operand: uses i in place of the index j"),
+    ],
+)  # fmt: skip
+def test_another_loss_count_index_or_order_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name)

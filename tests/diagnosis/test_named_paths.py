@@ -1,0 +1,190 @@
+"""Paths: a value used several times, slips on one path alone, and loops that are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, assert_named, trials_of, unmended
+
+from grader.exercise import Exercise, returned, stored
+from grader.sampling import normal, output, upstream
+
+TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))
+MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("bs n")}, stored("x.g"))
+HALF = Exercise("half of x + x**2", lambda x: (x + x**2) / 2, {"x": normal("bs n"), "out": output()}, stored("x.g"))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (TWICE, lambda v: v["out_g"] * v["x"].sin(), "missing-path: through `x.sin()` is missing"),
+        (TWICE, lambda v: v["out_g"] * v["x"] * v["x"].cos(), "missing-path: through `x * x.sin()` is missing"),
+        (TWICE, lambda v: v["out_g"] * v["x"].cos(), "wrong-local: are multiplied: each must"),
+        (TWICE, lambda v: v["x"].sin() + v["x"] * v["x"].cos(), "missing-upstream: is missing: this is what 1"),
+        (TWICE, lambda v: v["x"].sin() + v["out_g"] * v["x"] * v["x"].cos(),
+         "missing-upstream: contributes to x"),
+        (MEAN, lambda v: (v["x"].sin() + v["x"] * v["x"].cos()) / v["x"].numel() + 3 * v["x"] ** 2,
+         "sum-for-mean: on the path through x**3, the division by the number of entries"),
+        (HALF, lambda v: v["out_g"] * (1 + v["x"]), "missing-local"),
+        (HALF, lambda v: v["out_g"] * (0.5 + 2 * v["x"]), "missing-local"),
+    ],
+)  # fmt: skip
+def test_a_slip_on_one_of_several_paths_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    """A path that is left out, or a factor that all paths share, left out on one of them."""
+    assert_named(exercise, rule, name)
+
+
+# --- a loop, which takes another number of turns in each trial --------------------------------------------------
+
+
+def recurrent(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+    h = torch.zeros_like(x[0] @ u)
+    states = []
+    for step in x:
+        h = (step @ u + h @ w).tanh()
+        states.append(h)
+    return torch.stack(states)
+
+
+LOOP = Exercise(
+    "a recurrence",
+    recurrent,
+    {"x": normal("t bs n"), "w": normal("h h"), "u": normal("n h"), "out": output()},
+    stored("w.g", "u.g", "x.g"),
+)
+Turns = Callable[[int, int], bool]
+
+
+def swept(
+    answer: str,
+    slope: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor] = lambda h, a, s: 1 - h * h,
+    counts: Turns = lambda i, t: True,
+    carries: Callable[[int], bool] = lambda turns: True,
+    state: Callable[[torch.Tensor, int], torch.Tensor] = lambda states, i: states[i],
+    hands_on: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda before, behind: before,
+) -> Rule:
+    """The gradient by hand, back from each output; told what goes wrong on the way.
+
+    Args:
+        slope: the derivative of tanh, from its value, its operand, and the state that came in.
+        counts: whether a turn contributes to the answer, from its number and that of all turns.
+        carries: whether the gradient of an output still goes back when it has gone back so many turns.
+        state: the state that turn i starts from; `states[0]` is the first.
+        hands_on: what goes back to the turn before, from the gradient before tanh and behind it.
+    """
+
+    def rule(v: dict[str, Any]) -> torch.Tensor:
+        x, w, u, turns = v["x"], v["w"], v["u"], len(v["x"])
+        states = torch.cat([torch.zeros_like(v["out"][:1]), v["out"]])
+        found = torch.zeros_like(v[answer])
+        for last in range(turns):
+            g = v["out_g"][last]
+            for back, i in enumerate(range(last, -1, -1)):
+                if not carries(back):
+                    break
+                before = g * slope(states[i + 1], x[i] @ u + states[i] @ w, states[i])
+                if counts(i, turns):
+                    if answer == "x":
+                        found[i] += before @ u.T
+                    else:
+                        found += (x[i] if answer == "u" else state(states, i)).T @ before
+                g = hands_on(before, g) @ w.T
+        return found
+
+    return rule
+
+
+def test_the_gradient_by_hand_is_right() -> None:
+    for name in ("w", "u", "x"):
+        for trial in trials_of(LOOP):
+            known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g}
+            torch.testing.assert_close(swept(name)(known), torch.from_numpy(trial.expected[f"{name}.g"]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "name"),
+    [
+        ("w.g", swept("w", carries=lambda back: back < 1), "missing-path: is missing"),
+        ("w.g", swept("w", counts=lambda i, t: i == t - 1), "missing-path: of the last one"),
+        ("u.g", swept("u", counts=lambda i, t: i == t - 1), "missing-path: of the last one"),
+        ("u.g", swept("u", counts=lambda i, t: i >= t - 2), "missing-path: of the last 2"),
+        ("u.g", swept("u", counts=lambda i, t: i == 0), "missing-path: only that of the first one"),
+        ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: in the first iteration"),
+        ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-operand"),
+        ("w.g", swept("w", slope=lambda h, a, s: 1 + 0 * h), "missing-local: `(step @ u + h @ w).tanh()`"),
+        ("x.g", swept("x", slope=lambda h, a, s: 1 + 0 * h), "missing-local: `(step @ u + h @ w).tanh()`"),
+        unmended(
+            "x.g",
+            swept("x", slope=lambda h, a, s: 1 - s * s),
+            "wrong-point",
+            reason="rows of x that are moved give the same, as the first state is a constant",
+        ),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(answer: str, rule: Rule, name: str) -> None:
+    assert len({len(trial.inputs["x"]) for trial in trials_of(LOOP)}) > 2
+    assert_named(LOOP, rule, name, answer)
+
+
+def _moments(x: Any) -> Any:
+    m, v = 0.4 * x[:, 0], 0.2 * x[:, 0] ** 2
+    for t in range(1, 4):
+        m = 0.6 * m + 0.4 * x[:, t]
+        v = 0.8 * v + 0.2 * x[:, t] ** 2
+    return m / (v + 0.1).sqrt()
+
+
+def _gated(x: Any, w: Any) -> Any:
+    states = [x[:, 0]]
+    for t in range(1, 4):
+        gate = (x[:, t] * w).sigmoid()
+        states.append(gate * states[-1] + (1 - gate) * x[:, t].sin())
+    return torch.stack(states, 1)
+
+
+MOMENTS = Exercise("two moments", _moments, {"x": normal("bs 4"), "out": output()}, stored("x.g"))
+GATED = Exercise("a gate", _gated, {"x": normal("bs 4 n"), "w": normal("n"), "out": output()}, stored("x.g"))
+
+
+def decaying(decays: tuple[float, float] = (0.6, 0.8), turns: int = 4) -> Rule:
+    """The gradient by hand, with these decays on the way back through so many turns."""
+
+    def rule(k: dict[str, Any]) -> Any:
+        x = k["x"]
+        m, v = 0 * x[:, 0], 0 * x[:, 0]
+        for t in range(4):
+            m, v = 0.6 * m + 0.4 * x[:, t], 0.8 * v + 0.2 * x[:, t] ** 2
+        gm, gv = k["out_g"] / (v + 0.1).sqrt(), -k["out_g"] * m / (v + 0.1) ** 1.5 / 2
+        found = torch.zeros_like(x)
+        for t in range(3, 3 - turns, -1):
+            found[:, t] = 0.4 * gm + 0.4 * gv * x[:, t]
+            gm, gv = decays[0] * gm, decays[1] * gv
+        return found
+
+    return rule
+
+
+def gated(k: dict[str, Any]) -> Any:
+    """Nothing goes back from a state to the one before it."""
+    found = torch.zeros_like(k["x"])
+    found[:, 0] = k["out_g"][:, 0]
+    for t in range(1, 4):
+        x, g = k["x"][:, t], k["out_g"][:, t]
+        gate = (x * k["w"]).sigmoid()
+        found[:, t] = g * (1 - gate) * x.cos() + g * (k["out"][:, t - 1] - x.sin()) * gate * (1 - gate) * k["w"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (MOMENTS, decaying((1.0, 1.0)), "missing-local"),
+        (GATED, gated, "missing-path: is missing"),
+    ],
+)
+def test_a_slip_in_what_a_loop_hands_on_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    """Also where the loop begins with a value that is made in front of it, and where it hands on several."""
+    assert_named(exercise, rule, name)

@@ -1,0 +1,132 @@
+"""Slips in sums, means, maxima and running sums, along an axis that changes from trial to trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, assert_named, verdict
+
+from grader.exercise import Exercise, stored
+from grader.sampling import each_of, normal, output, spaced
+
+DIM = each_of(1, -1, 0)
+KEPT = {"x": normal("bs n m"), "out": output(), "dim": each_of(1, -1, 0, 0, -1), "keepdim": each_of(False, True)}
+GIVEN = {"x": normal("bs n m"), "out": output(), "dim": DIM}
+SPACED = {"x": spaced("bs n m"), "out": output(), "dim": DIM}
+SUM = Exercise("a sum", lambda x, dim, keepdim: x.sum(dim, keepdim), KEPT, stored("x.g"))
+MEAN = Exercise("a mean", lambda x, dim, keepdim: x.mean(dim, keepdim), KEPT, stored("x.g"))
+MAX = Exercise("the largest", lambda x, dim: x.max(dim).values, SPACED, stored("x.g"))
+MIN = Exercise("the smallest", lambda x, dim: x.amin(dim), SPACED, stored("x.g"))
+RUNNING = Exercise("a running sum", lambda x, dim: x.cumsum(dim), SPACED, stored("x.g"))
+SOFTMAX = Exercise("softmax", lambda x, dim: x.softmax(dim), SPACED, stored("x.g"))
+
+
+def spread(x: torch.Tensor, dim: int) -> torch.Tensor:
+    return ((x - x.mean(dim, keepdim=True)) ** 2).sum(dim)
+
+
+LENGTH = Exercise("a length", lambda x, dim: x.norm(dim=dim), GIVEN, stored("x.g"))
+SPREAD = Exercise("a sum of squared deviations", spread, GIVEN, stored("x.g"))
+
+
+def wide(v: dict[str, Any]) -> torch.Tensor:
+    """The upstream gradient with the axis that was lost, at every entry of x."""
+    g = v["out_g"]
+    return (g if g.dim() == v["x"].dim() else g.unsqueeze(v["dim"])).expand(v["x"].shape)
+
+
+def n(v: dict[str, Any]) -> int:
+    return v["x"].shape[v["dim"]]
+
+
+def picked(v: dict[str, Any]) -> torch.Tensor:
+    return v["x"] == v["out"].unsqueeze(v["dim"])
+
+
+def back(v: dict[str, Any]) -> torch.Tensor:
+    return v["out_g"].flip(v["dim"]).cumsum(v["dim"]).flip(v["dim"])
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: is a sum, and its gradient is divided"),
+        (SUM, lambda v: wide(v) * v["x"], "extra-factor: as well"),
+        (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing: this is what 1"),
+        (SUM, lambda v: v["out_g"], "missing-local"),
+        (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
+        (MEAN, wide, "sum-for-mean: the division by their number is missing"),
+        (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of their number"),
+        (MAX, wide, "missing-local: goes to every entry:"),
+        (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
+        (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: as well"),
+        (MAX, lambda v: wide(v) / n(v), "wrong-local: divided by their number"),
+        (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries alone"),
+        (
+            MAX,
+            lambda v: wide(v) * (v["x"] == v["x"].amax(0, keepdim=True)),
+            "summed-wrong-axis: along the first axis",
+        ),
+        (
+            MAX,
+            lambda v: wide(v) * (v["x"] == v["x"].amin(v["dim"], keepdim=True)),
+            "wrong-local: at the other end",
+        ),
+        (MAX, lambda v: picked(v).double(), "missing-upstream: is missing: this is what 1"),
+        (MIN, lambda v: wide(v) * (v["x"] == v["x"].min()), "summed-wrong-axis: of all entries alone"),
+        (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: at the other end"),
+        (RUNNING, lambda v: back(v) / n(v), "mean-for-sum"),
+        (RUNNING, lambda v: back(v).flip(v["dim"]), "wrong-local"),
+        (RUNNING, lambda v: v["out_g"].cumsum(v["dim"]).flip(v["dim"]), "wrong-local"),
+        (RUNNING, lambda v: back(v) - v["out_g"], "missing-path"),
+        (RUNNING, lambda v: 0 * v["x"] + v["out_g"].sum(v["dim"], True), "wrong-local: is summed over the whole axis"),
+        (RUNNING, lambda v: v["out_g"], "missing-local"),
+        (LENGTH, lambda v: wide(v) * v["x"], "missing-local: is not divided by the norm"),
+        (LENGTH, lambda v: wide(v), "missing-local"),
+        # softmax keeps the shape, yet every output depends on every input along the axis
+        (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: on its own output alone"),
+        (SOFTMAX, lambda v: v["out_g"].softmax(v["dim"]), "wrong-local: the softmax of the upstream gradient"),
+    ],
+)
+def test_each_slip_along_an_axis_is_told_apart(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "count"),
+    [
+        (MEAN, lambda v: wide(v) / v["x"].numel(), "72, the number of all entries"),
+        (MEAN, lambda v: wide(v) / v["out"].numel(), "12, the number of entries of the mean"),
+        (MEAN, lambda v: wide(v) / v["x"].shape[-1], "4, the size of m"),
+    ],
+)
+def test_the_count_that_was_divided_by_is_told(exercise: Exercise, rule: Rule, count: str) -> None:
+    assert_named(exercise, rule, f"wrong-factor: {count}")
+
+
+def test_the_end_that_was_picked_is_told() -> None:
+
+    def rule(v: dict[str, Any]) -> Any:
+        return wide(v) * (v["x"] == v["x"].amin(v["dim"], True))
+
+    assert "the least in place of the greatest" in verdict(MAX, rule).says
+
+
+# --- paths that contribute nothing in total ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (lambda v: 2 * v["x"], "wrong-point"),
+        (lambda v: v["x"] - v["x"].mean(v["dim"], keepdim=True), "missing-local"),
+        (lambda v: 2 * (v["x"] - v["x"].mean()), "summed-wrong-axis"),
+        (lambda v: 2 * (v["x"] - v["x"].mean(0, keepdim=True)), "summed-wrong-axis"),
+        (lambda v: 2 * (v["x"] - v["x"].mean(v["dim"], keepdim=True)) ** 2, "wrong-local: is not lowered"),
+    ],
+)
+def test_a_slip_in_a_gradient_without_its_idle_path_is_named(rule: Rule, name: str) -> None:
+    """A learner may leave such a path out, and so does the sweep that looks for the mistake."""
+    assert_named(SPREAD, lambda v: rule(v) * v["out_g"].unsqueeze(v["dim"]), name)
