@@ -179,10 +179,20 @@ class Verdicts:
 
     @cached_property
     def _informative_runs(self) -> list[Run]:
-        """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first."""
-        plain = [run for run in (*self.runs, *self.others) if not run.layout and not run.report.error]
+        """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first.
+
+        Where shapes are wrong with sizes alone that nobody gave, these are not asked: the code is for the given ones.
+        """
+        has_shapes = all(map(self._has_shapes, self.runs))
+        others = [run for run in self.others if self._has_shapes(run) or not has_shapes]
+        plain = [run for run in (*self.runs, *others) if not run.layout and not run.report.error]
         wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
         return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
+
+    def _has_shapes(self, run: Run) -> bool:
+        """Return whether every array that was given in a trial has the right shape."""
+        arrays = ((run.array(answer), run.right(answer)) for answer in self.exercise.answers)
+        return all(array is None or array.shape == right.shape for array, right in arrays)
 
     @property
     def untraced(self) -> bool:

@@ -185,16 +185,27 @@ def normalisation_words(program: Program, place: Place, choice: object) -> dict[
     """Return what a learner calls what is normalised, and the normalisation."""
     known, node = normalisation_of(program, place), program.nodes[place[0]]
     words = {"x": program.name_of(known.source) if known else "what is normalised"}
+    words["variance"], words["scale"] = SCALES_IN_WORDS[
+        "centred" if known is None or known.centred else known.count == 1
+    ]
     return {**words, "step": f"`{node.text}`"} if node.composite else words
+
+
+# What is taken of the squares, and what a value is divided by.
+SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
+    "centred": ("variance", "standard deviation"),
+    True: ("norm", "norm"),
+    False: ("mean of squares", "root of the mean of squares"),
+}
 
 
 # The terms of a normalisation -----------------------------------------------------------------------------------------
 
 Term = Literal["mean", "variance"]
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
-    ("variance",): "the term of the variance is missing: the standard deviation depends on every entry",
+    ("variance",): "the term of the {variance} is missing: the {scale} depends on every entry",
     ("mean",): "the mean of the upstream gradient is not subtracted: the mean depends on every entry",
-    ("mean", "variance"): "mean and standard deviation are held constant: they depend on every entry",
+    ("mean", "variance"): "mean and {scale} are held constant: they depend on every entry",
 }
 
 
@@ -214,7 +225,7 @@ def terms_at(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
     message="in the gradient of {x} through {step}, {lack}",
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
-        "lack": MISSING_TERMS[choice],
+        "lack": MISSING_TERMS[choice].format_map(normalisation_words(program, place, choice)),
     },
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
@@ -323,7 +334,7 @@ def averagings(program: Program, place: Place) -> Iterator[Averaging]:
     " are normalised together",
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
-        "term": choice.term,
+        "term": normalisation_words(program, place, choice)[choice.term] if choice.term == "variance" else choice.term,
         "how": choice.how,
     },
 )
@@ -413,7 +424,7 @@ def substitute_name(program: Program, value: SecondValue | Literal["uncentred"])
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the gradient of {x} through {step}, {wrong} in the term of the variance, {where}",
+    message="in the gradient of {x} through {step}, {wrong} in the term of the {variance}, {where}",
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
         "where": choice.where,
@@ -502,7 +513,7 @@ SCALES: Mapping[str, tuple[str, Formula]] = {
     rank=1.5,
     at=normalisations,
     choices=lambda program, place: SCALES,
-    message="in the gradient of {x} through {step}, the division by the norm or standard deviation is {choice}",
+    message="in the gradient of {x} through {step}, the division by the {scale} is {choice}",
     fields=normalisation_words,
 )
 def scale_otherwise(program: Program, place: Place, choice: str) -> Program | None:
@@ -559,7 +570,9 @@ def other_statistics(program: Program, place: Place) -> Iterator[OtherAxes]:
     " run over {right}",
     fields=lambda program, place, choice: {
         **normalisation_words(program, place, choice),
-        "terms": " and in that of the ".join(choice.terms),
+        "terms": " and in that of the ".join(
+            normalisation_words(program, place, choice).get(term, term) for term in choice.terms
+        ),
         **_axes_words(program, place, choice.axes),
     },
 )

@@ -111,8 +111,12 @@ class Spot:
         nodes = self._nodes
         if nodes is not None and nodes.width in ("role", "operation"):
             return replace(nodes, iterations="every", slot=None).describe(program)
-        place, *_ = self.places(program)
-        return expression_of(program, program.reader(place))
+        place, *others = self.places(program)
+        node = program.reader(place)
+        if nodes is not None and nodes.width == "source":
+            texts = {node.text, *(program.reader(other).text for other in others)}
+            return f"`{node.text}` in every call" if len(texts) == 1 and node.text else f"every `{node.name}`"
+        return expression_of(program, node)
 
     @property
     def iterations(self) -> str:

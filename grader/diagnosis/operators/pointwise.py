@@ -702,6 +702,8 @@ FORMULAS = (
     Formula("gelu", "missing-path", "only the second factor of x Phi(x) is differentiated",
             lambda g, x, y, n: g * x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)),
     Formula("elu", "wrong-local", "what holds below 0 is used above it, too", lambda g, x, y, n: g * np.exp(x)),
+    Formula("elu", "wrong-local", "below 0 the value is taken: 1 must be added to it",
+            lambda g, x, y, n: g * np.where(x > 0, 1.0, y)),
     Formula("relu", "wrong-local", "there is -1 where the function is flat, and must be 0",
             lambda g, x, y, n: g * np.sign(x)),
     Formula("pow square", "missing-local", "the factor {exponent} that comes down is missing",
