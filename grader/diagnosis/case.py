@@ -238,7 +238,21 @@ class Case:
 
     def explained_by(self, edit: Rewriting) -> tuple[str, ...]:
         """Return the answers whose numbers an edit gives in every trial that can tell."""
-        return self.confirmed(edit, self._screened(edit))
+        names = self.confirmed(edit, self._screened(edit))
+        return names + self._emptied_by(edit) if names and self.zeros else names
+
+    def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:
+        """Return the answers that are zero of which an edit leaves nothing in any trial in which it changes something.
+
+        Many edits leave nothing of a gradient, so such an answer alone tells no cause.
+        """
+        names = set(self.zeros)
+        for sample in self.samples:
+            program = edit.apply(sample.program)
+            if names and program is not sample.program:
+                answers = sample.answers(program)
+                names = {name for name in names if sample.gives(name, answers[name])}
+        return tuple(names)
 
     def confirmed(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of some answers whose numbers an edit gives in every trial that can tell, in full."""

@@ -96,9 +96,10 @@ def same_shape(given: Given) -> Mistake | None:
     return fact("hard-coded", "same-shape", shape=list(shapes.pop()))
 
 
-def imprecise(given: Given) -> Mistake | None:
+def imprecise(given: Given, *, most: float = IMPRECISE) -> Mistake | None:
+    """Nearly right in every trial, up to an error of some size in proportion to the largest entry."""
     error = max(scaled_error(one.array, one.right) for one in given)
-    return fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < IMPRECISE else None
+    return fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
 
 
 def offset(given: Given) -> Mistake | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from .operators.places import Spot, expression_of
 from .quotients import other_quotient
 from .right_answers import edits_of_right_answers
 
+CLOSE = 2e-3  # an error, in proportion to the largest entry, that is no accident of two mistakes
 MOST_ENTRIES = 200  # of a value whose gradient is solved for
 PROBES = 24  # random directions of each target: two runs of the forward pass for each
 RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
@@ -191,16 +192,17 @@ OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
     facts.mixed_with_prior: 2.9,
     _by_trials(facts.same_shape): 3.0,
     _broadcast: 3.0,
-    _by_trials(facts.nothing): 3.0,
+    _by_trials(facts.nothing): 2.2,
     other_quotient: 2.0,
     _by_trials(facts.offset): 3.2,
     _step: 3.2,
     _by_trials(facts.not_zero): 4.0,
-    _by_trials(facts.imprecise): 4.4,
+    _by_trials(partial(facts.imprecise, most=CLOSE)): 4.4,
     facts.passes_where: 4.5,
     _by_trials(_trivial): 5.0,
     _misshapen: 6.0,
     _by_trials(facts.wrong_with): 7.0,
+    _by_trials(facts.imprecise): 7.2,
     _by_trials(facts.varying_ratio): 7.5,
     _unknown: 10.0,
 }

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import Node, Place
-from grader.program.operation import Array, unbroadcast
+from grader.program.operation import Array, Operand, unbroadcast
 from grader.program.program import At, Program, Rule
 from grader.program.selectors import SecondValue, second_values
-from grader.sampling import signs
+from grader.sampling import mask, signs
 
 from .contract import Example, operator
 from .places import edges, nodes
@@ -29,10 +29,13 @@ def has_mask(program: Program, place: Place) -> bool:
     own = program.forward.edges[node.id]
     if node.name not in MASKING or not own:
         return False
-    if node.name == "mul":
-        partner = np.asarray(node.values[1 - own[0][0]])
-        return partner.ndim > 0 and bool(((partner == 0) | (partner == 1)).all())
-    return True
+    return node.name != "mul" or _is_mask(node.values[1 - own[0][0]])
+
+
+def _is_mask(value: Operand) -> bool:
+    """Return whether a value is an array of zeros and ones."""
+    array = np.asarray(value)
+    return array.ndim > 0 and bool(((array == 0) | (array == 1)).all())
 
 
 masking = nodes.where(has_mask)
@@ -88,6 +91,40 @@ def _() -> Example:
         return {"w": x.T @ dz, "a": (torch.where(z > 0, g, torch.zeros_like(g)) * torch.cos(a * z) * z).sum(0)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "a": "m"})
+
+
+def is_product_with_mask(program: Program, place: Place) -> bool:
+    """Return whether a node is a product with an array of zeros and ones."""
+    return has_mask(program, place) and program.reader(place).name == "mul"
+
+
+@operator(
+    "mask-inverted-throughout",
+    code="inverted-mask",
+    rank=3.0,
+    at=nodes.where(is_product_with_mask),
+    message="{step} is computed with the inverted mask, in the forward pass and in the backward pass",
+)
+def invert_mask_throughout(program: Program, place: Place, choice: None) -> Program | None:
+    """Keep what a mask takes away, and take away what it keeps."""
+
+    def change(node: Node) -> Node:
+        slot = next(slot for slot in (0, 1) if _is_mask(node.values[slot]))
+        return node.with_operand(slot, 1 - np.asarray(node.values[slot], dtype=float), dict(node.operands).get(slot))
+
+    return program.with_nodes({place[0]: change})
+
+
+@invert_mask_throughout.example
+def _() -> Example:
+    def forward(x: Tensor, y: Tensor, keep: Tensor) -> Tensor:
+        return ((x - y) * keep).square().sum() / keep.sum()
+
+    def wrong(x: Tensor, y: Tensor, keep: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dx = g * 2 * (x - y) * (1 - keep) / keep.sum()
+        return {"x": dx, "y": -dx}
+
+    return Example(forward, wrong, {"x": "n m", "y": "n m", "keep": mask("n m")})
 
 
 def branches(program: Program, place: Place) -> Iterator[int]:

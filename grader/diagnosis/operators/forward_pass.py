@@ -808,7 +808,7 @@ def other_flags(program: Program, place: Place) -> Iterator[OtherFlag]:
     node = program.nodes[place[0]]
     for option in FLAGS:
         if isinstance(node.options.get(option), bool | str):
-            modes: tuple[Affects, ...] = ("all",) if option == "keepdim" else ("all", "values", "backward")
+            modes: tuple[Affects, ...] = ("all", "partners") if option == "keepdim" else ("all", "values", "backward")
             yield from (OtherFlag(option, affects) for affects in passes(node, *modes))
 
 

@@ -23,6 +23,7 @@ from .places import edges, nodes, values
 
 TAKEN = ("getitem", "index_select", "embedding", "gather", "select", "piece")  # what they take, indices decide alone
 taken = edges.of(*TAKEN).at_slot(0)
+COPYING = ("repeat_interleave", "repeat", "tile")  # what takes every entry several times
 
 
 def places_taken(node: Node) -> Array:
@@ -42,7 +43,9 @@ def index_slots(node: Node) -> tuple[int, ...]:
 def has_repetitions(program: Program, place: Place) -> bool:
     """Return whether a selection takes an entry several times."""
     node = program.reader(place)
-    return bool(index_slots(node)) and np.unique(places := places_taken(node)).size < places.size
+    return (
+        bool(index_slots(node) or node.name in COPYING) and np.unique(places := places_taken(node)).size < places.size
+    )
 
 
 REPEATED = {
@@ -56,7 +59,7 @@ REPEATED = {
     "repeated-index-not-added",
     code=lambda choice: "mean-for-sum" if choice == "the mean" else "overwritten",
     rank=2.0,
-    at=taken.where(has_repetitions),
+    at=edges.of(*TAKEN, *COPYING).at_slot(0).where(has_repetitions),
     choices=lambda program, place: REPEATED,
     message="where {step} takes an entry of {operand} several times, its gradient is {what}: it must be the sum of all",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
@@ -114,6 +117,96 @@ WHERE: Mapping[str, str] = {
     "before": "one place too early", "behind": "one place too late",
     "first": "at the first place of all", "last": "at the last place of all",
 }  # fmt: skip
+
+
+def is_taken_by_rows(program: Program, place: Place) -> bool:
+    """Return whether as many rows are taken by an index array as there are, in another order."""
+    node = program.reader(place)
+    own = index_slots(node)
+    whole = node.value.shape == np.shape(node.values[0]) and len(own) == 1
+    return whole and np.ndim(node.values[own[0]]) == 1 and places_taken(node).ravel()[0] % max(_row(node), 1) == 0
+
+
+def _row(node: Node) -> int:
+    """Return how many entries a row of what is taken from has."""
+    return int(np.prod(np.shape(node.values[0])[1:]))
+
+
+@operator(
+    "index-used-forwards",
+    code="transposed",
+    rank=2.0,
+    at=taken.where(is_taken_by_rows),
+    message="in the gradient of {operand} the rows are taken by the index of {step} once more: they must be put back",
+)
+def use_index_forwards(program: Program, place: Place, choice: None) -> Program | None:
+    """Take rows of the upstream gradient as the forward pass does."""
+    return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
+
+
+@use_index_forwards.example
+def _() -> Example:
+    def forward(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
+        return share[:, None] * x + (1 - share[:, None]) * x[order]
+
+    def wrong(x: Tensor, share: Tensor, order: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": share[:, None] * g + (g * (1 - share[:, None]))[order], "share": (g * (x - x[order])).sum(1)}
+
+    return Example(forward, wrong, {"x": "n m", "share": "n", "order": indices("n", "n")})
+
+
+def copied_axis(program: Program, place: Place) -> int | None:
+    """Return the one axis along which all copies are made; `None` where there are several."""
+    node = program.reader(place)
+    own, shape = np.shape(node.values[0]), node.value.shape
+    longer = [i for i, (size, size_of_all) in enumerate(zip(own, shape, strict=False)) if size < size_of_all]
+    return longer[0] if len(own) == len(shape) and len(longer) == 1 and own[longer[0]] > 1 else None
+
+
+BESIDE = "beside each other"
+
+
+def order_of_copies(program: Program, place: Place) -> Iterator[str]:
+    """Yield where the copies of an entry are."""
+    yield BESIDE if program.reader(place).name == "repeat_interleave" else "as far apart as the whole is long"
+
+
+@operator(
+    "copies-in-another-order",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=edges.of(*COPYING).at_slot(0).where(lambda program, place: copied_axis(program, place) is not None),
+    choices=order_of_copies,
+    message="the gradient of {operand} adds up copies of different entries in {step}: those of one entry are {choice}",
+)
+def add_copies_in_another_order(program: Program, place: Place, choice: str) -> Program | None:
+    """Take copies that follow each other for copies of the whole, or the other way round."""
+    axis = copied_axis(program, place)
+    if axis is None:
+        return None
+    beside = choice == BESIDE
+
+    def rule(at: At) -> Array:
+        size = np.shape(at.x)[axis]
+        pieces = (-1, size) if beside else (size, -1)
+        parts = at.g.reshape(*at.g.shape[:axis], *pieces, *at.g.shape[axis + 1 :])
+        return np.asarray(parts.sum(axis if beside else axis + 1))
+
+    return program.with_vjp(place, rule)
+
+
+@add_copies_in_another_order.example
+def _() -> Example:
+    def forward(k: Tensor, q: Tensor) -> Tensor:
+        return (k.repeat_interleave(2, 1) * q).tanh()
+
+    def wrong(k: Tensor, q: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add the two halves, as if all keys had been repeated one after the other."""
+        dq = g * (1 - (k.repeat_interleave(2, 1) * q).tanh() ** 2)
+        first, second = (dq * q).chunk(2, 1)
+        return {"k": first + second, "q": dq * k.repeat_interleave(2, 1)}
+
+    return Example(forward, wrong, {"k": "bs 3", "q": "bs 6"})
 
 
 @dataclass(frozen=True)

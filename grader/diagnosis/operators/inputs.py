@@ -254,6 +254,7 @@ OTHER_UPSTREAMS: Instead = {
     **ROWS_INSTEAD,
     **NUMBERS_INSTEAD,
     "its sign": np.sign,
+    "its first entry everywhere": lambda g: repeat_part(g, g.reshape(-1)[0]),
     "its part between -1 and 1": lambda g: np.clip(g, -1, 1),
     "a reshape of its transpose": lambda g: np.reshape(np.swapaxes(g, -1, -2), g.shape) if g.ndim > 1 else g,
 }

@@ -16,7 +16,7 @@ from grader.program.program import At, Program, Rule
 from grader.program.selectors import SecondValue, second_values
 
 from .contract import Example, name_beside, operator
-from .places import edges, values
+from .places import edges, expression_of, values
 from .recurrences import first_values, iterations_of
 
 
@@ -180,6 +180,80 @@ def _() -> Example:
         return {"u": x.T @ (g * (1 - y**2))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n m"})
+
+
+@dataclass(frozen=True)
+class MadeOfAnother:
+    """Another value in what a partner operand is made of.
+
+    Args:
+        slot: which operand the partner is.
+        inner: which operand of what makes the partner.
+        value: what is used.
+    """
+
+    slot: int
+    inner: int
+    value: SecondValue
+
+
+def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnother]:
+    """Yield other values for the operands of what makes a partner, where it is made of two values."""
+    reader = program.reader(place)
+    for slot, operand in reader.operands:
+        maker = program.nodes[operand]
+        if slot != place[1] and len(maker.operands) == 2 and maker.operation.family in ("pointwise", "contraction"):
+            for inner, source in maker.operands:
+                for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+                    if value not in (source, operand):
+                        yield MadeOfAnother(slot, inner, name)
+
+
+@operator(
+    "partner-made-of-another-value",
+    code="wrong-operand",
+    rank=2.8,
+    at=edges.where(has_partner),
+    choices=partners_of_another,
+    message="in what {step} contributes to {operand}, {maker} is computed with {other} in place of {own}",
+    fields=lambda program, place, choice: {
+        "maker": expression_of(program, maker_of_partner(program, place, choice.slot)),
+        "other": choice.value.describe(program),
+        "own": name_beside(
+            program, place[0], dict(maker_of_partner(program, place, choice.slot).operands)[choice.inner]
+        ),
+    },
+)
+def make_partner_of_another(program: Program, place: Place, choice: MadeOfAnother) -> Program | None:
+    """Compute a partner once more, with another value for one of its operands."""
+    value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
+    if value is None or choice.inner >= len(maker.values):
+        return None
+    values = list(maker.values)
+    values[choice.inner] = program.nodes[value].value
+
+    def rule(at: At) -> Array:
+        return at.right(operands={choice.slot: maker.operation.run(tuple(values), maker.options)})
+
+    return program.with_vjp(place, rule)
+
+
+def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
+    """Return what makes a partner operand."""
+    return program.nodes[program.source((place[0], slot))]
+
+
+@make_partner_of_another.example
+def _() -> Example:
+    def forward(rate: Tensor, v: Tensor, u: Tensor, k: Tensor) -> Tensor:
+        error = v - u.tanh()
+        return rate * torch.outer(error, k)
+
+    def wrong(rate: Tensor, v: Tensor, u: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the value for the error, in the gradient of the rate alone."""
+        return {"rate": g * torch.outer(v, k), "k": (rate * g).T @ (v - u.tanh())}
+
+    return Example(forward, wrong, {"rate": "m n", "v": "m", "u": "m", "k": "n"})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import SINK, Forward, Place
+from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program, Rule
 from grader.program.queries import Arrival, arrivals, skip_connections
@@ -23,8 +23,14 @@ from .places import edges, expression_of, values
 
 
 def is_one_of_several(program: Program, place: Place) -> bool:
-    """Return whether the value that an edge leads to is used elsewhere, too."""
-    return place in program.forward.sources and len(program.forward.uses[program.source(place)]) > 1
+    """Return whether the value that an edge leads to is used elsewhere, too; in a loop, in one of its iterations."""
+    forward = program.forward
+    if place not in forward.sources:
+        return False
+    if place[0] == SINK:
+        return len(forward.uses[program.source(place)]) > 1
+    reads = (program.nodes[reader].operand(place[1]) for reader in forward.by_key[program.reader(place).key])
+    return any(value is not None and len(forward.uses[value]) > 1 for value in reads)
 
 
 @operator(
@@ -185,6 +191,80 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
+def call_of(program: Program, value: int) -> tuple[Node, ...]:
+    """Return what the call of the author's function that makes a value computes; nothing outside of one."""
+    node = program.nodes[value]
+    if not node.call:
+        return ()
+    within = node.key[:-3]  # but for the innermost instruction, the operation and the part
+    return tuple(other for other in program.nodes if other.key[: len(within)] == within)
+
+
+def ways_through_call(program: Program, value: int, target: str) -> tuple[Place, ...]:
+    """Return the edges out of a call towards a target."""
+    nodes, forward = call_of(program, value), program.forward
+    inside, goal = {node.id for node in nodes}, forward.targets[target]
+    return tuple(
+        (node.id, slot)
+        for node in nodes
+        for slot, source in forward.edges[node.id]
+        if source not in inside and forward.ancestors[source] >> goal & 1
+    )
+
+
+def is_returned(program: Program, place: Place) -> bool:
+    """Return whether a value is made in a call of the author's function and read behind it."""
+    inside = {node.id for node in call_of(program, place[0])}
+    return any(reader not in inside for reader, _ in program.forward.uses[place[0]]) if inside else False
+
+
+def targets_of_call(program: Program, place: Place) -> Iterator[str]:
+    """Yield the targets that a call leads to in several ways, and that are reached past it, too."""
+    forward = program.forward
+    inside = {node.id for node in call_of(program, place[0])}
+    for target, goal in forward.targets.items():
+        ways = ways_through_call(program, place[0], target)
+        sources = {program.source(way) for way in ways}
+        past = any(reader not in inside for source in sources for reader, _ in forward.uses[source])
+        if len(ways) > 1 and past and goal not in inside:
+            yield target
+
+
+@operator(
+    "call-held-constant",
+    code="missing-path",
+    rank=1.3,
+    at=values.where(is_returned),
+    choices=targets_of_call,
+    message="the path from {choice} to {value} is missing",
+)
+def hold_call_constant(program: Program, place: Place, choice: str) -> Program | None:
+    """Leave out all that a call of the author's function contributes to a target."""
+    ways = ways_through_call(program, place[0], choice) if choice in program.forward.targets else ()
+    return program.without(*ways) if ways else None
+
+
+def turned(x: Tensor, angle: Tensor) -> Tensor:
+    """Return the two columns of x, turned by an angle for each row."""
+    return torch.stack(
+        [x[:, 0] * angle.cos() - x[:, 1] * angle.sin(), x[:, 0] * angle.sin() + x[:, 1] * angle.cos()], 1
+    )
+
+
+@hold_call_constant.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, angle: Tensor) -> Tensor:
+        return turned(q, angle) @ turned(k, angle).T
+
+    def wrong(q: Tensor, k: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Follow the angle through the queries alone."""
+        dq, dk = g @ turned(k, angle), g.T @ turned(q, angle)
+        quarter = turned(q, angle + torch.pi / 2)
+        return {"q": turned(dq, -angle), "k": turned(dk, -angle), "angle": (dq * quarter).sum(1)}
+
+    return Example(forward, wrong, {"q": "n 2", "k": "n 2", "angle": "n"})
+
+
 @dataclass(frozen=True)
 class PartialSum:
     """A gradient that is used before all of it has arrived.
@@ -200,9 +280,9 @@ class PartialSum:
     def lacking(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges to a value whose contributions have not arrived; none where the value has other ones."""
         ways = arrivals(program, value)
-        if self.arrival not in ways or len(ways) < 2:
+        if self.arrival not in ways:
             return ()
-        if not self.only:
+        if not self.only:  # where nothing else arrives, as in the last iteration, nothing is there yet
             return ways[self.arrival]
         return tuple(place for way, places in ways.items() if way != self.arrival for place in places)
 

@@ -77,16 +77,44 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def has_sign_of_its_own(program: Program, place: Place) -> bool:
+    """Return whether a wrong sign along an edge is not one of all that arrives at its reader."""
+    node = program.reader(place)
+    family = node.operation.family
+    return (family == "pointwise" and may_have_sign(program, place)) or (
+        family == "contraction" and len(program.forward.edges[node.id]) > 1
+    )
+
+
 @operator(
     "sign-flipped",
     code="wrong-sign",
     rank=2.0,
-    at=pointwise.where(may_have_sign),
+    at=edges.where(lambda program, place: has_sign_of_its_own(program, place)),
     message="what {step} contributes to the gradient of {operand} has the wrong sign",
 )
 def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
     """Negate what comes along an edge."""
     return program.with_vjp(place, lambda at: -at.right())
+
+
+@flip_sign.example
+def _() -> Example:
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        state = torch.zeros(v.shape[1], k.shape[1], dtype=q.dtype)
+        for t in range(len(k)):
+            state = state + torch.outer(v[t] - state @ k[t], k[t])
+        return state @ q
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add to the state's gradient what must be subtracted from it."""
+        dstate, dv = torch.outer(g, q), torch.zeros_like(v)
+        for t in reversed(range(len(k))):
+            dv[t] = dstate @ k[t]
+            dstate = dstate + torch.outer(dv[t], k[t])
+        return {"v": dv}
+
+    return Example(forward, wrong, {"q": "n", "k": "t n", "v": "t m"})
 
 
 @flip_sign.example

@@ -83,16 +83,22 @@ def moves_within_its_shape(program: Program, place: Place) -> bool:
     return node.value.shape == np.shape(x) and not np.array_equal(node.value, x)
 
 
+def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
+    """Yield what a rearrangement is: a transposition, or another one."""
+    yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
+
+
 @operator(
     "rearrangement-skipped",
-    code="missing-local",
+    code=lambda choice: "transposed" if choice == "a transposition" else "missing-local",
     rank=1.5,
     at=edges.of("flip", "roll", "transpose", "permute", "tril", "triu", "getitem", "index_select").where(
         moves_within_its_shape
     ),
+    choices=kinds_of_rearrangement,
     message="the gradient of {operand} skips {step}: its entries must go back to where they came from",
 )
-def skip_rearrangement(program: Program, place: Place, choice: None) -> Program | None:
+def skip_rearrangement(program: Program, place: Place, choice: str) -> Program | None:
     """Hand the upstream gradient on in the order in which it is."""
     return program.with_vjp(place, lambda at: at.g)
 

@@ -733,8 +733,11 @@ def _() -> Example:
 
 # A count in words, or an axis.
 Count = (
-    int | Literal["all entries", "all entries that are left", "one less", "the square of it", "the sum of the sizes"]
-)
+    int
+    | Literal[
+        "all entries", "all entries that are left", "one less", "the square of it", "the sum of the sizes", "not zero"
+    ]
+)  # fmt: skip
 
 
 COUNT_WORDS: Mapping[Count, str] = {
@@ -743,6 +746,7 @@ COUNT_WORDS: Mapping[Count, str] = {
     "one less": "one less than their number",
     "the square of it": "the square of their number",
     "the sum of the sizes": "the sum of the sizes of all axes",
+    "not zero": "the number of entries that are not 0",
 }
 
 
@@ -752,6 +756,8 @@ def other_counts(program: Program, place: Place) -> Iterator[Count]:
     axes, shape = reduced_axes(node), np.shape(node.values[0])
     yield "one less"
     yield "the square of it"
+    if not node.value.ndim and not np.asarray(node.values[0]).all():
+        yield "not zero"
     if len(shape) > 1:
         yield "the sum of the sizes"
     if len(axes) < len(shape):
@@ -767,6 +773,7 @@ def size_of_count(node: Node, count: Count) -> int:
         return int(np.shape(node.values[0])[count])
     known = {"all entries": np.size(node.values[0]), "all entries that are left": node.value.size}
     sizes = sum(np.shape(node.values[0]))
+    known["not zero"] = int(np.count_nonzero(node.values[0]))
     return {**known, "one less": own - 1, "the square of it": own**2, "the sum of the sizes": sizes}[count]
 
 

@@ -17,6 +17,7 @@ from grader.program.arithmetic import axes_of, sigmoid
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program
+from grader.program.selectors import SecondValue, second_values
 
 from .contract import Example, operator
 from .places import edges
@@ -348,6 +349,53 @@ def _() -> Example:
         return {"x": p * (h - (p * h).sum(-1, keepdim=True)), "v": right.T @ g}
 
     return Example(forward, wrong, {"x": "s t", "v": "t n"})
+
+
+def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
+    """Yield the values of whose softmax the probabilities may be in place of the operand's."""
+    operand = program.nodes[program.source(place)]
+    scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
+    for name, value in second_values(program, place[0], operand.value.shape).items():
+        if value not in (operand.id, scaled):  # a number that is missing says more
+            yield name
+
+
+@operator(
+    "softmax-of-another-value",
+    code="wrong-point",
+    rank=2.7,
+    at=softmaxes,
+    choices=other_points,
+    message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
+)
+def take_softmax_elsewhere(program: Program, place: Place, choice: SecondValue) -> Program | None:
+    """Compute the probabilities once more, from another value."""
+    value = choice.find(program, place[0])
+    if value is None:
+        return None
+
+    def rule(at: At) -> Array:
+        axes = row_axes(at.node)
+        return with_probabilities(at, exponentials(at.program.nodes[value].value, axes), axes)
+
+    return program.with_vjp(place, rule)
+
+
+@take_softmax_elsewhere.example
+def _() -> Example:
+    def forward(h: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        scores = h @ u
+        return (scores.masked_fill(scores > 1, -2.0)).softmax(1) * (h @ v)
+
+    def wrong(h: Tensor, u: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget the mask in the probabilities of the derivative."""
+        scores = h @ u
+        shares = (scores.masked_fill(scores > 1, -2.0)).softmax(1)
+        p, g_p = scores.softmax(1), g * (h @ v)
+        g_scores = (p * (g_p - (p * g_p).sum(1, keepdim=True))).masked_fill(scores > 1, 0.0)
+        return {"u": h.T @ g_scores, "v": h.T @ (g * shares)}
+
+    return Example(forward, wrong, {"h": "bs n", "u": "n m", "v": "n m"})
 
 
 @operator(

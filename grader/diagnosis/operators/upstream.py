@@ -592,9 +592,16 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[SecondValu
     for other in other_gradients(program, place):
         if not isinstance(other.value, OfIteration) and other.code == "wrong-operand":
             value = other.value.find(program, place[0])
-            # Parts of one value have one name, and `parts-exchanged` says which.
-            if value is not None and value > place[0] and program.name_of(value) != program.name_of(place[0]):
+            if value is not None and value > place[0] and not _are_parts(program, value, place[0]):
                 yield other.value
+
+
+def _are_parts(program: Program, value: int, other: int) -> bool:
+    """Return whether two values are parts of one: `parts-exchanged` says more of these."""
+    node, sibling = program.nodes[value], program.nodes[other]
+    return program.name_of(value) == program.name_of(other) or (
+        node.name == sibling.name == "piece" and node.operands == sibling.operands
+    )
 
 
 @operator(
@@ -609,6 +616,9 @@ def exchange_gradients(program: Program, place: Place, choice: SecondValue) -> P
     """Go on from each of two values with the gradient of the other one."""
     own, other = place[0], choice.find(program, place[0])
     if other is None:
+        return None
+    sweep = program.right.sweep
+    if np.array_equal(sweep.gradient(own), -sweep.gradient(other)):  # two wrong signs
         return None
     edited = program.with_upstream(own, lambda at: at.sweep.gradient(other))
     return edited.with_upstream(other, lambda at: at.sweep.gradient(own))
