@@ -1,4 +1,7 @@
-"""`explain` on a corpus that was labelled before it was tried: no right pass is rejected, no wrong one passes."""
+"""`explain` on a corpus that was labelled before it was tried: no right pass is rejected, no wrong one passes.
+
+One in eight of its cases; `thorough/test_every_explained_case.py` has all.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from grader.diagnosis.diagnose import plain_facts
 from grader.explanation import verdicts
 
 
-@pytest.mark.parametrize("case", RIGHT)
+@pytest.mark.parametrize("case", list(RIGHT)[::8])
 def test_a_right_backward_pass_is_right(case):
     forward, inputs, under_test = RIGHT[case]
     found = explain(forward, inputs, **under_test, seed=0)
     assert found, str(found)
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", list(WRONG)[::8])
 def test_a_wrong_backward_pass_is_wrong(case, monkeypatch):
     monkeypatch.setattr(verdicts, "find_mistakes", lambda exercise, first, wrong, right: plain_facts(exercise, wrong))
     forward, inputs, under_test = WRONG[case]
@@ -26,7 +29,7 @@ def test_a_wrong_backward_pass_is_wrong(case, monkeypatch):
     assert found.mistakes, str(found)  # it was judged
 
 
-@pytest.mark.parametrize("case", ELSEWHERE)
+@pytest.mark.parametrize("case", list(ELSEWHERE)[::8])
 def test_what_is_wrong_at_sizes_that_nobody_gave_is_said_first(case):
     forward, inputs, under_test = ELSEWHERE[case]
     found = explain(forward, inputs, **under_test, seed=0)
