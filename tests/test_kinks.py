@@ -1,4 +1,7 @@
-"""What is right at a kink or a tie: any slope between those on both sides, shares that add up, and nothing else."""
+"""What is right at a kink or a tie: any slope between those on both sides, shares that add up, and nothing else.
+
+`thorough/test_every_kink.py` has every way to write a kink, and more seeds.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +73,7 @@ ENTRYWISE = {
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), STEP + 0.2 * (1 - STEP), (0.2, 1)),
     "abs": (torch.abs, SIGN, (-1, 1)),
 }
+FEW = ("relu by where", "leaky_relu")
 
 
 @pytest.mark.parametrize("name", ENTRYWISE)
@@ -82,7 +86,7 @@ def test_an_entry_at_a_kink_may_have_what_lies_between_the_slopes_on_both_sides(
         assert not right.accepts(at_zeros(slope, elsewhere), BOUND), slope
 
 
-@pytest.mark.parametrize("name", ENTRYWISE)
+@pytest.mark.parametrize("name", FEW)
 def test_every_other_entry_is_judged_as_ever(name):
     forward, elsewhere, (low, high) = ENTRYWISE[name]
     right, _ = allowed(forward, X, G)
@@ -132,7 +136,10 @@ TIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in TIES if TIES[name][1] is not None])
+SHARED = [name for name in TIES if TIES[name][1] is not None]
+
+
+@pytest.mark.parametrize("name", SHARED[::3])
 def test_equal_entries_share_what_the_largest_gets(name):
     right, _ = allowed(TIES[name][0], TIED, PER_ROW)
 
@@ -196,7 +203,7 @@ def test_windows_that_overlap_share_their_ties(last):
     assert not right.accepts(both, BOUND)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(1))
 def test_windows_full_of_ties_may_share_evenly(seed):
     """An entry is in nine windows, and in each of them has another share."""
     rng = np.random.default_rng(seed)
@@ -296,7 +303,7 @@ def test_many_ties_are_all_seen():
     assert not accepts(forward, [0.0] * 270, [1.0] * 30, [1 / 9] * 261 + [1 / 8] * 9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
     """However many entries are tied, and however seldom a sample lets one of them alone be the largest."""
     draw = torch.Generator().manual_seed(seed)

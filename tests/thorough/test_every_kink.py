@@ -1,0 +1,27 @@
+"""Every way of `test_kinks` to write a kink or a tie, and more arrays that are full of ties."""
+
+from __future__ import annotations
+
+import pytest
+import test_kinks
+from test_kinks import ENTRYWISE, SHARED
+
+
+@pytest.mark.parametrize("name", ENTRYWISE)
+def test_every_other_entry_is_judged_as_ever(name):
+    test_kinks.test_every_other_entry_is_judged_as_ever(name)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_equal_entries_share_what_the_largest_gets(name):
+    test_kinks.test_equal_entries_share_what_the_largest_gets(name)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_windows_full_of_ties_may_share_evenly(seed):
+    test_kinks.test_windows_full_of_ties_may_share_evenly(seed)
+
+
+@pytest.mark.parametrize("seed", range(3, 20))
+def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
+    test_kinks.test_even_shares_in_an_array_that_is_nearly_all_ties(seed)
