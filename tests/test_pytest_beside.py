@@ -1,4 +1,7 @@
-"""pytest in somebody else's project, on a machine where handgrad is installed: as if it were not."""
+"""pytest in somebody else's project, on a machine where handgrad is installed: as if it were not.
+
+Here with a few arguments and course files; `thorough/test_every_project_beside.py` has all.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "verbosely": ("exercises", "-v", "-rA"),
     "in another process": ("exercises", "-n1"),
 }
+FEW_ARGUMENTS = ("nothing", "a quiz", "no path")
+FEW_COURSE_FILES = ("somebody's", "broken, with our words")
 
 
 def lay_out(folder: Path, course_file: str | bytes | Callable[[Path], object] | None = None) -> None:
@@ -97,7 +102,7 @@ def comparable(text: str) -> list[str]:
     return [line for line in without_times.splitlines() if not line.startswith("plugins:")]
 
 
-@pytest.mark.parametrize("arguments", ARGUMENTS.values(), ids=ARGUMENTS)
+@pytest.mark.parametrize("arguments", [ARGUMENTS[name] for name in FEW_ARGUMENTS], ids=FEW_ARGUMENTS)
 def test_a_strangers_project_runs_as_it_does_without_handgrad(
     pytester: pytest.Pytester, arguments: tuple[str, ...]
 ) -> None:
@@ -107,10 +112,15 @@ def test_a_strangers_project_runs_as_it_does_without_handgrad(
 
 @pytest.mark.parametrize("course_file", COURSE_FILES.values(), ids=COURSE_FILES)
 def test_a_course_file_of_somebody_elses_is_none_of_ours(
-    pytester: pytest.Pytester, course_file: str | bytes | Callable[[Path], object]
+    tmp_path: Path, course_file: str | bytes | Callable[[Path], object]
 ) -> None:
-    lay_out(pytester.path, course_file)
-    assert not is_course(pytester.path)
+    lay_out(tmp_path, course_file)
+    assert not is_course(tmp_path)
+
+
+@pytest.mark.parametrize("name", FEW_COURSE_FILES)
+def test_tests_beside_a_course_file_of_somebody_elses_run(pytester: pytest.Pytester, name: str) -> None:
+    lay_out(pytester.path, COURSE_FILES[name])
     pytester.runpytest_inprocess("exercises").assert_outcomes(passed=2, failed=1, skipped=1)
     assert pytester.runpytest_inprocess("membrane").ret == pytest.ExitCode.USAGE_ERROR
 
