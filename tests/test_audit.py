@@ -1,4 +1,7 @@
-"""The real course is sound; and whatever is broken in a copy of it is found, with what to do about it."""
+"""The real course is sound; and whatever is broken in a copy of it is found, with what to do about it.
+
+`thorough/test_every_audit.py` has every way to write some of it.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,10 @@ def test_a_kink_that_the_sampler_hits_is_found(root: Path, findings: Check):
 HINT = "Nudge a positive entry, then a negative one. Which of the two moves out?"
 
 
-@pytest.mark.parametrize("formula", ["(inp > 0) * out.g", "( inp>0 )*out_g", "Write inp.g = (inp > 0) * out.g, then."])
+FORMULAS = ("(inp > 0) * out.g", "( inp>0 )*out_g", "Write inp.g = (inp > 0) * out.g, then.")
+
+
+@pytest.mark.parametrize("formula", FORMULAS[2:])
 def test_a_hint_that_holds_the_formula_is_found(root: Path, findings: Check, formula: str):
     edit(root / SPEC, HINT, formula)
     says = "relu_grad: hint 1 of inp.g gives the formula away ((inp > 0) * out.g): ask for it instead."
@@ -225,7 +231,7 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("case", WORDS)
+@pytest.mark.parametrize("case", list(WORDS)[::3])
 def test_hints_that_are_missing_or_misspelt_are_found(root: Path, findings: Check, case: str):
     old, new, says = WORDS[case]
     edit(root / SPEC, old, new)
@@ -315,7 +321,7 @@ MISCONCEPTIONS = {
 }
 
 
-@pytest.mark.parametrize("case", MISCONCEPTIONS)
+@pytest.mark.parametrize("case", list(MISCONCEPTIONS)[::3])
 def test_a_misconception_that_proves_nothing_is_found(root: Path, findings: Check, case: str):
     source, says = MISCONCEPTIONS[case]
     misconception(root, source)

@@ -88,7 +88,7 @@ def test_a_function_is_no_quiz_and_a_quiz_no_function(real: Course) -> None:
         _ = real.find("quiz_01_slopes").function
 
 
-@pytest.mark.parametrize("variant", [0, 1, 17, 4711])
+@pytest.mark.parametrize("variant", [0, 4711])
 def test_right_answers_pass_in_every_variant(real: Course, judge: Judge, variant: int) -> None:
     for exercise in quizzes(real):
         sheet = stub(exercise, variant)
@@ -356,29 +356,30 @@ def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[]
     assert load_course(root).find("quiz_03_one_example").quiz.keys == keys
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("listing: '{n} + 1'", "listing: '{n} + 2'", "computed answers of its predictions are out of date"),
-        ("listing: '{n} + 1'", "listing: '{n} + '", "line 1 of the listing is not Python"),
-        ("listing: '{n} + 1'", "listing: 'undefined'", "the listing stops with NameError"),
-        ("wrong: {'{n}':", "wrong: {'{n + 1}':", "added (n=2): its wrong answer, 3, passes: correct it."),
-        ("  right: out.g\n", "  right: out.g.sum(0)\n", "bias_gradient: its wrong answer, out.g.sum(), passes"),
-        ("  right: out.g\n", "  right: out.g +\n", "bias_gradient: its right answer, out.g +, is told as not-read"),
-        ("    b * out.g:\n", "    out.g / m * 1:\n", "is told as mean-for-sum"),
-        ("ask: What?", "ask: What is {k}?", "{k} is not worked out"),
-        ("d: [-6, 6", "d: [-3, 6", "one_weight_entry (a=4 d=-3): two of its wrong answers are the same"),
-        ("    yes:\n", "    output:\n", "b_up_by_1: a choice is both right and wrong"),
-        ("code: used-autograd", "code: used-autoguard", "used-autoguard is no public code of a mistake"),
-        ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
-        ("    - b[j] feeds", "    - It is df @ weight. b[j] feeds", ""),
-        ("    - The summed index stands last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
-        ("kind: predict", "kind: predikt", ": added is of no known kind: write predict."),
-    ],
-)  # fmt: skip
+FAULTS = [
+    ("listing: '{n} + 1'", "listing: '{n} + 2'", "computed answers of its predictions are out of date"),
+    ("listing: '{n} + 1'", "listing: '{n} + '", "line 1 of the listing is not Python"),
+    ("listing: '{n} + 1'", "listing: 'undefined'", "the listing stops with NameError"),
+    ("wrong: {'{n}':", "wrong: {'{n + 1}':", "added (n=2): its wrong answer, 3, passes: correct it."),
+    ("  right: out.g\n", "  right: out.g.sum(0)\n", "bias_gradient: its wrong answer, out.g.sum(), passes"),
+    ("  right: out.g\n", "  right: out.g +\n", "bias_gradient: its right answer, out.g +, is told as not-read"),
+    ("    b * out.g:\n", "    out.g / m * 1:\n", "is told as mean-for-sum"),
+    ("ask: What?", "ask: What is {k}?", "{k} is not worked out"),
+    ("d: [-6, 6", "d: [-3, 6", "one_weight_entry (a=4 d=-3): two of its wrong answers are the same"),
+    ("    yes:\n", "    output:\n", "b_up_by_1: a choice is both right and wrong"),
+    ("code: used-autograd", "code: used-autoguard", "used-autoguard is no public code of a mistake"),
+    ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
+    ("    - b[j] feeds", "    - It is df @ weight. b[j] feeds", ""),
+    ("    - The summed index stands last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
+    ("kind: predict", "kind: predikt", ": added is of no known kind: write predict."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "says"), FAULTS[::4])
 def test_what_is_wrong_with_a_quiz_is_found(
     root: Path, findings: Callable[[], list[Finding]], old: str, new: str, says: str
 ) -> None:
+    """Here a few faults; `thorough/test_every_quiz_fault.py` has all."""
     edit(root / SOURCE, old, new)
     found = [finding for finding in findings() if finding.file == SOURCE]
     if not says:
