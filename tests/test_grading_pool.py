@@ -104,19 +104,8 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course,
     attack(kill, "error", "the grading process was lost (it ended with -9)", course, hostile)
 
 
-@pytest.mark.parametrize(
-    ("happen", "why"),
-    [
-        (kill, "the grading process was lost (it ended with -9)"),
-        (burn, "judging it took more than 1.5 seconds of processor time"),
-        (fail, "ZeroDivisionError: division by zero"),
-        (bloat, "that takes more memory than there is for one exercise"),
-    ],
-)
-def test_verdicts_stand_when_the_search_for_mistakes_is_lost(
-    happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
+def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts stand: right answers keep their points, wrong ones have their facts, nothing is graded a second time."""
     with_mistakes = Judge.with_mistakes
     monkeypatch.setattr(grading_pool, "SEARCH_TIME", 1.5)
 
@@ -136,6 +125,11 @@ def test_verdicts_stand_when_the_search_for_mistakes_is_lost(
     assert found.answers[2].message.startswith("7 of 7 entries are wrong")
     assert any(why in note for note in found.notes), found.notes
     assert after.status == results[1][0].status == "passed"
+
+
+def test_verdicts_stand_when_the_search_for_mistakes_is_lost(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By SIGKILL; `thorough/test_every_loss.py` has other ways."""
+    lose_the_search(kill, "the grading process was lost (it ended with -9)", course, monkeypatch)
 
 
 def test_somebody_who_hands_in_nothing_waits_for_nobody(course: Course) -> None:

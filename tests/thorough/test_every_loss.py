@@ -10,7 +10,21 @@ from typing import Any
 
 import pytest
 from conftest import solution
-from test_grading_pool import HOSTILE, NAME, attack, bloat, burn, fail, freeze, graded, hostile, kill, leave, stop
+from test_grading_pool import (
+    HOSTILE,
+    NAME,
+    attack,
+    bloat,
+    burn,
+    fail,
+    freeze,
+    graded,
+    hostile,
+    kill,
+    leave,
+    lose_the_search,
+    stop,
+)
 
 from grader.course import Course
 from grader.judging import grading_pool
@@ -37,6 +51,20 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(
     happen: Callable[[], None], status: str, says: str, course: Course, hostile: Callable[..., None]
 ) -> None:
     attack(happen, status, says, course, hostile)
+
+
+@pytest.mark.parametrize(
+    ("happen", "why"),
+    [
+        (burn, "judging it took more than 1.5 seconds of processor time"),
+        (fail, "ZeroDivisionError: division by zero"),
+        (bloat, "that takes more memory than there is for one exercise"),
+    ],
+)
+def test_verdicts_stand_when_the_search_for_mistakes_is_lost(
+    happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_the_search(happen, why, course, monkeypatch)
 
 
 SLOWLY_READ = {  # in time that grows with the square of the length
