@@ -1,0 +1,37 @@
+"""The examples of all operators, and what must hold of each: it is found by its operator, in readable words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+
+import pytest
+
+from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.explanation import explain
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.operators.contract import Example, Operator
+from grader.results import VALUE_CODES
+
+EXAMPLES = [
+    pytest.param(operator, example, id=f"{operator.name}-{number}")
+    for operator in OPERATORS
+    for number, example in enumerate(operator.examples, 1)
+]
+
+
+def assert_explained(operator: Operator[Hashable], example: Example) -> None:
+    """Check that an example is explained by its operator alone, under a known code, in words without gaps."""
+    samples = [Sample(trial, program, wrong) for trial, program, wrong in example.trials()]
+    wrong_names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
+    assert wrong_names, "the example is right"
+    right_names = tuple(set(samples[0].given) - set(wrong_names))
+    explanations = explain(Case(samples, wrong_names, right_names), OPERATORS)
+    assert set(explanations) == set(wrong_names), "no edit gives these gradients"
+    for name, explanation in explanations.items():
+        (fact,) = explanation.mistake.facts
+        message = fact.says
+        assert fact.operator == operator.name, f"{name} is explained otherwise: {message}"
+        assert explanation.mistake.code in VALUE_CODES
+        assert not re.search(r"\{|\}|%\d|  |\bfourth\b|\bNone\b", message)
+        print(f"{name}: {explanation.mistake.code}: {message}")
