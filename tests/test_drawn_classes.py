@@ -1,4 +1,7 @@
-"""Classes of odd names, links, devices, modes, archives and contents: whoever is honest has all points."""
+"""Classes of odd names, links, devices, modes, archives and contents: whoever is honest has all points.
+
+One of them, graded twice; `thorough/test_every_drawn_class.py` has more.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ from grader.sandbox.worker import start_worker
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(int(os.environ.get("HANDGRAD_DRAWN_FROM", "1")), int(os.environ.get("HANDGRAD_DRAWN_TO", "5")))
 CONTROL = re.compile(r"[^\n -\x7e\xa0-\U0010ffff]")
 
 
@@ -40,8 +42,12 @@ def listing(root: Path) -> list[tuple[str, int]]:
     )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_drawn_class_is_graded(classes: Classes, tmp_path: Path, seed: int) -> None:
+def test_a_drawn_class_is_graded(classes: Classes, tmp_path: Path) -> None:
+    assert_graded(classes, tmp_path, 4)
+
+
+def assert_graded(classes: Classes, tmp_path: Path, seed: int) -> None:
+    """The class of this seed is graded, nothing of it is changed, and nobody in it is passed over in silence."""
     names = draw_class(tmp_path / "class", RIGHT.encode(), seed)
     before = listing(tmp_path / "class")
     outcome = classes.run("out", before=drop_capabilities)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
-from conftest import ROOT, solution, strongest
+from conftest import ROOT, solution
 from probes import (
     assert_still_honest,
     ending,
@@ -392,9 +392,7 @@ NO_SECCOMP = "import grader.child.seccomp; grader.child.seccomp.missing = lambda
 
 
 def test_the_doctor_shows_what_would_be_used() -> None:
-    done = handgrad("doctor")
-    assert done.returncode == 0
-    assert re.search(rf"graded runs\s+isolated: {strongest()}", done.stdout)
+    """In a weaker isolation, or in none; `test_worker_probe` has the strongest."""
     weaker = handgrad("doctor", code=NO_LANDLOCK)
     assert weaker.returncode == 0
     assert re.search(

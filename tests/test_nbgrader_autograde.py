@@ -82,20 +82,6 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     assert "[syntax-error]" in (told["broken-json"]["bmm_grad"] or "")
 
 
-def test_what_was_repaired_is_explained_in_the_feedback(course: Path):
-    for student, says in {
-        "cells-deleted": "Missing, and added back: <code>handgrad</code>, <code>lin_grad-check</code>",
-        "cells-twice": "are there more than once: all copies are run, the last answered one counts",
-        "stub-copied": "<code>lin_grad</code> is there more than once: all copies are run, the last answered one",
-        "cell-retyped": "of another type, which was put right",
-        "cells-edited": "<code>lin_grad-w-g</code> was changed",
-        "broken-json": "is no notebook that can be read",
-        "broken-nothing": "is no notebook that can be read",
-        "renamed": "handed in as <code>Homework (final).ipynb</code>",
-    }.items():
-        assert says in feedback(course, student), student
-
-
 def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(course: Path, students: Worth):
     page = feedback(course, "wrong")
     assert "Score: 4.0 / 5.0" in page
@@ -142,24 +128,6 @@ def test_the_export_has_scores_and_the_late_penalty(course: Path):
     assert {float(line["max_score"]) for line in lines.values()} == {ALL}
     assert (lines["late"]["late_submission_penalty"], lines["late"]["score"]) == ("5.0", "0.0")
     assert lines["right"]["score"] == "5.0"
-
-
-def test_graded_again_manual_scores_and_comments_stay(course: Path, tmp_path: Path):
-    from nbgrader.api import Gradebook
-
-    folder = copied(course, tmp_path, "wrong")
-    url = f"sqlite:///{folder / 'gradebook.db'}"
-    with Gradebook(url) as gradebook:
-        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong").manual_score = 0.5
-        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong").manual_comment = "Nearly."
-        gradebook.db.commit()
-    nbgrader("autograde", UNIT, "--force", "--student=wrong", cwd=folder)
-    with Gradebook(url) as gradebook:
-        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong")
-        assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
-        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong")
-        assert comment.comment == "Nearly."
-        assert "mean-for-sum" in comment.auto_comment
 
 
 @pytest.fixture(scope="module")

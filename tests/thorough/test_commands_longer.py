@@ -8,7 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_cli import HANDGRAD, assert_ends_well_by_ctrl_c, classroom, course, graded, handgrad, write
+import pytest
+import test_cli
+from test_cli import (
+    COMPLETIONS,
+    HANDGRAD,
+    assert_ends_well_by_ctrl_c,
+    classroom,
+    course,
+    graded,
+    handgrad,
+    write,
+)
 
 from grader.authoring.build import stub
 from grader.course import Course, bundled_folder
@@ -24,6 +35,11 @@ def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
     first, second = (handgrad("build", cwd=course.root) for _ in range(2))
     assert first.stdout.splitlines() == [str(course.find("slope").path), "1 file(s) written."]
     assert second.stdout == "Everything is up to date.\n"
+
+
+@pytest.mark.parametrize(("typed", "offered"), COMPLETIONS[1::2])
+def test_the_shell_completes_exercises_and_units(course: Course, typed: str, offered: list[str]) -> None:
+    test_cli.test_the_shell_completes_exercises_and_units(course, typed, offered)
 
 
 def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(

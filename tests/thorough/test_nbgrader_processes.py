@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nbgrader_class import UNIT, nbgrader, nbgrader_process
-from nbgrader_students import WORTH, Worth, make_class
+from nbgrader_class import UNIT, copied, nbgrader, nbgrader_process
+from nbgrader_students import WORTH, Worth, feedback, make_class
 from test_nbgrader_autograde import (
     a_copy_of,
     extended,
@@ -43,3 +43,35 @@ def students() -> Worth:
 def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path, tmp_path: Path):
     folder = a_copy_of(extended, tmp_path)
     left_to_a_person(folder, nbgrader_process("autograde", UNIT, cwd=folder))
+
+
+def test_what_was_repaired_is_explained_in_the_feedback(course: Path):
+    for student, says in {
+        "cells-deleted": "Missing, and added back: <code>handgrad</code>, <code>lin_grad-check</code>",
+        "cells-twice": "are there more than once: all copies are run, the last answered one counts",
+        "stub-copied": "<code>lin_grad</code> is there more than once: all copies are run, the last answered one",
+        "cell-retyped": "of another type, which was put right",
+        "cells-edited": "<code>lin_grad-w-g</code> was changed",
+        "broken-json": "is no notebook that can be read",
+        "broken-nothing": "is no notebook that can be read",
+        "renamed": "handed in as <code>Homework (final).ipynb</code>",
+    }.items():
+        assert says in feedback(course, student), student
+
+
+def test_graded_again_manual_scores_and_comments_stay(course: Path, tmp_path: Path):
+    from nbgrader.api import Gradebook
+
+    folder = copied(course, tmp_path, "wrong")
+    url = f"sqlite:///{folder / 'gradebook.db'}"
+    with Gradebook(url) as gradebook:
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong").manual_score = 0.5
+        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong").manual_comment = "Nearly."
+        gradebook.db.commit()
+    nbgrader("autograde", UNIT, "--force", "--student=wrong", cwd=folder)
+    with Gradebook(url) as gradebook:
+        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong")
+        assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
+        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong")
+        assert comment.comment == "Nearly."
+        assert "mean-for-sum" in comment.auto_comment

@@ -17,6 +17,7 @@ from test_pytest_plugin import (
     Run,
     assert_one_sentence_on_the_course_file,
     assert_remembered_as_graded,
+    assert_timeout_stops_learner_code_alone,
     assert_unique_in_junit_xml,
     author,
     closing,
@@ -43,6 +44,10 @@ def test_a_verdict_from_another_process_is_remembered_of_the_bytes_that_were_gra
     run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_remembered_as_graded(run, course, monkeypatch, "-n1")
+
+
+def test_pytest_timeout_by_a_thread_stops_learner_code_alone(course: Course) -> None:
+    assert_timeout_stops_learner_code_alone("thread", course)
 
 
 def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
