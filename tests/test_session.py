@@ -196,5 +196,5 @@ def test_a_worker_outlives_a_sitting_that_worked_ahead(course: Course) -> None:
     with start_worker("none") as worker:
         for _ in range(2):
             with Session(course, worker) as sitting:
-                sitting.expect(course.exercises)
+                sitting.expect(course.exercises[:20])  # more than are worked out before it ends
                 assert [sitting.check(exercise).status for _ in range(3)] == ["passed"] * 3
