@@ -122,16 +122,6 @@ def test_the_doctor_tries_a_graded_run() -> None:
 
 
 @pytest.mark.slow
-def test_the_doctor_names_a_weaker_isolation_that_works() -> None:
-    """Name the strongest isolation that works where the best one offered does not; none where nothing is weaker."""
-    offered = machine()
-    partly = handgrad("doctor", code=BROKEN.format(where=(offered.strongest,)))
-    assert partly.returncode == 3
-    named = re.findall(r"a trial run works with: --isolation (\w+)\n", partly.stdout)
-    assert named == offered.weaker(offered.strongest)[:1]
-
-
-@pytest.mark.slow
 def test_a_session_of_nbgrader_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first submission has not been opened then."""
     from grader.course import load_course
