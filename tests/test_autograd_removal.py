@@ -209,7 +209,7 @@ def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
 
 
 def assert_carried(lacking: Iterable[str]) -> None:
-    """Every road stays closed where one of these is not there."""
+    """Check that every road stays closed where one of these is not there."""
     said = forked("said", {what: CARRIED.format(line=WITHOUT[what]) for what in lacking})
     for what, printed in said.items():
         assert len(printed.splitlines()) == 3, (what, printed)

@@ -47,7 +47,7 @@ def test_a_drawn_class_is_graded(classes: Classes, tmp_path: Path) -> None:
 
 
 def assert_graded(classes: Classes, tmp_path: Path, seed: int) -> None:
-    """The class of this seed is graded, nothing of it is changed, and nobody in it is passed over in silence."""
+    """Check that the class of this seed is graded, not changed, and that nobody is passed over in silence."""
     names = draw_class(tmp_path / "class", RIGHT.encode(), seed)
     before = listing(tmp_path / "class")
     outcome = classes.run("out", before=drop_capabilities)

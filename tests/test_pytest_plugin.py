@@ -600,7 +600,7 @@ def test_pytest_timeout_stops_learner_code_alone(course: Course) -> None:
 
 
 def assert_timeout_stops_learner_code_alone(method: str, course: Course) -> None:
-    """One sentence names both limits; every other answer is judged, however long torch takes to be imported."""
+    """Check that one sentence names both limits, and that every other answer is judged, however slow torch is."""
     write(course, "lin_grad", HANGS)
     write(course, "tanh_grad", TANH)
     limits = "--timeout=0.5", f"--timeout-method={method}"

@@ -93,7 +93,7 @@ def test_nothing_is_read_or_written_where_no_worker_answers(tmp_path: Path) -> N
 
 
 def assert_nothing_is_read_or_written(option: str, tmp_path: Path) -> None:
-    """One sentence, however many there are, and exit code 3."""
+    """Check that one sentence is said, however many there are, and that nothing is written."""
     school, out = handed_in(tmp_path), tmp_path / "grades"
     for number in range(62):
         (school / f"s{number:02}").mkdir()
