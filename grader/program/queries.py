@@ -21,19 +21,26 @@ def idle_edges(program: Program) -> tuple[Place, ...]:
     """Return the edges whose right contribution is zero, though a gradient arrives at their readers.
 
     So it is with what goes back through the mean in a variance: the differences from a mean add up to nothing. Who
-    writes the formula leaves such a path out.
+    writes the formula leaves such a path out, but not the product with a constant of zeros, such as a first state.
     """
     right = program.right
     if right not in _IDLE:
         sweep, idle = right.right_sweep, []
         for place in right.forward.sources:
             g, part = sweep.total(place[0]) if place[0] != SINK else None, sweep.part(place)
-            if g is not None and part is not None:
+            if g is not None and part is not None and not _has_zeros(right.reader(place), place[1]):
                 size = float(np.abs(g).max(initial=0.0))
                 if size and float(np.abs(part).max(initial=0.0)) <= IDLE * size:
                     idle.append(place)
         _IDLE[right] = tuple(idle)
     return _IDLE[right]
+
+
+def _has_zeros(node: Node, slot: int) -> bool:
+    """Return whether an operation has a constant of nothing but zeros beside an operand."""
+    operands = dict(node.operands)
+    others = (value for i, value in enumerate(node.values) if i != slot and i not in operands)
+    return any(isinstance(value, np.ndarray) and not value.any() for value in others)
 
 
 _IDLE: WeakKeyDictionary[Program, tuple[Place, ...]] = WeakKeyDictionary()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 from weakref import WeakKeyDictionary
 
-from .forward import WIDTHS, Forward, Key, Place, Width
+import numpy as np
+
+from .forward import SINK, WIDTHS, Forward, Key, Place, Width
+from .operation import Array
 from .program import Program
 from .queries import loop_carried_values
 
@@ -174,6 +177,38 @@ def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
     in_loop = len(program.forward.by_key[node.key]) > 1
     place = node.iteration - back if in_loop else len(nodes) - 1 - back
     return nodes[place] if 0 <= place < len(nodes) else None
+
+
+class ValueName(Protocol):
+    """A name of a value, as seen from the node that takes it."""
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the value's id; `None` where there is none."""
+
+
+def second_array(program: Program, name: ValueName, reader: int) -> Array | None:
+    """Return the array of a second value; what the iteration before has made is at first what the loop begins with.
+
+    That may be a constant, such as the zeros of a first state, which is no value of the program.
+
+    Args:
+        program: the program of any trial.
+        name: of the value.
+        reader: the node that takes it.
+    """
+    value = name.find(program, reader)
+    if value is not None:
+        return program.nodes[value].value
+    if not isinstance(name, Made) or name.back != 1 or program.nodes[reader].iteration:
+        return None
+    ids = program.forward.by_key.get(name.key, ())
+    for other, slot in program.forward.uses[ids[0]] if len(ids) > 1 else ():
+        if other != SINK and program.nodes[other].iteration == 1:
+            first = program.nodes[program.forward.by_key[program.nodes[other].key][0]]
+            start = first.values[slot] if first.operand(slot) is None else None
+            if isinstance(start, np.ndarray) and start.shape == program.nodes[ids[0]].value.shape:
+                return start
+    return None
 
 
 def second_values(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[SecondValue, int]:

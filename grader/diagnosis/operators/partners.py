@@ -13,7 +13,7 @@ from torch import Tensor
 from grader.program.forward import Key, Node, Place
 from grader.program.operation import Array
 from grader.program.program import At, Program, Rule
-from grader.program.selectors import SecondValue, second_values
+from grader.program.selectors import SecondValue, second_array, second_values
 
 from .contract import Example, name_beside, operator
 from .places import edges, expression_of, values
@@ -61,10 +61,9 @@ class Partner:
 
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
         """Return the function that gives the array; `None` where there is none."""
-        value = self.value.find(program, reader)
-        if value is None:
+        array = second_array(program, self.value, reader)
+        if array is None:
             return None
-        array = program.nodes[value].value
         operand = program.nodes[reader].operand(self.slot)
         if not self.through or operand is None:
             return lambda: array
@@ -153,6 +152,34 @@ def _() -> Example:
         return {"u": du}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@use_another_partner.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, scale: Tensor) -> Tensor:
+        c = torch.zeros_like(x[0] @ w)
+        for step in x:
+            c = torch.sigmoid(step @ u) * c + torch.tanh(step @ w)
+            c = c * torch.sigmoid(scale * c)
+        return c
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the old state, which is zero at first, in the gradient of `scale`."""
+        c, tape = torch.zeros_like(x[0] @ w), []
+        for step in x:
+            old, keep = c, torch.sigmoid(step @ u)
+            new = keep * c + torch.tanh(step @ w)
+            gate = torch.sigmoid(scale * new)
+            c = new * gate
+            tape.append((step, old, keep, new, gate))
+        dscale = torch.zeros_like(scale)
+        for _, old, keep, new, gate in reversed(tape):
+            dgate = g * new * gate * (1 - gate)
+            dscale += (dgate * old).sum(0)
+            g = (g * gate + dgate * scale) * keep
+        return {"scale": dscale}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "scale": "m"})
 
 
 @use_another_partner.example

@@ -15,7 +15,7 @@ from grader.program.arithmetic import sigmoid
 from grader.program.forward import Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
 from grader.program.program import At, Program
-from grader.program.selectors import SecondValue, second_values
+from grader.program.selectors import SecondValue, second_array, second_values
 
 from .contract import Example, operator
 from .partners import OF_ITERATIONS, OfIteration
@@ -147,10 +147,8 @@ def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
 )
 def take_derivative_elsewhere(program: Program, place: Place, choice: SecondValue) -> Program | None:
     """Take the derivative at another value of the forward pass."""
-    value = choice.find(program, place[0])
-    if value is None:
-        return None
-    return program.with_vjp(place, lambda at: at.right(operands={at.slot: at.program.nodes[value].value}))
+    array = second_array(program, choice, place[0])
+    return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
 
 
 @take_derivative_elsewhere.example
@@ -517,8 +515,8 @@ def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIte
 )
 def use_another_value(program: Program, place: Place, choice: SecondValue | OfIteration | OwnOperand) -> Program | None:
     """Write the derivative of a function with another value than the function's own."""
-    value = choice.find(program, place[0])
-    return None if value is None else program.with_vjp(place, lambda at: at.right(value=at.program.nodes[value].value))
+    array = second_array(program, choice, place[0])
+    return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))
 
 
 @use_another_value.example
@@ -590,12 +588,12 @@ def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
 )
 def use_another_value_once(program: Program, place: Place, choice: OnePlace) -> Program | None:
     """Write the derivative of sigmoid or tanh with another value in one of two places."""
-    value = choice.value.find(program, place[0])
-    if value is None:
+    other = second_array(program, choice.value, place[0])
+    if other is None:
         return None
 
     def rule(at: At) -> Array:
-        y, other = at.y, at.program.nodes[value].value
+        y = at.y
         if at.node.name == "tanh":
             return np.asarray(at.g * (1 - y * other))
         return np.asarray(at.g * (other * (1 - y) if choice.first else y * (1 - other)))
