@@ -7,6 +7,7 @@ and what passes is computed in full in every trial.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,7 @@ from grader.reference.trial import Trial
 
 from .mistake import Mistake
 
+LARGE = 100_000  # entries of all values: of more, tangents in single precision are enough, in half of the memory
 MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tells nothing of it
 DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
@@ -155,8 +157,10 @@ class Screen:
         """
         self.sample, self.names = sample, tuple(names)
         key = ("tangents", self.names)
+        is_large = sum(map(math.prod, sample.program.forward.shapes)) > LARGE
+        dtype = np.float32 if is_large else np.float64
         self.tangents: Tangents = sample.trial.remember(
-            key, lambda: draw_tangents(sample.program, np.random.default_rng(0), self.names)
+            key, lambda: draw_tangents(sample.program, np.random.default_rng(0), self.names, dtype=dtype)
         )
         given = {name: sample.given[name] for name in names}
         self.targets = sum(1 << sample.program.forward.targets[name] for name in names)  # as a bit mask

@@ -513,7 +513,8 @@ class Tangents:
         """
         if moved is None or value not in self.tangents:
             return np.zeros(len(self.right))
-        return np.asarray(self.tangents[value] @ moved.ravel())
+        tangents = self.tangents[value]
+        return np.asarray(tangents @ moved.ravel().astype(tangents.dtype, copy=False))
 
     def project(self, gradients: Mapping[str, Array]) -> Array:
         """Return the projections of gradients, or of anything shaped like them.
