@@ -1,31 +1,42 @@
-"""How many wrong submissions are named rightly: `python benchmarks/naming.py [--seed N] [--write] [UNIT ...]`.
+"""How many wrong answers are named rightly, and what that costs: `python benchmarks/naming.py [--seed N] [UNIT ...]`.
 
-Twice: as the course is, and with every declared misconception removed, so that only what is derived is left. With
-`--write`, how often each operator is the mistake is kept for the search, which tries the likelier ones first.
+The submissions of the course are named twice: as the course is, and with every declared misconception removed, so that
+only what is derived is left. Then what a diagnosis costs a file, in processor time and in multiples of what
+`torch.autograd.gradcheck` takes for the same function in the same run: for the course, for the forward passes of
+`explain`'s tests, which the course does not have, and for the recurrences among all these.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
+import torch
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import explain_corpus
+import test_explain_foreign
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
-from grader.diagnosis.candidates import COUNTS_FILE
 
+from grader import explain
 from grader.course import Course, load_course
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
+from grader.exercise import Exercise
+from grader.explanation import verdicts
 from grader.judging import judge
 from grader.judging.grading import Grader
+from grader.program.queries import loops
+from grader.reference.trial import Trial
 from grader.sandbox.worker import Worker, start_worker
 
 
@@ -37,19 +48,78 @@ class Tally:
         right: how many got a code that is expected of them.
         unnamed: how many got `unknown`.
         misnamed: the others, one line each.
-        seconds: CPU time of each search for a name.
-        operators: how often each operator was the mistake.
     """
 
     right: int = 0
     unnamed: list[str] = field(default_factory=list)
     misnamed: list[str] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    operators: Counter[str] = field(default_factory=Counter)
 
     @property
     def answers(self) -> int:
+        """How many answers there are."""
         return self.right + len(self.unnamed) + len(self.misnamed)
+
+
+@dataclass
+class Cost:
+    """What the diagnosis of one file costs, in seconds of processor time.
+
+    Args:
+        diagnosis: all searches for a mistake in it.
+        gradcheck: one `torch.autograd.gradcheck` of the function; 0 where it cannot be checked.
+        is_recurrence: whether the function has a loop.
+    """
+
+    diagnosis: float = 0.0
+    gradcheck: float = 0.0
+    is_recurrence: bool = False
+
+
+class Meter:
+    """Stands in for the search, and notes what it costs, file by file."""
+
+    def __init__(self) -> None:
+        """Begin with no file."""
+        self.costs: list[Cost] = []
+        self.gradchecks: dict[object, float] = {}
+
+    def begin(self) -> None:
+        """Begin another file."""
+        self.costs.append(Cost())
+
+    def find_mistakes(self, exercise, first: Trial, wrong, right=()):
+        """Return the mistakes, as `find_mistakes` does."""
+        cost, started = self.costs[-1], time.process_time()
+        mistakes = find_mistakes(exercise, first, wrong, right)
+        cost.diagnosis += time.process_time() - started
+        if isinstance(exercise, Exercise):
+            program = faithful_program_of(exercise, first)
+            cost.is_recurrence |= program is not None and bool(loops(program))
+            known = exercise.forward
+            if known not in self.gradchecks:
+                self.gradchecks[known] = gradcheck_seconds(exercise, first)
+            cost.gradcheck = self.gradchecks[known]
+        return mistakes
+
+
+def gradcheck_seconds(exercise: Exercise, trial: Trial) -> float:
+    """Return the processor time of a gradcheck of a function, at a trial's inputs; 0 where torch refuses it."""
+    given = {
+        name: value.detach().double().requires_grad_()
+        for name, value in trial.inputs.items()
+        if name in exercise.forward_names and isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
+
+    def forward(*tensors: torch.Tensor) -> torch.Tensor:
+        return exercise.run({**trial.inputs, **dict(zip(given, tensors, strict=True))})
+
+    started = time.process_time()
+    try:
+        with torch.enable_grad():
+            torch.autograd.gradcheck(forward, tuple(given.values()), raise_exception=False)
+    except (RuntimeError, ValueError, TypeError):
+        return 0.0
+    return time.process_time() - started
 
 
 def deserved(submission: Submission, answer: str) -> frozenset[str]:
@@ -58,12 +128,15 @@ def deserved(submission: Submission, answer: str) -> frozenset[str]:
     return allowed if allowed <= NAMED else frozenset()
 
 
-def tallies(course: Course, seed: int, submissions: Sequence[Submission], worker: Worker) -> dict[str, Tally]:
+def tallies(
+    course: Course, seed: int, submissions: Sequence[Submission], worker: Worker, meter: Meter
+) -> dict[str, Tally]:
     """One tally for each unit, each submission graded as if it were the only one."""
     found: dict[str, Tally] = defaultdict(Tally)
     for submission in submissions:
         tally = found[submission.unit]
-        with patch.object(judge, "find_mistakes", timed(judge.find_mistakes, tally.seconds)):
+        meter.begin()
+        with patch.object(judge, "find_mistakes", meter.find_mistakes):
             result = Grader(seed).grade(course.find(submission.exercise), submission.source.encode(), worker)
         for answer in result.answers:
             allowed = deserved(submission, answer.name)
@@ -71,62 +144,90 @@ def tallies(course: Course, seed: int, submissions: Sequence[Submission], worker
                 continue
             line = f"{submission.id} | {answer.name}: {answer.code}, not {' or '.join(sorted(allowed))}"
             tally.right += answer.code in allowed
-            if answer.code in allowed and answer.mistake:
-                tally.operators.update(edit["operator"] for edit in answer.mistake["edits"])
             if answer.code not in allowed:
                 (tally.unnamed if answer.code == "unknown" else tally.misnamed).append(line)
     return found
 
 
-def timed(function, seconds: list[float]):
-    """The function, with the CPU time of each call noted."""
-
-    def call(*args, **kwargs):
-        started = time.process_time()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            seconds.append(time.process_time() - started)
-
-    return call
+def explain_foreign_passes(seed: int, meter: Meter) -> None:
+    """Explain the wrong backward passes of `explain`'s tests."""
+    cases = [(forward, inputs, under_test) for forward, inputs, under_test in explain_corpus.WRONG.values()]
+    cases += [
+        (forward, inputs, {"backward": backward})
+        for forward, inputs, backward, _ in test_explain_foreign.WRONG.values()
+    ]
+    for forward, inputs, under_test in cases:
+        meter.begin()
+        with patch.object(verdicts, "find_mistakes", meter.find_mistakes), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            explain(forward, inputs, **under_test, seed=seed)
 
 
 def table(declared: Mapping[str, Tally], bare: Mapping[str, Tally]) -> str:
     """One line for each unit, in Markdown."""
     lines = [
-        "| unit | wrong answers | named rightly | without declared misconceptions | of these unnamed | misnamed "
-        "| CPU per search, median and most |",
-        "|---|---|---|---|---|---|---|",
+        "| unit | wrong answers | named rightly | without declared misconceptions | of these unnamed | misnamed |",
+        "|---|---|---|---|---|---|",
     ]
     for unit in sorted(bare):
         one, two = declared[unit], bare[unit]
         shares = " | ".join(f"{tally.right / max(tally.answers, 1):.1%}" for tally in (one, two))
-        times = f"{1e3 * statistics.median(two.seconds):.0f} ms, {1e3 * max(two.seconds):.0f} ms"
-        lines.append(f"| {unit} | {two.answers} | {shares} | {len(two.unnamed)} | {len(two.misnamed)} | {times} |")
+        lines.append(f"| {unit} | {two.answers} | {shares} | {len(two.unnamed)} | {len(two.misnamed)} |")
     return "\n".join(lines)
 
 
+def table_of_costs(costs: Mapping[str, Sequence[Cost]]) -> str:
+    """One line for each kind of files, in Markdown: medians, 95th percentiles, and the worst."""
+    lines = [
+        "| files with a diagnosis | how many | processor time, p50 / p95 / worst | in gradchecks, p50 / p95 / worst |",
+        "|---|---|---|---|",
+    ]
+    for kind, own in costs.items():
+        diagnosed = [cost for cost in own if cost.diagnosis]
+        seconds = spread([cost.diagnosis for cost in diagnosed], "{:.3f} s")
+        ratios = spread([cost.diagnosis / cost.gradcheck for cost in diagnosed if cost.gradcheck], "{:.1f}")
+        lines.append(f"| {kind} | {len(diagnosed)} | {seconds} | {ratios} |")
+    return "\n".join(lines)
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """Return the median, the 95th percentile and the greatest of some values, in words."""
+    if not values:
+        return "none"
+    ordered = sorted(values)
+    chosen: list[Callable[[list[float]], float]] = [
+        statistics.median,
+        lambda all_: all_[int(0.95 * (len(all_) - 1))],
+        max,
+    ]
+    return " / ".join(form.format(of(ordered)) for of in chosen)
+
+
 def main() -> None:
+    """Measure, and print lines and tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("units", nargs="*", metavar="UNIT", help="such as 05_activations; by default all")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--write", action="store_true", help="keep how often each operator is the mistake")
+    parser.add_argument("--costs", action="store_true", help="only what a diagnosis costs, without declared mistakes")
     options = parser.parse_args()
-    if options.write and options.units:
-        parser.error("--write counts the whole course: leave the units out")
     wrong = [submission for submission in WRONG.values() if not options.units or submission.unit in options.units]
     course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+    known, foreign = Meter(), Meter()
     with start_worker("none") as worker:
-        declared = tallies(course, options.seed, wrong, worker)
-        bare = tallies(without_misconceptions(course), options.seed, wrong, worker)
-    if options.write:
-        counts = sum((tally.operators for tally in bare.values()), Counter[str]())
-        likeliest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        COUNTS_FILE.write_text(json.dumps(dict(likeliest), indent=1) + "\n", encoding="utf-8")
-    for title, found in (("as the course is", declared), ("without declared misconceptions", bare)):
-        lines = [line for unit in sorted(found) for line in (*found[unit].unnamed, *found[unit].misnamed)]
-        print(f"{title}, not named rightly:", *lines or ["none"], sep="\n  ")
-    print(table(declared, bare))
+        declared = {} if options.costs else tallies(course, options.seed, wrong, worker, Meter())
+        bare = tallies(without_misconceptions(course), options.seed, wrong, worker, known)
+    explain_foreign_passes(options.seed, foreign)
+    if not options.costs:
+        for title, found in (("as the course is", declared), ("without declared misconceptions", bare)):
+            lines = [line for unit in sorted(found) for line in (*found[unit].unnamed, *found[unit].misnamed)]
+            print(f"{title}, not named rightly:", *lines or ["none"], sep="\n  ")
+        print(table(declared, bare), end="\n\n")
+    costs = {
+        "known units": known.costs,
+        "forward passes that the course does not have": foreign.costs,
+        "recurrences among all": [cost for cost in (*known.costs, *foreign.costs) if cost.is_recurrence],
+    }
+    print(table_of_costs(costs))
 
 
 if __name__ == "__main__":

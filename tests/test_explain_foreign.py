@@ -314,7 +314,7 @@ WRONG = {
         *gated_backward("upstream of the last"), {"z": "wrong-operand", "x": "wrong-operand", "h": "wrong-operand"}
     ),
     "the push is worked out too early": (
-        *rolled_backward("read early"), dict.fromkeys(("x", "v", "k", "push"), "wrong-order")
+        *rolled_backward("read early"), dict.fromkeys(("x", "v", "k", "push"), "missing-path")
     ),
     "the slope at the state that a step makes": (
         *rolled_backward("state after"), dict.fromkeys(("x", "v", "k", "push"), "wrong-point")
@@ -366,16 +366,16 @@ WRONG = {
     "sums held constant, wherever they are": (*balanced_backward("sums constant"), {"cost": "missing-path"}),
     "only the last turn is gone back through": (*balanced_backward("last turn"), {"cost": "missing-path"}),
     "the forward pass run on the gradient": (*delayed_backward("forwards"), {"x": "wrong-local"}),
-    "cut from the other end of what was padded": (*delayed_backward("cut"), {"x": "wrong-operand"}),
+    "cut from the other end of what was padded": (*delayed_backward("cut"), {"x": "wrong-local"}),
     "divided by the length with what is left out": (
         mean_of_kept, KEPT, lambda out, out_g, x, keep: {"x": keep * out_g[:, None] / x.shape[1]},
-        {"x": "wrong-operand"},
+        {"x": "wrong-factor"},
     ),
     "permuted as in the forward pass": (mixed, MIXED, permuted_again, {"x": "transposed"}),
     "the derivative at minus the input": (*ranked_backward(-1, 1), {"score": "wrong-point"}),
     "the number of items for that of pairs": (*ranked_backward(1, 0), {"score": "wrong-factor"}),
     "sent on the way back as on the way forward": (sent, SOME, sent_the_same_way, {"x": "wrong-local"}),
-    "the first columns for the best": (best, {"x": normal(6, 5)}, put_first, {"x": "wrong-operand"}),
+    "the first columns for the best": (best, {"x": normal(6, 5)}, put_first, {"x": "missing-local"}),
     "an axis that was not kept": (
         averaged, {"x": normal(6, 4), "near": torch.eye(6).roll(1, 0) + torch.eye(6) > 0}, divided_by_columns,
         {"x": "broadcast-accident"},
