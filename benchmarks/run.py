@@ -460,7 +460,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
 - Another project's tests run with our plugin and without it, {TURNS} rounds in turn; the fastest of each.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
-`python benchmarks/naming.py 04_linear`, and what that costs, in multiples of `torch.autograd.gradcheck` of the same function.
+`python benchmarks/naming.py 04_linear`, and what that costs, in multiples of torch's gradcheck of the same function.
 
 How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
 after them: `pytest tests/ -n 2` at most 100. `python benchmarks/suites.py --ci` adds all of `.ci/run`, at most 400.
