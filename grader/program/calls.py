@@ -385,14 +385,33 @@ def _convolution(call: TorchCall) -> Call:
     return Call(OPERATIONS["convolution"], (x, w) if bias is None else (x, w, bias), options)
 
 
+@_reads("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def _transposed_convolution(call: TorchCall) -> Call:
+    """Read a transposed convolution; its options become one whole number for each axis."""
+    axes = int(call.name[-2])
+    sizes = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
+    more = ["stride", "padding", "output_padding", "groups", "dilation"]
+    given = _arguments(["input", "weight", "bias", *more], call)
+    x, w, bias = _tensor(given["input"]), _tensor(given["weight"]), given.get("bias")
+    if x.ndim != axes + 2:
+        raise ValueError("there are no examples")
+    options = {name: _sizes(given.get(name, value), axes) for name, value in sizes.items()}
+    operands = (x, w) if bias is None else (x, w, bias)
+    return Call(OPERATIONS["transposed_convolution"], operands, {**options, "groups": given.get("groups", 1)})
+
+
 @_reads("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
         "avg_pool1d", "avg_pool2d", "avg_pool3d")  # fmt: skip
 def _pool(call: TorchCall) -> Call:
     """Read a pooling; its options become one whole number for each axis."""
     axes, greatest = int(call.name[-2]), "max" in call.name
-    more = ["dilation", "ceil_mode", "return_indices"] if greatest else ["ceil_mode", "count_include_pad"]
+    more = (
+        ["dilation", "ceil_mode", "return_indices"]
+        if greatest
+        else ["ceil_mode", "count_include_pad", "divisor_override"]
+    )
     given = _arguments(["input", "kernel_size", "stride", "padding", *more], call)
-    if given.get("ceil_mode") or given.get("return_indices") or given.get("count_include_pad") is False:
+    if given.get("ceil_mode") or given.get("return_indices") or given.get("divisor_override"):
         raise ValueError("these windows are not known here")
     kernel = _sizes(given["kernel_size"], axes)
     stride = given.get("stride")
@@ -400,6 +419,8 @@ def _pool(call: TorchCall) -> Call:
                                   "stride": kernel if stride in (None, ()) else _sizes(stride, axes)}  # fmt: skip
     if greatest:
         options["dilation"] = _sizes(given.get("dilation", 1), axes)
+    elif given.get("count_include_pad") is False:
+        options["count_include_pad"] = False
     return Call(OPERATIONS["max_pool" if greatest else "mean_pool"], (given["input"],), options)
 
 

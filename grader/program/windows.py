@@ -125,6 +125,53 @@ def _convolution_bias_vjp(
     return np.asarray(g.sum((0, *range(2, g.ndim))))
 
 
+def _transposed_convolution(
+    x: Array, w: Array, bias: Array | float = 0.0, /, *, stride: Sizes, padding: Sizes, output_padding: Sizes,
+    dilation: Sizes, groups: int,
+) -> Array:  # fmt: skip
+    """Return what a convolution contributes to its array, as torch's `conv_transpose1d` to `conv_transpose3d` do.
+
+    Args:
+        x: shape: (examples, channels, *windows).
+        w: shape: (channels, outputs / groups, *kernel).
+        bias: shape: (outputs,); or 0.
+        stride: for each axis of the kernel, as the following are.
+        padding: what is cut off at both ends.
+        output_padding: what is added at the end.
+        dilation: the distance between two taps.
+        groups: the number of groups that channels and outputs are split into.
+    """
+    kernel = w.shape[2:]
+    axes = zip(x.shape[2:], kernel, stride, padding, output_padding, dilation, strict=True)
+    sizes = (s * (count - 1) + d * (k - 1) + 1 + more - 2 * p for count, k, s, p, more, d in axes)
+    like: Array = np.zeros((len(x), groups * w.shape[1], *sizes))
+    value = _convolution_input_vjp(x, x, like, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return np.asarray(value + np.reshape(bias, (-1, *(1,) * len(kernel))))
+
+
+def _transposed_convolution_input_vjp(
+    g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes, padding: Sizes,
+    output_padding: Sizes, dilation: Sizes, groups: int,
+) -> Array:  # fmt: skip
+    """Return the gradient of the windows that each entry was spread over times the kernel; shape: that of x."""
+    kernel, count = w.shape[2:], x.shape[2:]
+    wide = _widened(g, kernel, stride, padding, dilation, count)
+    wide, kernels = wide.reshape(len(x), groups, -1, *wide.shape[2:]), _by_groups(w, groups)
+    parts = (
+        np.einsum("ngo...,gco->ngc...", wide[_tap_slices(tap, stride, dilation, count)],
+                  kernels[(slice(None),) * 3 + tap])
+        for tap in _taps(kernel)
+    )  # fmt: skip
+    return np.asarray(sum(parts)).reshape(x.shape)
+
+
+def _transposed_convolution_kernel_vjp(
+    g: Array, value: Array, x: Array, w: Array, bias: Array | float = 0.0, *, output_padding: Sizes, **options: Any
+) -> Array:
+    """Return for each tap the sum of the entries times the gradient that it met; shape: that of w."""
+    return _convolution_kernel_vjp(x, value, g, w, **options)
+
+
 def windows_of(
     x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float = 0.0,
     count: Sizes | None = None,
@@ -183,15 +230,40 @@ def _max_pool_vjp(
     return sum_windows(parts, x, kernel_size, stride, padding, dilation)
 
 
-def _mean_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
-    """Return the mean of each window; the padding counts as zeros."""
-    return np.asarray(windows_of(x, kernel_size, stride, padding, (1,) * len(kernel_size)).mean(0))
+def _mean_pool(
+    x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
+) -> Array:
+    """Return the mean of each window; the padding counts as zeros, or not at all."""
+    entries = windows_of(x, kernel_size, stride, padding, (1,) * len(kernel_size))
+    return np.asarray(entries.sum(0) / entries_of_windows(x, entries.shape, kernel_size, stride, padding,
+                                                          count_include_pad))  # fmt: skip
 
 
-def _mean_pool_vjp(g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
+def entries_of_windows(
+    x: Array, shape: tuple[int, ...], kernel: Sizes, stride: Sizes, padding: Sizes, padded: bool
+) -> Array | int:
+    """Return how many entries each window has.
+
+    Args:
+        x: the array.
+        shape: (taps, *other axes, *windows).
+        kernel: for each axis of the windows their size, as the following are.
+        stride: the distance between two windows.
+        padding: the entries that are added at both ends.
+        padded: whether these count.
+    """
+    if padded:
+        return math.prod(kernel)
+    ones, count = np.ones(x.shape[-len(kernel) :]), shape[-len(kernel) :]
+    return np.asarray(windows_of(ones, kernel, stride, padding, (1,) * len(kernel), 0.0, count).sum(0))
+
+
+def _mean_pool_vjp(
+    g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
+) -> Array:
     """Return the gradient shared equally by the entries of each window; shape: that of x."""
-    taps = math.prod(kernel_size)
-    parts = np.broadcast_to(g / taps, (taps, *g.shape))
+    shape = (math.prod(kernel_size), *g.shape)
+    parts = np.broadcast_to(g / entries_of_windows(x, shape, kernel_size, stride, padding, count_include_pad), shape)
     return sum_windows(parts, x, kernel_size, stride, padding, (1,) * len(kernel_size))
 
 
@@ -214,6 +286,8 @@ def _unfold_vjp(g: Array, _: Array, x: Array, dimension: int, size: int, step: i
 
 
 define("convolution", "window", _convolution, _convolution_input_vjp, _convolution_kernel_vjp, _convolution_bias_vjp)
+define("transposed_convolution", "window", _transposed_convolution, _transposed_convolution_input_vjp,
+       _transposed_convolution_kernel_vjp, _convolution_bias_vjp)  # fmt: skip
 define("max_pool", "window", _max_pool, _max_pool_vjp)
 define("mean_pool", "window", _mean_pool, _mean_pool_vjp)
 define("unfold", "window", _unfold, _unfold_vjp)

@@ -315,6 +315,30 @@ def test_convolutions(
     kernel=st.integers(2, 3),
     stride=st.integers(1, 3),
     padding=st.integers(0, 1),
+    dilation=st.integers(1, 2),
+    groups=st.integers(1, 2),
+    bias=st.booleans(),
+    more=st.integers(0, 1),
+)
+def test_transposed_convolution(
+    axes: int, kernel: int, stride: int, padding: int, dilation: int, groups: int, bias: bool, more: int
+) -> None:
+    inputs = {
+        "x": signed((2, 2 * groups, *(3 + i for i in range(axes))), 1),
+        "w": signed((2 * groups, 2, *(kernel,) * axes), 2),
+    }
+    inputs |= {"b": signed((2 * groups,), 3)} if bias else {}
+    spread = F.conv_transpose1d if axes == 1 else F.conv_transpose2d
+    behind = min(more, max(stride, dilation) - 1)
+    prove(lambda x, w, b=None: spread(x, w, b, stride, padding, behind, groups, dilation), inputs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    axes=st.integers(1, 2),
+    kernel=st.integers(2, 3),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 1),
     more=st.integers(0, 3),
 )
 def test_pooling(axes: int, kernel: int, stride: int, padding: int, more: int) -> None:
@@ -322,6 +346,7 @@ def test_pooling(axes: int, kernel: int, stride: int, padding: int, more: int) -
     greatest, mean = (F.max_pool1d, F.avg_pool1d) if axes == 1 else (F.max_pool2d, F.avg_pool2d)
     prove(lambda x: greatest(x, kernel, stride, padding), {"x": x})
     prove(lambda x: mean(x, kernel, stride, padding), {"x": x})
+    prove(lambda x: mean(x, kernel, stride, padding, count_include_pad=False), {"x": x})
     prove(lambda x: greatest(x, kernel), {"x": x})
 
 
@@ -425,7 +450,7 @@ def test_losses_and_layers_are_recorded_as_what_they_are_made_of(name: str) -> N
         lambda x: F.mish(x),
         lambda x: torch.linalg.qr(x).Q,
         lambda x: torch.linalg.solve(x, x.T),
-        lambda x: F.conv_transpose1d(x[None], x[:, None]),
+        lambda x: F.fold(x[None, :1].expand(1, 4, 3)[..., :1], (2, 2), 2),
         lambda x: F.cross_entropy(x, torch.tensor([0, 1, -100])),
         lambda x: x.sum((0, 1), dtype=torch.float64).exp(),
         lambda x: F.adaptive_avg_pool1d(x[None], 2),
@@ -447,7 +472,18 @@ def test_each_differentiable_operation_is_proved_here() -> None:
         called |= {node.name for node in record(forward, {"x": x, "y": y}).nodes}
     for along in ALONG.values():
         called |= {node.name for node in record(lambda x, along=along: along(x, 1, True), {"x": x}).nodes}
-    elsewhere = {"matmul", "einsum", "linear", "outer", "convolution", "max_pool", "mean_pool", "embedding", "write"}
+    elsewhere = {
+        "matmul",
+        "einsum",
+        "linear",
+        "outer",
+        "convolution",
+        "max_pool",
+        "mean_pool",
+        "embedding",
+        "write",
+        "transposed_convolution",
+    }
     assert {name for name, operation in OPERATIONS.items() if operation.vjps} <= called | elsewhere | {
         "gt",
         "lt",

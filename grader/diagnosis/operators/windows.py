@@ -22,14 +22,14 @@ from .contract import Example, operator
 from .places import edges
 
 Sizes = tuple[int, ...]
-windows = edges.of_family("window")
+windows = edges.of("convolution", "max_pool", "mean_pool", "unfold")
 convolutions = edges.of("convolution")
 INPUT, KERNEL, BIAS = 0, 1, 2  # the slots of a convolution
 
 
 def _sizes(node: Node, option: str) -> Sizes:
     """Return an option of a windows operation for each axis, or the sizes of the window itself for `"size"`."""
-    if option == "size" and node.name == "convolution":
+    if option == "size" and node.name in ("convolution", "transposed_convolution"):
         return np.shape(node.values[KERNEL])[2:]
     value = node.options["kernel_size" if option == "size" and node.name != "unfold" else option]
     return value if isinstance(value, tuple) else (int(str(value)),)
@@ -100,7 +100,8 @@ def contributions(at: At) -> Contributions:
     elif node.name == "max_pool":
         parts = g * (_taps(places) == window_entries(at).argmax(0))
     else:
-        parts = np.broadcast_to(g / len(places), places.shape)
+        inside = len(places) if node.options.get("count_include_pad", True) else (places >= 0).sum(0)
+        parts = np.broadcast_to(g / inside, places.shape)
     return Contributions(parts, places, len(kernel), x.shape)
 
 
@@ -179,7 +180,7 @@ def other_options(program: Program, place: Place) -> Iterator[OtherOption]:
     "window-option-mistaken",
     code=lambda choice: "hard-coded" if choice.how.startswith("ignores") else "wrong-local",
     rank=2.0,
-    at=windows.where(lambda program, place: place[1] != BIAS),
+    at=edges.of_family("window").where(lambda program, place: place[1] != BIAS),
     choices=other_options,
     fields=lambda program, place, choice: {"how": choice.how},
     message="for {operand}, the backward pass of {step} {how}",
@@ -218,6 +219,21 @@ def _() -> Example:
         return {"x": dx}
 
     return Example(forward, wrong, {"x": sized_normal("bs n", n=(8, 9))})
+
+
+@mistake_window_option.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv_transpose1d(x, w, stride=2).tanh()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the entries that entry i was spread over from entry i on."""
+        dz, dx = g * (1 - F.conv_transpose1d(x, w, stride=2).tanh() ** 2), torch.zeros_like(x)
+        for k in range(w.shape[-1]):
+            dx += torch.einsum("bon,co->bcn", dz[..., k : k + x.shape[-1]], w[..., k])
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
 
 
 Side = Literal["in front", "at the end"]
@@ -740,6 +756,7 @@ def _() -> Example:
 
 # By what the gradient of a window may be divided: of the windows operation and what its taps contribute.
 DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
+    "divided by the size of the window, padding included": lambda node, own: len(own.parts),
     "not divided at all": lambda node, own: 1,
     "divided by the number of windows": lambda node, own: math.prod(own.parts.shape[-own.axes :]),
     "divided by the size of one axis alone": lambda node, own: _sizes(node, "size")[-1],
@@ -755,14 +772,14 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     at=edges.of("mean_pool"),
     choices=lambda program, place: DIVISORS,
     message="in the gradient of {operand}, what arrives at a window of {step} is {choice}: it must be divided by the "
-    "number of entries of a window",
+    "number of entries that the mean is of",
 )
 def mistake_mean(program: Program, place: Place, choice: str) -> Program | None:
     """Divide by another number than that of the entries of a window."""
 
     def rule(at: At) -> Array:
         own = contributions(at)
-        return own.sum(own.parts * len(own.parts) / DIVISORS[choice](at.node, own))
+        return own.sum(np.broadcast_to(at.g / DIVISORS[choice](at.node, own), own.places.shape))
 
     return program.with_vjp(place, rule)
 
@@ -782,6 +799,21 @@ def _() -> Example:
         return {"x": dx.reshape(x.shape)}
 
     return Example(forward, wrong, {"x": sized_normal("bs c h v", h=(5, 6), v=(6, 7))})
+
+
+@mistake_mean.example
+def _() -> Example:
+    def forward(x: Tensor) -> Tensor:
+        return F.avg_pool1d(x, 3, stride=2, padding=1, count_include_pad=False)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by 3 at the ends, too."""
+        dx = torch.zeros_like(F.pad(x, (1, 3)))
+        for i in range(g.shape[-1]):
+            dx[..., 2 * i : 2 * i + 3] += g[..., i, None] / 3
+        return {"x": dx[..., 1 : 1 + x.shape[-1]]}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(6, 7))})
 
 
 # Kernels ------------------------------------------------------------------------------------------------------------
