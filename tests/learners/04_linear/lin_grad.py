@@ -400,7 +400,7 @@ def lin_grad(inp, out, w, b):
     b.g = out.g.sum(0)
 
 
-# %% wrong: ones in b.g | b.g: missing-upstream
+# %% wrong: ones in b.g | b.g: missing-upstream or hard-coded
 import torch
 
 

@@ -151,7 +151,7 @@ def dropout_grad(inp, out, mask, p):
     inp.g = torch.where(mask == 1, out.g / (1 - p), out.g)
 
 
-# %% wrong: 1 - p in place of the mask | inp.g: wrong-local
+# %% wrong: 1 - p in place of the mask | inp.g: wrong-local or missing-local
 def dropout_grad(inp, out, mask, p):
     inp.g = out.g * (1 - p)
 

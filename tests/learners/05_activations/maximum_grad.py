@@ -55,7 +55,7 @@ def maximum_grad(a, b, out):
     b.g = (b >= a).float()
 
 
-# %% wrong: a gets all, b nothing | a.g: missing-local; b.g: hard-coded or missing-path
+# %% wrong: a gets all, b nothing | a.g: missing-local or wrong-local; b.g: hard-coded or missing-path or wrong-local
 import torch
 
 

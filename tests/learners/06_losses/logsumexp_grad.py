@@ -88,7 +88,7 @@ def logsumexp_grad(inp, out):
     inp.g = (inp - out.unsqueeze(-1)) * out.g.unsqueeze(-1)
 
 
-# %% wrong: sum of out.g over the batch | inp.g: wrong-operand
+# %% wrong: sum of out.g over the batch | inp.g: wrong-operand or sum-of-products
 def logsumexp_grad(inp, out):
     inp.g = inp.softmax(-1) * out.g.sum()
 
