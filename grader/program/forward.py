@@ -125,7 +125,13 @@ class Node:
         return replace(self, options={**self.options, **options})
 
     def with_operand(self, slot: int, value: Operand, operand: int | None = None) -> Node:
-        """Return the node with another operand, which is the value of the node `operand` or a constant."""
+        """Return the node with another operand, which is the value of the node `operand` or a constant.
+
+        Raises:
+            NoCandidate: it has no such slot: of what takes any number of operands there are fewer in some trials.
+        """
+        if slot >= len(self.values):
+            raise NoCandidate(f"{self.name} has only {len(self.values)} operands")
         operands = tuple(pair for pair in self.operands if pair[0] != slot)
         if operand is not None:
             operands = tuple(sorted((*operands, (slot, operand))))
