@@ -210,6 +210,7 @@ def some_edits(case: Case, every: int, start: int = 0) -> list[Edit]:
     return [edit for operator in OPERATORS for edit in edits(operator, case.listing)][start::every]
 
 
+@np.errstate(all="ignore")  # as in the search: an edit may divide by 0
 def wrong_case(case: Case, edit: Edit) -> Case | None:
     """The case of a learner who has made an edit; `None` where nobody can have, or the answer is right."""
     (name,) = case.names

@@ -221,7 +221,11 @@ def _mean_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = Fa
 
 def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
     """Return the variance over some axes; n - correction is its divisor."""
-    return np.asarray(np.var(x, axis=axes_of(x, dim), ddof=correction, keepdims=keepdim))
+    count = _count(x, dim)
+    with np.errstate(all="ignore"):  # of a single entry it is no number: with `ddof`, numpy warns of that on its own
+        return np.asarray(
+            np.var(x, axis=axes_of(x, dim), keepdims=keepdim) * np.divide(count, max(count - correction, 0))
+        )
 
 
 def _var_vjp(g: Array, _: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
