@@ -13,11 +13,12 @@ from torch import Tensor
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import Affects, At, Program, Rule
+from grader.program.queries import Arrival, arrivals
 from grader.program.rearrangement import Slot
 from grader.program.selectors import Made, Named
 from grader.sampling import indices, normal, sized
 
-from .contract import Example, operator
+from .contract import Example, describe_arrival, operator
 from .forward_pass import passes, where_words
 from .places import edges, nodes, values
 
@@ -109,6 +110,86 @@ def _() -> Example:
         return {"table": dtable}
 
     return Example(forward, wrong, {"table": "k n", "rows": indices("t", "k"), "w": "n m"})
+
+
+@dataclass(frozen=True)
+class LastOfAll:
+    """Which contribution of all iterations, and of all indices in each, is left of an entry.
+
+    Args:
+        arrival: how the contributions come.
+        backwards: whether the iterations are gone through from the last to the first.
+    """
+
+    arrival: Arrival
+    backwards: bool
+
+
+def indices_in_iterations(program: Program, place: Place) -> Iterator[LastOfAll]:
+    """Yield the selections by which several iterations take the same entries of a value."""
+    for arrival, ways in arrivals(program, place[0]).items():
+        if len(ways) > 1 and all(edge[0] >= 0 and is_indexed(program.reader(edge)) for edge in ways):
+            every = np.concatenate([places_taken(program.reader(edge)).ravel() for edge in ways])
+            if np.unique(every).size < every.size:
+                yield from (LastOfAll(arrival, backwards) for backwards in (False, True))
+
+
+def is_indexed(node: Node) -> bool:
+    """Return whether a node takes entries by an array of indices."""
+    return node.name in TAKEN and bool(index_slots(node))
+
+
+@operator(
+    "index-overwrites-in-iterations",
+    code="overwritten",
+    rank=2.2,
+    at=values,
+    choices=indices_in_iterations,
+    message="of all that comes to an entry of the gradient of {value} by the indices of {step}, only the contribution"
+    " that is written last is left: they must add",
+    fields=lambda program, place, choice: {"step": describe_arrival(program, choice.arrival)},
+)
+def overwrite_in_iterations(program: Program, place: Place, choice: LastOfAll) -> Program | None:
+    """Assign the contributions of all iterations, one after the other."""
+    ordered = sorted(choice.arrival.places(program, place[0]), reverse=choice.backwards)
+    taken = np.zeros(program.nodes[place[0]].value.size, dtype=bool)
+
+    def assigned(free: Array) -> Rule:
+        def rule(at: At) -> Array:
+            part = np.zeros(np.size(at.x))
+            part[places_taken(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
+            return np.asarray(part * free).reshape(np.shape(at.x))
+
+        return rule
+
+    for edge in reversed(ordered):
+        program = program.with_vjp(edge, assigned(~taken))
+        taken = taken.copy()
+        taken[places_taken(program.reader(edge)).ravel()] = True
+    return program if len(ordered) > 1 else None
+
+
+@overwrite_in_iterations.example
+def _() -> Example:
+    def forward(x: Tensor, table: Tensor, i: Tensor) -> Tensor:
+        total = torch.zeros_like(x)
+        for j in range(i.shape[1]):
+            total = total + torch.tanh(x * table[i[:, j]])
+        return total
+
+    def wrong(x: Tensor, table: Tensor, i: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of each row that an example chooses."""
+        dx, dtable = torch.zeros_like(x), torch.zeros_like(table)
+        for j in range(i.shape[1]):
+            rows = table[i[:, j]]
+            dz = g * (1 - torch.tanh(x * rows) ** 2)
+            dx += dz * rows
+            for b, row in enumerate(i[:, j]):
+                dtable[row] = dz[b] * x[b]
+        return {"x": dx, "table": dtable}
+
+    table, chosen = sized(normal("v n"), v=(4,)), sized(indices("bs t", "v"), t=(2, 3))
+    return Example(forward, wrong, {"x": "bs n", "table": table, "i": chosen})
 
 
 # Other places -------------------------------------------------------------------------------------------------------

@@ -404,7 +404,9 @@ def _is_centred(program: Program, place: Place) -> bool:
 def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
     """Yield what may be used in place of the normalised value, and where."""
     shape = program.nodes[place[0]].value.shape
-    names = [name for name, value in second_values(program, place[0], shape).items() if value != place[0]]
+    known = normalisation_of(program, place)
+    own = place[0] if known is None or isinstance(known.gain, float) else None  # with a gain, the value is another one
+    names = [name for name, value in second_values(program, place[0], shape).items() if value != own]
     uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _is_centred(program, place) else ()
     for value in (*names, *uncentred, None):
         yield Substitute(value, "in front of the mean")
@@ -454,6 +456,23 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
         return np.asarray(known.r * (g - known.mean_term(g) - variance))
 
     return with_formula(program, place, formula)
+
+
+@replace_normalised_value.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor, w: Tensor) -> Tensor:
+        y = gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        return torch.tanh(y @ w)
+
+    def wrong(x: Tensor, gain: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the scaled values in place of the normalised ones."""
+        r = (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        y = gain * x * r
+        dy = (g * (1 - torch.tanh(y @ w) ** 2)) @ w.T
+        dh = dy * gain
+        return {"x": r * (dh - y * (dh * y).mean(-1, keepdim=True)), "gain": (dy * x * r).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n", "w": "n m"})
 
 
 @replace_normalised_value.example
