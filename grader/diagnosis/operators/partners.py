@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Key, Node, Place
-from grader.program.operation import Array
+from grader.program.forward import SINK, Key, Node, Place
+from grader.program.operation import Array, unbroadcast
 from grader.program.program import At, Program, Rule
 from grader.program.selectors import SecondValue, second_array, second_values
 
@@ -759,3 +759,153 @@ def _() -> Example:
         return {"w": torch.cat([h, x], -1).T @ dz}
 
     return Example(forward, wrong, {"x": "bs n", "h": "bs m", "w": "n+m k"})
+
+
+# Products of several factors ----------------------------------------------------------------------------------------
+
+GATED = ("silu", "gelu", "mish", "hardswish")  # functions that are their operand times a gate
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What stands in place of a gated value, such as a * sigmoid(a), in the derivative of a product.
+
+    Args:
+        slot: the operand that the gated value is.
+        value: what the gate is multiplied by; nothing where it stands alone.
+    """
+
+    slot: int
+    value: SecondValue | None
+
+
+def gates(program: Program, place: Place) -> Iterator[Gate]:
+    """Yield the gate of each gated partner alone, and times another value of its shape."""
+    reader = program.reader(place)
+    for slot, operand in reader.operands:
+        maker = program.nodes[operand]
+        if slot != place[1] and maker.name in GATED:
+            yield Gate(slot, None)
+            for name, value in second_values(program, reader.id, maker.value.shape).items():
+                if value not in (operand, maker.operand(0)):
+                    yield Gate(slot, name)
+
+
+@operator(
+    "gate-of-another-value",
+    code=lambda choice: "missing-local" if choice.value is None else "wrong-operand",
+    rank=2.6,
+    at=edges.of("mul"),
+    choices=gates,
+    message="in what {step} contributes to {operand}, {what} in place of {gated}",
+    fields=lambda program, place, choice: {
+        "gated": program.name_of(program.source((place[0], choice.slot))),
+        "what": "the gate stands alone"
+        if choice.value is None
+        else f"the gate times {choice.value.describe(program)} is used",
+    },
+)
+def use_gate_of_another_value(program: Program, place: Place, choice: Gate) -> Program | None:
+    """Compute a contribution with a gate alone, or times another value, in place of a gated value."""
+    operand = program.reader(place).operand(choice.slot)
+    if operand is None or program.nodes[operand].name not in GATED:
+        return None
+    node = program.nodes[operand]
+    x = np.asarray(node.values[0])
+    gate = np.divide(node.value, x, out=np.full(x.shape, 0.5), where=x != 0)
+    other = None if choice.value is None else second_array(program, choice.value, place[0])
+    if choice.value is not None and other is None:
+        return None
+    factor = gate if other is None else gate * other
+    return program.with_vjp(place, lambda at: at.right(operands={choice.slot: factor}))
+
+
+@use_gate_of_another_value.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.nn.functional.silu(x @ w) * (x @ v)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply the value by the gate, where the gated value belongs."""
+        a, b = x @ w, x @ v
+        gate = torch.sigmoid(a)
+        da, db = g * b * gate * (1 + a * (1 - gate)), g * b * gate
+        return {"w": x.T @ da, "v": x.T @ db}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
+
+
+@dataclass(frozen=True)
+class WholeFactor:
+    """A value in place of all that a factor of a longer product is multiplied by.
+
+    Args:
+        steps: how many operations the product has.
+        value: which value.
+    """
+
+    steps: int
+    value: SecondValue
+
+
+MOST_FACTORS = 4
+
+
+def product_of(program: Program, place: Place) -> tuple[int, ...]:
+    """Return the products and quotients that a factor goes through one after the other, beginning with its own."""
+    nodes = [place[0]]
+    while len(nodes) < MOST_FACTORS:
+        uses = program.forward.uses[nodes[-1]]
+        reader, slot = uses[0] if len(uses) == 1 else (SINK, 0)
+        name = program.nodes[reader].name if reader != SINK else ""
+        if not (name == "mul" or (name == "div" and slot == 0)):
+            break
+        if program.nodes[reader].value.shape != program.nodes[nodes[-1]].value.shape:
+            break
+        nodes.append(reader)
+    return tuple(nodes)
+
+
+def whole_factors(program: Program, place: Place) -> Iterator[WholeFactor]:
+    """Yield the values that a factor of several products may be thought to be multiplied by."""
+    if place[1] == 0 or program.reader(place).name == "mul":
+        nodes = product_of(program, place)
+        source = program.source(place)
+        for name, value in second_values(program, place[0], program.reader(place).value.shape).items():
+            if value not in nodes and value != source:
+                yield from (WholeFactor(steps, name) for steps in range(2, len(nodes) + 1))
+
+
+@operator(
+    "whole-factor-mistaken",
+    code="wrong-operand",
+    rank=2.7,
+    at=edges.of("mul", "div"),
+    choices=whole_factors,
+    message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}, and must be"
+    " multiplied by all that {operand} is multiplied by there",
+    fields=lambda program, place, choice: {
+        "other": choice.value.describe(program),
+        "product": expression_of(program, program.nodes[product_of(program, place)[: choice.steps][-1]]),
+    },
+)
+def mistake_whole_factor(program: Program, place: Place, choice: WholeFactor) -> Program | None:
+    """Multiply what arrives at a product of several factors by a single other value."""
+    nodes, other = product_of(program, place), second_array(program, choice.value, place[0])
+    if other is None or len(nodes) < choice.steps:
+        return None
+    end = nodes[choice.steps - 1]
+    return program.with_vjp(place, lambda at: unbroadcast(at.sweep.gradient(end) * other, at.x))
+
+
+@mistake_whole_factor.example
+def _() -> Example:
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        return torch.tanh(gain * (x - x.mean(0)) / x.std(0))
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the values as they were before they were normalised."""
+        y = torch.tanh(gain * (x - x.mean(0)) / x.std(0))
+        return {"gain": (g * (1 - y**2) * x).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "gain": "n"})

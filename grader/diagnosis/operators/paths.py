@@ -638,6 +638,139 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
+# One array for two gradients ------------------------------------------------------------------------------------------
+
+MOST_STEPS = 5  # that are made one after the other in one array
+
+
+def chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
+    """Yield the edges by which a gradient may go on in one array, entry by entry, up to an edge; the shortest first."""
+    chain: tuple[Place, ...] = (place,)
+    while len(chain) <= MOST_STEPS and _is_entrywise(program, chain[0]):
+        yield chain
+        uses = program.forward.uses[chain[0][0]]
+        if len(uses) != 1 or uses[0][0] == SINK:
+            break
+        chain = (uses[0], *chain)
+
+
+def _is_entrywise(program: Program, place: Place) -> bool:
+    """Return whether each entry of a contribution comes from the same entry of the upstream gradient."""
+    node = program.reader(place)
+    return node.operation.family == "pointwise" and np.shape(node.values[place[1]]) == node.value.shape
+
+
+def shared_arrays(program: Program, place: Place) -> Iterator[int]:
+    """Yield the numbers of steps that may be made in one array, where something else is computed from it."""
+    node = program.reader(place)
+    if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
+        for chain in chains(program, place):
+            if len(program.forward.edges[chain[0][0]]) > 1:
+                yield len(chain)
+
+
+def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | None:
+    """Return the chain of so many steps up to an edge; `None` where there is none."""
+    return next((chain for chain in chains(program, place) if len(chain) == steps), None)
+
+
+@operator(
+    "multiplied-in-place",
+    code="shared-array",
+    rank=2.6,  # more than a factor that one answer has too many: several have it
+    at=edges.of_family("pointwise"),
+    choices=shared_arrays,
+    message="what {step} contributes to the gradient of {operand} is computed in place in the upstream gradient of"
+    " {shared}, and all else that is computed from that array has the product, too",
+    fields=lambda program, place, choice: {
+        "shared": expression_of(program, program.reader(chain[0]))
+        if (chain := chain_of(program, place, choice))
+        else "another operation"
+    },
+)
+def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
+    """Hand what goes on along a chain of edges to all other edges of its nodes in place of their upstream gradient."""
+    chain = chain_of(program, place, choice)
+    if chain is None:
+        return None
+
+    def with_product(ways: tuple[Place, ...], before: Rule) -> Rule:
+        def rule(at: At) -> Array:
+            g = at.g
+            for reader, slot in ways:
+                g = at.program.nodes[reader].vjp(slot, g)
+            return before(at._replace(g=g))
+
+        return rule
+
+    for i, (reader, own) in enumerate(chain):
+        for slot, _ in program.forward.edges[reader]:
+            if slot != own:
+                before = program.rules.get((reader, slot), At.right)
+                program = program.with_vjp((reader, slot), with_product(chain[i:], before))
+    return program
+
+
+@multiply_in_place.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        y = torch.tanh(x @ w)
+        return torch.sin(gain * y + bias)
+
+    def wrong(x: Tensor, w: Tensor, gain: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the gain in the array that the gradients of gain and bias are computed from."""
+        y = torch.tanh(x @ w)
+        dz = g * torch.cos(gain * y + bias)
+        dy = dz
+        dy *= gain
+        return {"w": x.T @ (dy * (1 - y**2)), "gain": (dz * y).sum(0), "bias": dz.sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "gain": "m", "bias": "m"})
+
+
+@multiply_in_place.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            keep = torch.sigmoid(step @ u)
+            h = keep * h + (1 - keep) * torch.tanh(step @ w)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back to the old state in the array that gate and candidate still need."""
+        states = [h]
+        for step in x:
+            keep = torch.sigmoid(step @ u)
+            states.append(keep * states[-1] + (1 - keep) * torch.tanh(step @ w))
+        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g.clone()
+        for t in reversed(range(len(x))):
+            keep, new = torch.sigmoid(x[t] @ u), torch.tanh(x[t] @ w)
+            dh *= keep
+            du += x[t].T @ (dh * (states[t] - new) * keep * (1 - keep))
+            dw += x[t].T @ (dh * (1 - keep) * (1 - new**2))
+        return {"w": dw, "u": du, "h": dh}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "h": "bs m"})
+
+
+@multiply_in_place.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, scale: Tensor) -> Tensor:
+        z = x @ w
+        return z + torch.tanh(z) * torch.exp(scale)
+
+    def wrong(x: Tensor, w: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back through the branch in the array of the skip connection."""
+        y = torch.tanh(x @ w)
+        skip = branch = g.clone()
+        branch *= torch.exp(scale)
+        branch *= 1 - y**2
+        dz = skip + branch
+        return {"x": dz @ w.T, "w": x.T @ dz, "scale": (skip * y).sum(0) * torch.exp(scale)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "scale": "m"})
+
+
 # Skip connections and products --------------------------------------------------------------------------------------
 
 _SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDictionary()
