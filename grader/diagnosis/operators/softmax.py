@@ -539,3 +539,40 @@ def _() -> Example:
         return {"w": x.T @ (g - e / e.sum() * g.sum(-1, keepdim=True))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
+    """Return whether an exponential makes probabilities of their logarithms."""
+    return program.nodes[program.source(place)].name == "log_softmax"
+
+
+@operator(
+    "mean-under-probabilities-missing",
+    code="wrong-local",
+    rank=2.2,
+    at=edges.of("exp").where(is_softmax_by_logarithm),
+    message="in the derivative of the probabilities {step}, the mean under them that is subtracted is missing",
+)
+def leave_out_mean_under_probabilities(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply by the probabilities alone, and go on behind the softmax."""
+    logarithms = program.nodes[program.source(place)]
+    source = logarithms.operand(0)
+    if source is None:
+        return None
+    return program.without(place).with_edge(place[0], source, lambda at: at.g * at.y)
+
+
+@leave_out_mean_under_probabilities.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, cost: Tensor) -> Tensor:
+        logarithms = torch.log_softmax(x @ w, 1)
+        return (logarithms.exp() * (logarithms - cost)).sum(1)
+
+    def wrong(x: Tensor, w: Tensor, cost: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the probabilities alone."""
+        logarithms = torch.log_softmax(x @ w, 1)
+        p = logarithms.exp()
+        dz = g[:, None] * p * (logarithms - cost)
+        return {"x": dz @ w.T, "w": x.T @ dz, "cost": -g[:, None] * p}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "cost": "bs m"})
