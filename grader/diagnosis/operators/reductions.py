@@ -126,19 +126,23 @@ def summed_letters(program: Program, place: Place) -> Iterator[str]:
         yield from subsets("".join(letter for letter in terms.summed if terms.sizes[letter] > 1))
 
 
-def axes_words(program: Program, place: Place, letters: str) -> str:
-    """Return what a learner calls some axes: `bs and t`, or `axis 0 of x`."""
+def axes_words(program: Program, place: Place, letters: str, *, numbered: bool = False) -> str:
+    """Return what a learner calls some axes: `bs and t`, or `axis 0 of x`; always so if `numbered`."""
+
+    def words_of(value: int, axis: int) -> str:
+        return f"axis {axis} of {program.name_of(value)}" if numbered else program.name_of_axis(value, axis)
+
     node = program.reader(place)
     terms = terms_of(node, place[1])
     assert terms is not None
     words = []
     for letter in letters:
         if letter in terms.factors[0]:
-            words.append(program.name_of_axis(node.id, terms.factors[0].index(letter)))
+            words.append(words_of(node.id, terms.factors[0].index(letter)))
         else:
             partner = node.operand(1 - place[1])
             axis = terms.factors[1].index(letter)
-            words.append(f"axis {axis} of the other factor" if partner is None else program.name_of_axis(partner, axis))
+            words.append(f"axis {axis} of the other factor" if partner is None else words_of(partner, axis))
     return " and ".join(words)
 
 
@@ -390,6 +394,11 @@ class ExchangedAxis:
     any_shape: bool
 
 
+def have_one_name(program: Program, place: Place, choice: ExchangedAxis) -> bool:
+    """Return whether a learner calls both axes the same."""
+    return axes_words(program, place, choice.summed) == axes_words(program, place, choice.kept)
+
+
 def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]:
     """Yield pairs of axes of which the first is summed over and the second is the operand's.
 
@@ -413,8 +422,8 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     choices=exchangeable_axes,
     message="what {step} contributes to the gradient of {operand} is summed over {wrong}, and must be over {right}",
     fields=lambda program, place, choice: {
-        "wrong": axes_words(program, place, choice.summed),
-        "right": axes_words(program, place, choice.kept),
+        "wrong": axes_words(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
+        "right": axes_words(program, place, choice.kept, numbered=have_one_name(program, place, choice)),
     },
 )
 def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
@@ -654,6 +663,46 @@ def reduced_count(node: Node) -> int:
 def has_several(program: Program, place: Place) -> bool:
     """Return whether several entries are reduced to each."""
     return reduced_count(program.reader(place)) > 1
+
+
+def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes, counted from the back, along which the gradient of a reduction may be copied by accident."""
+    node = program.reader(place)
+    shape, axes = np.shape(node.values[0]), reduced_axes(node)
+    if node.value.ndim and node.value.ndim == len(shape) - 1 and len(axes) == 1:
+        for axis in range(len(shape)):
+            if axis != axes[0] and (*shape[:axis], *shape[axis + 1 :]) == node.value.shape:
+                yield axis - len(shape)
+
+
+@operator(
+    "spread-along-another-axis",
+    code="broadcast-accident",
+    rank=2.2,
+    at=edges.of_family("reduction"),
+    choices=axes_to_spread_along,
+    message="the gradient of {step} is copied along {wrong} of {operand}: it must be copied along {right}",
+    fields=lambda program, place, choice: {
+        "wrong": f"axis {choice % np.ndim(program.reader(place).values[0])}",
+        "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} takes away",
+    },
+)
+def spread_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Multiply the local derivatives by the gradients of other rows, or columns."""
+    return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)) * np.expand_dims(at.g, choice))
+
+
+@spread_along_another_axis.example
+def _() -> Example:
+    def forward(score: Tensor, change: Tensor) -> Tensor:
+        return (score.unsqueeze(1) + change).logsumexp(0)
+
+    def wrong(score: Tensor, change: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Give each row the gradient of one column."""
+        p = (score.unsqueeze(1) + change).softmax(0) * g[:, None]
+        return {"score": p.sum(1), "change": p}
+
+    return Example(forward, wrong, {"score": "n", "change": "n n"})
 
 
 @operator(

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.program.arithmetic import axes_of, sigmoid
 from grader.program.forward import Node, Place
-from grader.program.operation import Array
+from grader.program.operation import Array, unbroadcast
 from grader.program.program import At, Program
 from grader.program.selectors import SecondValue, second_values
 
@@ -396,6 +396,49 @@ def _() -> Example:
         return {"u": h.T @ g_scores, "v": h.T @ (g * shares)}
 
     return Example(forward, wrong, {"h": "bs n", "u": "n m", "v": "n m"})
+
+
+def is_masked_once(program: Program, place: Place) -> bool:
+    """Return whether a softmax is taken of masked scores, and of nothing else is the mask."""
+    source = program.source(place)
+    maker = program.nodes[source]
+    return maker.name == "masked_fill" and len(maker.edges) == 1 and len(program.forward.uses[source]) == 1
+
+
+@operator(
+    "mask-left-out-of-derivative",
+    code="wrong-point",
+    rank=2.6,
+    at=softmaxes.where(is_masked_once),
+    message="the derivative of {step} is that of the softmax without the mask",
+)
+def leave_mask_out(program: Program, place: Place, choice: None) -> Program | None:
+    """Go back through the softmax of the scores that are not masked, straight to these."""
+    masked = program.source(place)
+    if program.nodes[masked].name != "masked_fill":
+        return None
+    ((slot, scores),) = program.nodes[masked].edges
+
+    def rule(at: At) -> Array:
+        axes = row_axes(at.node)
+        everywhere = np.broadcast_to(at.program.nodes[scores].value, np.shape(at.x))
+        return with_probabilities(at, exponentials(everywhere, axes), axes)
+
+    return program.with_vjp(place, rule).with_vjp((masked, slot), lambda at: unbroadcast(at.g, at.x))
+
+
+@leave_mask_out.example
+def _() -> Example:
+    def forward(h: Tensor, u: Tensor) -> Tensor:
+        scores = h @ u
+        return scores.masked_fill(torch.ones_like(scores).triu(1) > 0, float("-inf")).softmax(1) @ h[:1].T.expand(-1, 2)
+
+    def wrong(h: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = (h @ u).softmax(1)
+        g_p = g @ h[:1].T.expand(-1, 2).T
+        return {"u": h.T @ (p * (g_p - (p * g_p).sum(1, keepdim=True)))}
+
+    return Example(forward, wrong, {"h": "n m", "u": "m m"})
 
 
 @operator(
