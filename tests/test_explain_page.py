@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 
 import pytest
@@ -19,6 +20,7 @@ def printed() -> list[tuple[str, str, str]]:
     found, above = [], ""
     for code, shown in BLOCK.findall(PAGE.read_text("utf-8")):
         out = io.StringIO()
+        linecache.cache["example.py"] = (0, None, (above + code).splitlines(keepends=True), "example.py")
         with contextlib.redirect_stdout(out):
             exec(compile("\n" * above.count("\n") + code, "example.py", "exec"), namespace)
         found.append((code, shown, out.getvalue()))
