@@ -591,7 +591,7 @@ def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
 
 @operator(
     "mean-under-probabilities-missing",
-    code="wrong-local",
+    code="missing-path",
     rank=2.2,
     at=edges.of("exp").where(is_softmax_by_logarithm),
     message="in the derivative of the probabilities {step}, the mean under them that is subtracted is missing",
