@@ -18,6 +18,7 @@ from test_session import RIGHT, KeptWorker
 
 from grader import cli
 from grader.course import Course, load_course
+from grader.diagnosis.operators import OPERATORS
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -238,3 +239,10 @@ def test_the_table_of_packages_is_in_the_order_that_imports_must_keep() -> None:
     layers = [layer.split(" | ") for layer in contract["layers"]]
     level = {name: number for number, layer in enumerate(layers) for name in layer}
     assert [level[name] for name in listed] == sorted(level[name] for name in listed)
+
+
+def test_the_page_of_mistakes_has_every_operator() -> None:
+    page = (ROOT / "docs/mistakes.md").read_text("utf-8")
+    shown = re.findall(r"^### (.*)$", page, re.MULTILINE)
+    examples = [operator.name for operator in OPERATORS for _ in operator.examples]
+    assert sorted(shown) == sorted(examples), "run python -m grader.authoring.mistakes_page"

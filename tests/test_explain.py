@@ -396,9 +396,9 @@ def test_a_finding_has_its_place_its_evidence_and_its_record():
     forward, inputs, under_test = wrong_linear(b=lambda x, w, g: g.mean(0))
     (one,) = explain(forward, inputs, **under_test, seed=0).mistakes
     assert (one.answer, one.code, one.place) == ("b", "mean-for-sum", "`x @ w + b`, on the way to b")
-    assert "bs (7 here)" in one.says
+    assert "bs = 7 here" in one.says
     assert one.evidence.startswith("nudge b[")
-    assert one.mistake.facts[0].parameters["axes"] == "bs"
+    assert one.mistake.facts[0].parameters["sizes"] == "bs"
 
 
 def test_the_text_has_the_axes_and_a_line_for_each_gradient():
@@ -407,7 +407,7 @@ def test_the_text_has_the_axes_and_a_line_for_each_gradient():
     head, x, w, *_ = str(explanation).splitlines()
     assert head == "x (bs=7, n=5), w (n=5, m=3), b (m=3,)"
     assert x == "  x      ok"
-    assert w.startswith("  w      what `x @ w` contributes to the gradient of w is averaged over bs (7 here), and")
+    assert w.startswith("  w      every entry is 1/7 of what it should be, and bs = 7 here")
     assert repr(explanation) == str(explanation)
 
 

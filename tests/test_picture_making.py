@@ -255,7 +255,7 @@ MARKS: dict[str, tuple[str, str, dict[str, tuple[str, ...]]]] = {
         "lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:]), {"@": ("inp.g",)},
     ),
     "two answers at one place": (
-        "lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", "inp.t().reshape(inp.shape).t() @ out.g",
+        "lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", "inp.reshape(inp.t().shape) @ out.g",
                                RIGHT_LIN[2]), {"@": ("inp.g", "w.g")},
     ),
 }  # fmt: skip

@@ -15,14 +15,14 @@ import numpy as np
 
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import At, Program, Rule
+from grader.program.program import At, Program, Rule, nothing
 from grader.program.queries import idle_edges
 
 from . import factors
 from .case import Case, Rewriting, Sample, work_of
 from .mistake import Fact, Mistake
 from .operators.contract import Operator
-from .operators.places import Spot
+from .operators.places import Spot, expression_of
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
@@ -347,7 +347,7 @@ class TimesOnPath:
         for name in self.names:
             factor = decoded(case, name, partial(self._parts, name))
             if factor is not None:
-                part = f"what comes through {self.edit.spots[0].expression(words_from(self.edit, case))}"
+                part = f"what comes through {self._readers(words_from(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
                 mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
         return mistakes
@@ -355,6 +355,11 @@ class TimesOnPath:
     def disturbs(self, case: Case) -> bool:
         """Return whether the edit leads to an answer that is right, too."""
         return bool(self.edit.code) and case.disturbs(self.edit)
+
+    def _readers(self, program: Program) -> str:
+        """Return the operations that the path goes through, in words."""
+        dropped = [place for place, rule in self.edit.apply(program).rules.items() if rule is nothing]
+        return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
     def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return what the learner has of the path, and what it should be."""

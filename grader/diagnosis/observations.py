@@ -157,8 +157,8 @@ def _typed_in(answer: Answer, given: Given) -> Mistake | None:
 
 
 def _trivial(given: Given) -> Mistake | None:
-    """Return the constant that an answer is, 0 and 1 among them."""
-    return facts.constant(given, trivial=True)
+    """Return the constant that an answer of the right shape is, 0 and 1 among them."""
+    return facts.constant(given, trivial=True) if facts.same_shapes(given) else None
 
 
 def _step(answer: Answer, given: Given) -> Mistake | None:
@@ -200,7 +200,7 @@ OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
     _by_trials(partial(facts.imprecise, most=CLOSE)): 4.4,
     facts.passes_where: 4.5,
     _by_trials(_trivial): 5.0,
-    _misshapen: 6.0,
+    _misshapen: 4.9,
     _by_trials(facts.wrong_with): 7.0,
     _by_trials(facts.imprecise): 7.2,
     _by_trials(facts.varying_ratio): 7.5,
@@ -405,6 +405,7 @@ class Where:
         """Return for each answer the value nearest to the loss whose gradient explains it; none where there is none."""
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
+            case.work += 2.0 * PROBES * len(case.names) * len(screen.sample.program.nodes)  # also where they are known
             for names in (screen.names, *((name,) for name in screen.names)):
                 if not mistakes.keys() & set(names):
                     value = wrong_value(case, screen.sample, names)
@@ -467,19 +468,12 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
     lacks. More directions than the value has entries tell whether there is such a gradient.
 
     Args:
-        case: counts the work.
+        case: the answers for which directions are drawn.
         sample: the trial.
         value: the id of the value.
         names: the answers.
     """
-    program, targets = sample.program, case.names
-
-    def drawn() -> Tangents:
-        case.work += 2.0 * PROBES * len(targets) * len(program.nodes)
-        generator = np.random.default_rng(1)
-        return draw_tangents(program, generator, targets, PROBES, largest=MOST_ENTRIES)
-
-    probes: Tangents = sample.trial.remember(("probes", targets), drawn)
+    probes = probes_of(sample, case.names)
     if value not in probes.tangents:
         return False
     blocks, moved = [], []
@@ -495,6 +489,16 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
     residual = np.abs(difference - jacobian @ solution).max()
     rounding = max(sample.rounding[name] for name in names)
     return bool(difference.size - rank >= LEAST_SPARE and residual <= LOOSE * (RESIDUAL + rounding))
+
+
+def probes_of(sample: Sample, targets: tuple[str, ...]) -> Tangents:
+    """Return the derivatives of a trial's smaller values along many directions of some targets, worked out once."""
+
+    def drawn() -> Tangents:
+        return draw_tangents(sample.program, np.random.default_rng(1), targets, PROBES, largest=MOST_ENTRIES)
+
+    probes: Tangents = sample.trial.remember(("probes", targets), drawn)
+    return probes
 
 
 def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from grader.diagnosis.operators.places import label_of
 from grader.program.forward import Node as Operation
 from grader.program.forward import Place
 from grader.program.program import Program
-from grader.reference.symbolic_numbers import spelling
 from grader.reference.trial import Trial
 from grader.shapes import describe, describe_guessed
 
 from .picture_data import Graph, Node
-
-SYMBOLS = {"matmul": "@", "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "neg": "-"}
 
 
 def graph_of(
@@ -50,15 +48,6 @@ def graph_of(
     }
     marked = {answer for node in nodes.values() for answer in node.marked}
     return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked))
-
-
-def label_of(node: Operation) -> str:
-    """Return an operation as a learner spells it, with the numbers that it takes: `mean`, `** 2`."""
-    slots = dict(node.operands)
-    numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
-               if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
-    before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
-    return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()
 
 
 def _shape(node: Operation, name: str, trial: Trial) -> str:

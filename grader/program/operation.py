@@ -117,6 +117,7 @@ class Operation:
 
 
 OPERATIONS: dict[str, Operation] = {}
+SYMBOLS = {"matmul": "@", "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "neg": "-"}  # in the source
 
 
 def define(

@@ -14,9 +14,10 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 from grader.program.forward import SINK, Forward, Node, Place
-from grader.program.operation import Array, Family
+from grader.program.operation import SYMBOLS, Array, Family
 from grader.program.program import At, Program, Rule, Sweep
 from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
+from grader.reference.symbolic_numbers import spelling
 
 WHOLE = -2  # the slot in a place that is a node
 Kind = Literal["edge", "node", "value", "target", "output"]
@@ -227,7 +228,7 @@ def expression_of(program: Program, node: Node) -> str:
     if node.composite and node.text:
         return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
     if not node.text:
-        return f"`{node.name}`"
+        return f"`{label_of(node)}`"
     if program.is_part(node.id):
         return f"the `{node.name}` in `{node.text}`"
     others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
@@ -239,6 +240,15 @@ def expression_of(program: Program, node: Node) -> str:
     if others and len(readers) == 1 and readers[0] not in ("", node.text):
         return f"`{node.text}` in `{readers[0]}`"
     return f"`{node.text}`"
+
+
+def label_of(node: Node) -> str:
+    """Return an operation as a learner spells it, with the numbers that it takes: `mean`, `** 2`."""
+    slots = dict(node.operands)
+    numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
+               if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
+    before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
+    return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:

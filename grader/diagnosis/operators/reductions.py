@@ -24,7 +24,7 @@ from grader.program.queries import contraction_of
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
-from .places import WHOLE, edges, nodes, target_of, targets, with_any_shape
+from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_any_shape
 from .pointwise import slopes
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
@@ -146,6 +146,21 @@ def axes_words(program: Program, place: Place, letters: str, *, numbered: bool =
     return " and ".join(words)
 
 
+def sizes_words(program: Program, place: Place, letters: str) -> str:
+    """Return the product of the sizes of some axes as a learner writes it: `bs * t`."""
+    words = [axes_words(program, place, letter) for letter in letters]
+    return " * ".join(f"the size of {word}" if " " in word else word for word in words)
+
+
+def subject_of(program: Program, place: Place) -> str:
+    """Return what the contribution along an edge is: every entry of an answer, or what an operation contributes."""
+    value = program.source(place)
+    if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
+        return "every entry"
+    step = expression_of(program, program.reader(place))
+    return f"what {step} contributes to the gradient of {program.name_of(value)}"
+
+
 def count_of(program: Program, place: Place, letters: str) -> int:
     """Return how many terms the contribution along an edge sums over some axes."""
     terms = terms_of(program.reader(place), place[1])
@@ -162,10 +177,10 @@ def count_of(program: Program, place: Place, letters: str) -> int:
     rank=1.5,
     at=sums,
     choices=summed_letters,
-    message="what {step} contributes to the gradient of {operand} is averaged over {axes} ({count} here), and must be"
-    " summed",
+    message="{what} is 1/{count} of what it should be, and {sizes} = {count} here",
     fields=lambda program, place, choice: {
-        "axes": axes_words(program, place, choice),
+        "what": subject_of(program, place),
+        "sizes": sizes_words(program, place, choice),
         "count": str(count_of(program, place, choice)),
     },
 )
