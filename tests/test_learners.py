@@ -1,6 +1,6 @@
 """Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written.
 
-One in forty-eight of them; `thorough/test_every_check_and_grade.py` has all.
+One in ninety-six of them; `thorough/test_every_check_and_grade.py` has all.
 """
 
 from __future__ import annotations
