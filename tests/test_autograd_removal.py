@@ -203,19 +203,6 @@ for road in (lambda: torch.Tensor.backward(torch.ones(2, requires_grad=True).sum
 CLOSED = [f"{road} is switched off here: write the gradient by hand" for road in HONEST.values()]
 
 
-def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
-    """No version is refused because an API of another one is not there; `thorough/test_every_road.py` has all of them."""
-    assert_carried(list(WITHOUT)[::4])
-
-
-def assert_carried(lacking: Iterable[str]) -> None:
-    """Check that every road stays closed where one of these is not there."""
-    said = forked("said", {what: CARRIED.format(line=WITHOUT[what]) for what in lacking})
-    for what, printed in said.items():
-        assert len(printed.splitlines()) == 3, (what, printed)
-        assert set(printed.splitlines()) <= set(CLOSED), (what, printed)
-
-
 OPEN = """
 import torch
 import grader.child.job_answer
@@ -229,9 +216,23 @@ except InfrastructureError as error: print(error)
 """
 
 
-def test_a_road_that_stays_open_is_noticed() -> None:
-    said = forked("said", {"it": OPEN})["it"]
-    assert "can still differentiate here (backward" in said, said
+def test_what_one_version_lacks_is_carried_by_the_next_means_and_an_open_road_is_noticed() -> None:
+    """No version is refused because an API of another one is not there; `thorough/test_every_road.py` has all of them."""
+    said = said_without(list(WITHOUT)[::4], it=OPEN)
+    assert "can still differentiate here (backward" in said.pop("it")
+    assert_closed(said)
+
+
+def said_without(lacking: Iterable[str], **more: str) -> dict[str, str]:
+    """Return what is printed where each of these is not there, and by other sources, all of it by one process."""
+    return forked("said", {**{what: CARRIED.format(line=WITHOUT[what]) for what in lacking}, **more})
+
+
+def assert_closed(said: dict[str, str]) -> None:
+    """Check that every road stays closed."""
+    for what, printed in said.items():
+        assert len(printed.splitlines()) == 3, (what, printed)
+        assert set(printed.splitlines()) <= set(CLOSED), (what, printed)
 
 
 def answered(source: str, worker: Worker) -> Observation:

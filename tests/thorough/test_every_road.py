@@ -11,7 +11,7 @@ import torch
 from autograd_roads import ABSENT, ACCEPTED, BY_POINTER, LATER, ROADS
 from conftest import make_job
 from probes import PATIENT, observed
-from test_autograd_removal import ENVIRONMENT, HERE, WITHOUT, X, assert_carried, forked, found_by, source
+from test_autograd_removal import ENVIRONMENT, HERE, WITHOUT, X, assert_closed, forked, found_by, said_without, source
 from test_every_isolation import STRICT
 
 from grader.sandbox.worker import Worker
@@ -52,7 +52,7 @@ def test_every_road_is_named(isolated: Worker) -> None:
 
 
 def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
-    assert_carried(WITHOUT)
+    assert_closed(said_without(WITHOUT))
 
 
 def digests(mode: str) -> dict[str, str]:

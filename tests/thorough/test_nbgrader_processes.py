@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def students() -> Worth:
     return WORTH
+
+
+@pytest.fixture(scope="module")
+def pages(students: Worth) -> Iterable[str]:
+    return students
 
 
 def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path, tmp_path: Path):

@@ -50,3 +50,9 @@ def test_the_doctor_shows_what_would_be_used() -> None:
 def test_without_numpy_the_doctor_says_so() -> None:
     done = handgrad("doctor", code="sys.modules['torch'] = None; sys.modules['numpy'] = None")
     assert (done.returncode, done.stdout.startswith("bubblewrap")) == (3, True)
+
+
+def test_the_doctor_imports_no_torch() -> None:
+    """It is there for those whose torch is broken, too: the worker that it tries has one of its own."""
+    done = handgrad("doctor", code="sys.modules['torch'] = None")
+    assert (done.returncode, done.stdout.startswith("bubblewrap")) == (0, True)
