@@ -25,7 +25,7 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
         ("inp.g", lambda v: v["out_g"] @ v["w"].reshape(v["w"].T.shape), "reshape-for-transpose: w is reshaped"),
         ("inp.g", lambda v: v["out_g"] @ torch.linalg.pinv(v["w"]), "inverse-for-transpose: the pseudo-inverse of w"),
         ("w.g", lambda v: v["out_g"].T @ v["inp"], "transposed"),
-        ("w.g", lambda v: v["inp"].T @ v["out_g"] / len(v["inp"]), "mean-for-sum: is averaged over bs"),
+        ("w.g", lambda v: v["inp"].T @ v["out_g"] / len(v["inp"]), "mean-for-sum: every entry is 1/"),
         (
             "w.g",
             lambda v: outer(v["inp"].sum(0), v["out_g"].sum(0)),
@@ -36,7 +36,7 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
         ("w.g", lambda v: v["w"], "forward-value"),
         ("b.g", lambda v: v["out_g"].sum(1), "summed-wrong-axis: is summed over m"),
         ("b.g", lambda v: v["out_g"], "missing-batch-sum"),
-        ("b.g", lambda v: v["out_g"].mean(0), "mean-for-sum: is averaged over bs"),
+        ("b.g", lambda v: v["out_g"].mean(0), "mean-for-sum: every entry is 1/"),
         ("b.g", lambda v: v["out"].sum(0), "value-for-gradient"),
         ("b.g", lambda v: v["out_g"][0], "partial-batch: only the first of its terms"),
         ("b.g", lambda v: v["out_g"].amax(0), "partial-batch: only the largest"),
