@@ -120,8 +120,7 @@ WORTH: Worth = {
     "renamed": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
 }  # fmt: skip
 """Student: the points that they earn, and what they hand in."""
-EXPLAINED = {"cells-deleted", "stub-copied", "cells-twice", "cell-retyped", "cells-edited"}
-SOME_WORTH = {name: worth for name, worth in WORTH.items() if name not in REPAIRED.keys() - EXPLAINED}
+SOME_WORTH = {name: worth for name, worth in WORTH.items() if name not in REPAIRED.keys() - {"cells-deleted"}}
 
 
 FORGERIES = {

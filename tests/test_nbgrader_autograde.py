@@ -1,4 +1,4 @@
-"""nbgrader's own commands on a class of thirty: right, wrong, untouched, broken, late and hostile."""
+"""nbgrader's own commands on a class: right, wrong, untouched, broken, late and hostile."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_everybody_gets_the_points_they_earned(course: Path, students: Worth):
     assert {student: found[student] for student in students} == {
         student: points for student, (points, _) in students.items()
     }
-    assert len(found) >= 30
+    assert len(found) > len(students), "who forges, and who lays traps, is graded too"
     assert not any(manual for *_, manual in rows(course, GRADES))
 
 
