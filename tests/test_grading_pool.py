@@ -132,14 +132,12 @@ def test_verdicts_stand_when_the_search_for_mistakes_is_lost(course: Course, mon
     lose_the_search(kill, "the grading process was lost (it ended with -9)", course, monkeypatch)
 
 
-def test_somebody_who_hands_in_nothing_waits_for_nobody(course: Course) -> None:
-    assert graded(course, [], [Part(NAME, solution(course, NAME))], [])[0] == []
-
-
 def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable[..., ExerciseResult]) -> None:
-    """Notes and what was printed come along."""
+    """Notes and what was printed come along, and those who hand in nothing wait for nobody."""
     wrong = "print('hello')\n" + solution(course, NAME).decode().replace("out.g.sum(0)", "out.g.mean(0)")
-    (found,) = graded(course, [Part(NAME, wrong.encode())])[0]
+    results = graded(course, [], [Part(NAME, wrong.encode())], [])
+    assert results[0] == results[2] == []
+    (found,) = results[1]
     alone = grade(NAME, wrong)
     assert codes(found) == codes(alone)
     assert found.printed == alone.printed == "hello\n"

@@ -130,7 +130,7 @@ def test_a_project_inside_a_folder_of_exercises_is_left_alone_too(
 ) -> None:
     lay_out(pytester.path, "course: Biology\nunits: [")
     monkeypatch.chdir(pytester.path / "exercises/01_intro")
-    for arguments in ((), ("test_a.py",), ("../02_more",), ("nothing",)):
+    for arguments in (("../02_more",), ("nothing",)):
         assert_the_same_without(pytester, *arguments)
 
 
