@@ -326,26 +326,3 @@ def test_in_a_real_terminal_a_quiz_is_taken_left_and_taken_up_again(
     assert one.code() == 1
     again = terminal(UNIT)
     assert "1 of 12 are right already." in again.until("2 of 12  how_far")
-
-
-def test_after_a_round_the_ones_that_are_not_right_are_offered_again(
-    terminal: Callable[..., Terminal], taking: QuizSession
-) -> None:
-    for name in taking.open()[1:]:
-        taking.answer(name, right_answer(taking.question(name)))
-    one = terminal(UNIT)
-    one.until("answer> ")
-    one.type(letter(taking, "falls_by_4", "rises_4h") + "\n")
-    one.until("Try the ones that are not right yet? [Y/n] ")
-    one.type("\n")
-    one.until("answer> ")
-    one.type(letter(taking, "falls_by_4", "about_4h") + "\n")
-    one.until("All of them are right.")
-    assert one.code() == 0
-
-
-def test_a_listing_is_coloured_where_colours_are_wanted(terminal: Callable[..., Terminal], course: Course) -> None:
-    for no_color, colours in (("1", False), ("", True)):
-        one = terminal("02_chain_rule", NO_COLOR=no_color)
-        assert "import torch\n" in re.sub(r" +\n", "\n", one.until("answer> "))
-        assert bool(re.search(r"\x1b\[\d*;?[39]\d[;m]", one.raw)) == colours

@@ -18,7 +18,7 @@ from grader.errors import InfrastructureError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import session
 from grader.learner.session import Session
-from grader.sandbox.worker import Reply, Worker, start_worker
+from grader.sandbox.worker import Reply, Worker
 
 RIGHT = """\
 def lin_grad(inp, out, w, b):
@@ -187,14 +187,3 @@ def test_files_that_are_expected_get_the_verdicts_that_they_get_alone(
     found = [ahead.check(exercise) for exercise in asked]
     assert [result.status for result in found] == ["passed", "failed", "todo", "todo", "failed", "passed"]
     assert found == [alone.check(exercise) for exercise in asked]
-
-
-def test_a_worker_outlives_a_sitting_that_worked_ahead(course: Course) -> None:
-    """What is running when a sitting ends is stopped; the next one is not."""
-    exercise = course.find("lin_grad")
-    exercise.path.write_text(RIGHT)
-    with start_worker("none") as worker:
-        for _ in range(2):
-            with Session(course, worker) as sitting:
-                sitting.expect(course.exercises[:20])  # more than are worked out before it ends
-                assert [sitting.check(exercise).status for _ in range(3)] == ["passed"] * 3
