@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib.util
+import linecache
 import os
 import re
 import sys
@@ -364,7 +365,18 @@ def load_module(path: Path, name: str) -> ModuleType:
         raise SpecError(f"{path}, line {_line_in(path, error)}: {describe_error(error)}") from error
     finally:
         sys.dont_write_bytecode = saved
+    _keep_source(path)
     return module
+
+
+def _keep_source(path: Path) -> None:
+    """Keep the lines of a file where tracebacks and recorded forward passes look for them.
+
+    A grading process reads no files, and the folder of a course that was sent is gone when it needs them. An entry
+    without a time of change is never looked up again.
+    """
+    lines = linecache.getlines(str(path))
+    linecache.cache[str(path)] = (sum(map(len, lines)), None, lines, str(path))
 
 
 def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
