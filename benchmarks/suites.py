@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--ci", action="store_true", help="run all of .ci/run as well, once")
     options = parser.parse_args()
     seconds(TORCH)
-    plan = [("pytest tests/ -n 2", SHORT, 400.0)] * options.rounds + [(".ci/run", ALL, 2400.0)] * options.ci
+    plan = [("pytest tests/ -n 2", SHORT, 180.0)] * options.rounds + [(".ci/run", ALL, 2400.0)] * options.ci
     missed = 0
     for name, command, limit in plan:
         found = ratio(command)
