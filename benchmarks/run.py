@@ -461,9 +461,14 @@ Made by `python benchmarks/run.py --write`, on {where}.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
 `python benchmarks/naming.py 04_linear`, and what that costs, in multiples of torch's gradcheck of the same function.
+`python benchmarks/engines.py 04_linear` prints the codes, the operators and the candidates.
 
 How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
-after them: `pytest tests/ -n 2` at most 100. `python benchmarks/suites.py --ci` adds all of `.ci/run`, at most 400.
+after them: `pytest tests/ -n 2` at most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that
+suite three times and installs torch twice, at most 2400.
+
+What a sweep and a candidate of a program cost, as multiples of torch's backward pass, is measured by
+`python benchmarks/sweeping.py`.
 """
 
 
