@@ -461,7 +461,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
 `python benchmarks/naming.py 04_linear`, and what that costs, in multiples of torch's gradcheck of the same function.
-`python benchmarks/engines.py 04_linear` prints the codes, the operators and the candidates.
+`python benchmarks/corpus_names.py 04_linear` prints the codes, the operators and the candidates.
 
 How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
 after them: `pytest tests/ -n 2` at most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that

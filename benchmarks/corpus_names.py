@@ -1,4 +1,4 @@
-"""Measure the diagnosis on the corpus: `python benchmarks/engines.py [--declared] [--lines] [UNIT ...]`.
+"""Measure the diagnosis on the corpus: `python benchmarks/corpus_names.py [--declared] [--lines] [UNIT ...]`.
 
 Printed are how often a wrong answer gets a code that the corpus allows, by which operators, the processor time, and how
 many candidates a second are tried.
@@ -78,7 +78,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", default="")
     parser.add_argument("--lines", action="store_true", help="print every answer that differs")
-    parser.add_argument("--fast", action="store_true", help="ignored: there is one engine")
     parser.add_argument("--declared", action="store_true", help="with the misconceptions that exercises declare")
     chosen = parser.parse_args()
     course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
