@@ -91,7 +91,7 @@ def dy_dx(x):
     return 1.0
 
 
-# %% wrong: one number in a tensor without axes | return: wrong-shape
+# %% wrong: one number in a tensor without axes | return: wrong-shape or extra-batch-sum
 import torch
 
 

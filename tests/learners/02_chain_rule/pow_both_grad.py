@@ -51,7 +51,7 @@ def pow_both_grad(a, b, out):
     b.g = out.g * out * b.abs().log()
 
 
-# %% wrong: b treated like a | b.g: wrong-local or unknown or wrong-operand
+# %% wrong: b treated like a | b.g: wrong-local or unknown or wrong-operand or missing-local
 def pow_both_grad(a, b, out):
     a.g = out.g * b * a ** (b - 1)
     b.g = out.g * a * a ** (b - 1)

@@ -91,6 +91,6 @@ def bias_grad(x, w, b, df):
     return torch.eye(len(b), dtype=b.dtype) * df
 
 
-# %% wrong: df summed to one number | return: wrong-shape
+# %% wrong: df summed to one number | return: wrong-shape or summed-wrong-axis
 def bias_grad(x, w, b, df):
     return df.sum()

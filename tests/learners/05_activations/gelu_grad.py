@@ -224,7 +224,7 @@ def gelu_grad(inp, out):
     inp.g = (out + inp * density) * out.g
 
 
-# %% wrong: erf in place of the cumulative share | inp.g: wrong-local or missing-local
+# %% wrong: erf in place of the cumulative share | inp.g: wrong-local or missing-local or wrong-operand
 import math
 
 

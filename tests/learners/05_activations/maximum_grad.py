@@ -37,7 +37,7 @@ def maximum_grad(a, b, out):
     b.g = out.g.clone()
 
 
-# %% wrong: half to each | a.g, b.g: wrong-local or wrong-factor or unknown or missing-local or wrong-operand
+# %% wrong: half to each | a.g, b.g: wrong-local or wrong-factor or unknown or missing-local or wrong-operand or wrong-point
 def maximum_grad(a, b, out):
     a.g = out.g / 2
     b.g = out.g / 2

@@ -44,7 +44,7 @@ def l2_penalty_grad(w, lam):
     w.g = 2 * lam * (lam * w)
 
 
-# %% wrong: weights summed to one number | w.g: extra-batch-sum or wrong-shape
+# %% wrong: weights summed to one number | w.g: extra-batch-sum or wrong-shape or summed-wrong-axis
 def l2_penalty_grad(w, lam):
     w.g = 2 * lam * w.sum()
 

@@ -189,7 +189,7 @@ def nll_grad(inp, targ):
     inp.g = -inp[range(len(targ)), targ].mean()
 
 
-# %% wrong: one number for each row | inp.g: wrong-shape
+# %% wrong: one number for each row | inp.g: wrong-shape or summed-wrong-axis
 import torch
 
 

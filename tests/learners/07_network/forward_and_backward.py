@@ -720,7 +720,7 @@ def forward_and_backward(inp, targ, w1, b1, w2, b2):
     return d.square().mean()
 
 
-# %% wrong: the upstream gradient clamped, as in a second forward pass | inp.g, w1.g, b1.g: wrong-local or unknown
+# %% wrong: the upstream gradient clamped, as in a second forward pass | inp.g, w1.g, b1.g: wrong-local or unknown or wrong-point
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     l1 = inp @ w1 + b1
     l2 = l1.clamp_min(0)

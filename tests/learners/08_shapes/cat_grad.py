@@ -119,7 +119,7 @@ def cat_grad(a, b, out, dim):
     a.g, b.g = torch.tensor_split(out.g, [n], dim=0 if dim < 0 else dim)
 
 
-# %% wrong: cut in the middle | a.g, b.g: shape-special or wrong-shape
+# %% wrong: cut in the middle | a.g, b.g: shape-special or wrong-shape or hard-coded
 def cat_grad(a, b, out, dim):
     half = out.shape[dim] // 2
     a.g = out.g.narrow(dim, 0, half)

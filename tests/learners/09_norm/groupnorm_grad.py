@@ -49,7 +49,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     gamma.g, beta.g = by_channel(out.g * hat.view(bs, c, l)), by_channel(out.g)
 
 
-# %% wrong: all channels in one group | inp.g, gamma.g: hard-coded or wrong-point or unknown
+# %% wrong: all channels in one group | inp.g, gamma.g: hard-coded or wrong-point or unknown or summed-wrong-axis
 def groupnorm_grad(inp, gamma, beta, out, groups):
     x = inp.reshape(len(inp), 1, -1)
     inv = (x.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
@@ -227,7 +227,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: means of each channel alone | inp.g: summed-wrong-axis
+# %% wrong: means of each channel alone | inp.g: summed-wrong-axis or unknown
 def groupnorm_grad(inp, gamma, beta, out, groups):
     bs, c, l = inp.shape
     x = inp.view(bs, groups, c // groups, l)
@@ -239,7 +239,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: every k-th channel in one group | inp.g, gamma.g: reshape-for-transpose
+# %% wrong: every k-th channel in one group | inp.g, gamma.g: reshape-for-transpose or unknown
 def groupnorm_grad(inp, gamma, beta, out, groups):
     bs, c, l = inp.shape
     x = inp.view(bs, c // groups, groups, l)

@@ -262,7 +262,7 @@ def conv1d_grad(inp, w, b, out):
     b.g = out.g.sum((0, 1))
 
 
-# %% wrong: w.g with the kernel | w.g: wrong-operand or wrong-shape or error or unknown
+# %% wrong: w.g with the kernel | w.g: wrong-operand or wrong-shape or error or unknown or wrong-local
 import torch
 
 

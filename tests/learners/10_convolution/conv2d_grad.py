@@ -210,7 +210,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     inp.g = F.fold(torch.einsum("oq,bop->bqp", w.flatten(1), g), inp.shape[2:], (kh, kw), padding=padding, stride=stride)
 
 
-# %% wrong: padding forgotten for the weights | w.g: error or unknown or wrong-shape or hard-coded
+# %% wrong: padding forgotten for the weights | w.g: error or unknown or wrong-shape or hard-coded or wrong-local
 import torch
 import torch.nn.functional as F
 

@@ -335,7 +335,7 @@ def gru_step_grad(x, h, w, u, b, out):
     b.g = x_side.sum(0)
 
 
-# %% wrong: b.g with the reset gate's factor | b.g: extra-factor or unknown
+# %% wrong: b.g with the reset gate's factor | b.g: extra-factor or unknown or wrong-operand
 import torch
 
 

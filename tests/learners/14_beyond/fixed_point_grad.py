@@ -141,7 +141,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: out.g forgotten in the loop | *: hard-coded or unknown or missing-path or wrong-factor
+# %% wrong: out.g forgotten in the loop | *: hard-coded or unknown or missing-path or wrong-factor or extra-factor
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):

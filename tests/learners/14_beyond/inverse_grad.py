@@ -90,7 +90,7 @@ def inverse_grad(a, out):
     a.g = -out.t() @ torch.ones_like(out) @ out.t()
 
 
-# %% wrong: upstream as the identity | a.g: missing-upstream or unknown
+# %% wrong: upstream as the identity | a.g: missing-upstream or unknown or wrong-operand
 def inverse_grad(a, out):
     a.g = -out.t() @ out.t()
 

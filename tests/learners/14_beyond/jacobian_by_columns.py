@@ -250,7 +250,7 @@ def jacobian_by_columns(f, x):
     return torch.stack(columns, 1)
 
 
-# %% wrong: a vector of all sums returned | return: wrong-shape
+# %% wrong: a vector of all sums returned | return: wrong-shape or summed-wrong-axis
 import torch
 
 

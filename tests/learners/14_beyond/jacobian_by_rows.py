@@ -118,7 +118,7 @@ def jacobian_by_rows(vjp, x, m):
     return torch.stack(rows)
 
 
-# %% wrong: rows added | return: wrong-shape
+# %% wrong: rows added | return: wrong-shape or summed-wrong-axis
 import torch
 
 

@@ -67,7 +67,7 @@ def mend_attention(q, k, v, out):
     v.g = weights.t() @ out.g
 
 
-# %% wrong: softmax over everything | q.g, k.g: unknown; v.g: wrong-factor
+# %% wrong: softmax over everything | q.g, k.g: unknown or summed-wrong-axis; v.g: wrong-factor
 def mend_attention(q, k, v, out):
     root = q.shape[1] ** 0.5
     weights = (q @ k.t() / root).flatten().softmax(0).reshape(len(q), len(k))

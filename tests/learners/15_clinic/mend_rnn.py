@@ -134,7 +134,7 @@ def mend_rnn(x, h, wx, wh, b, out):
         h.g = sums_g @ torch.linalg.inv(wh)
 
 
-# %% wrong: nothing is handed on | x.g, wx.g, wh.g, b.g: missing-path; h.g: hard-coded
+# %% wrong: nothing is handed on | x.g, wx.g, wh.g, b.g: missing-path; h.g: hard-coded or missing-path
 import torch
 
 
