@@ -44,22 +44,34 @@ class Described(Rewriting, Protocol):
 
     @property
     def rank(self) -> float:
-        """The likelihood rank."""
+        """Return the likelihood rank."""
 
     @property
     def code(self) -> str:
-        """The public code of the mistake."""
+        """Return the public code of the mistake."""
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where it is done."""
+        """Return where it is done."""
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return what was done, in the words of the right program of a trial."""
 
 
+class Explanatory(Described, Protocol):
+    """A rewriting that is a candidate by itself: its numbers are compared with the learner's."""
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer whose numbers it gives."""
+        return told(self, case, case.explained_by(self))
+
+    def disturbs(self, case: Case) -> bool:
+        """Return whether it leads to an answer that is right, too."""
+        return case.disturbs(self)
+
+
 @dataclass(frozen=True, eq=False)
-class Edit:
+class Edit(Explanatory):
     """An operator, made at all places of a spot with one choice.
 
     Args:
@@ -74,17 +86,17 @@ class Edit:
 
     @property
     def code(self) -> str:
-        """The public code of the mistake."""
+        """Return the public code of the mistake."""
         return self.operator.code_of(self.choice)
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where it is done."""
+        """Return where it is done."""
         return (self.spot,)
 
     @cached_property
     def rank(self) -> float:
-        """The likelihood rank: the operator's, and more for a wider place or for some iterations only."""
+        """Return the likelihood rank: the operator's, and more for a wider place or for some iterations only."""
         return self.operator.rank + self.spot.rank
 
     def apply(self, program: Program) -> Program:
@@ -96,14 +108,6 @@ class Edit:
         for place in self.spot.places(program.right):
             program = self.operator(program, place, self.choice) or program
         return program
-
-    def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that the edit gives."""
-        return told(self, case, case.explained_by(self))
-
-    def disturbs(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
 
     def message(self, program: Program) -> str:
         """Return a clause about the answer; `program` is the right one of the trial that it is made for."""
@@ -141,7 +145,7 @@ def edited_places(edit: Described, case: Case) -> tuple[Place, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class OnPath:
+class OnPath(Explanatory):
     """An edit whose effect comes along one kind of edges only; along the others all is right.
 
     Args:
@@ -154,17 +158,17 @@ class OnPath:
 
     @property
     def code(self) -> str:
-        """The edit's code."""
+        """Return the edit's code."""
         return self.edit.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where the edit is done, and the path."""
+        """Return where the edit is done, and the path."""
         return (*self.edit.spots, self.spot)
 
     @property
     def rank(self) -> float:
-        """The edit's rank, and more for the path."""
+        """Return the edit's rank, and more for the path."""
         return self.edit.rank + PATH_RANK
 
     def apply(self, program: Program) -> Program:
@@ -181,14 +185,6 @@ class OnPath:
             program = program.with_vjp(place, rule(program.rules.get(place, At.right)))
         return program
 
-    def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that the edit gives on this path."""
-        return told(self, case, case.explained_by(self))
-
-    def disturbs(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
-
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's fact, with the path in front."""
         (fact,) = self.edit.facts(program)
@@ -198,7 +194,7 @@ class OnPath:
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutIdle:
+class WithoutIdle(Explanatory):
     """An edit in a backward pass without the paths whose right contribution is zero: a formula does not have them.
 
     Args:
@@ -209,17 +205,17 @@ class WithoutIdle:
 
     @property
     def code(self) -> str:
-        """The edit's code."""
+        """Return the edit's code."""
         return self.edit.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where the edit is done."""
+        """Return where the edit is done."""
         return self.edit.spots
 
     @property
     def rank(self) -> float:
-        """The edit's rank, and more for the formula."""
+        """Return the edit's rank, and more for the formula."""
         return self.edit.rank + IDLE_RANK
 
     def apply(self, program: Program) -> Program:
@@ -234,18 +230,10 @@ class WithoutIdle:
             return program
         into, _ = edited.reach
         changed = edited.forward is not program.forward
-        idle = tuple(place for place in idle if place not in edited.rules and (changed or into >> place[0] & 1))
-        if edited.results or (not idle and idle_edges(program)):
+        behind = [place for place in idle if place not in edited.rules and (changed or into >> place[0] & 1)]
+        if edited.results or (idle and not behind):
             raise NoCandidate("no path that contributes nothing is behind it")
-        return edited.without(*idle)
-
-    def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that the edit gives so."""
-        return told(self, case, case.explained_by(self))
-
-    def disturbs(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
+        return edited.without(*behind)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts: what contributes nothing needs no word."""
@@ -300,7 +288,7 @@ class Times:
 
     @property
     def rank(self) -> float:
-        """The edit's rank, and more for the factor."""
+        """Return the edit's rank, and more for the factor."""
         return self.edit.rank + FACTOR_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
@@ -338,7 +326,7 @@ class TimesOnPath:
 
     @property
     def rank(self) -> float:
-        """The edit's rank, and more for the factor."""
+        """Return the edit's rank, and more for the factor."""
         return self.edit.rank + SCALED_PATH_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
@@ -400,7 +388,7 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
 
 
 @dataclass(frozen=True, eq=False)
-class InRows:
+class InRows(Explanatory):
     """An edit that holds for some rows of an answer only; the others are right.
 
     Args:
@@ -415,17 +403,17 @@ class InRows:
 
     @property
     def rank(self) -> float:
-        """The edit's rank, and more for the rows."""
+        """Return the edit's rank, and more for the rows."""
         return self.edit.rank + ROWS_RANK
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where the edit is done."""
+        """Return where the edit is done."""
         return self.edit.spots
 
     @property
     def code(self) -> str:
-        """What is right in a part of the batch is counted as that."""
+        """Return the code of what is right in a part of the batch only."""
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:
@@ -443,10 +431,6 @@ class InRows:
         """Return the mistake, if it gives the answer."""
         return told(self, case, case.confirmed(self, [self.name]))
 
-    def disturbs(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
-
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts, with the rows behind."""
         (fact, *others) = self.edit.facts(program)
@@ -455,7 +439,7 @@ class InRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Both:
+class Both(Explanatory):
     """Two edits.
 
     Args:
@@ -470,32 +454,24 @@ class Both:
 
     @property
     def rank(self) -> float:
-        """The rank of two together."""
+        """Return the rank of two together."""
         if self.is_known:
             return self.second.rank + PAIR_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
 
     @property
     def code(self) -> str:
-        """The code of the likelier one."""
+        """Return the code of the likelier one."""
         return self.first.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Where either of them is done."""
+        """Return where either of them is done."""
         return (*self.first.spots, *self.second.spots)
 
     def apply(self, program: Program) -> Program:
         """Return the program with one edit after the other."""
         return self.second.apply(self.first.apply(program))
-
-    def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that both edits together give."""
-        return told(self, case, case.explained_by(self))
-
-    def disturbs(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the facts of both."""
