@@ -148,17 +148,17 @@ def _broadcast(answer: Answer, given: Given) -> Mistake | None:
 
 def _unknown(answer: Answer, given: Given) -> Mistake | None:
     """Return how many entries are wrong, and how far."""
-    return facts.unknown(given) if any(not sample.agrees for sample in given) else fact("unknown", "nothing-to-compare")
-
-
-def _typed_in(answer: Answer, given: Given) -> Mistake | None:
-    """Return the constant that a value is; a gradient may be 1 for its upstream gradient is forgotten."""
-    return facts.constant(given, trivial=True) if answer.kind == "value" and facts.same_shapes(given) else None
+    return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown(given)
 
 
 def _trivial(given: Given) -> Mistake | None:
     """Return the constant that an answer of the right shape is, 0 and 1 among them."""
     return facts.constant(given, trivial=True) if facts.same_shapes(given) else None
+
+
+def _typed_in(answer: Answer, given: Given) -> Mistake | None:
+    """Return the constant that a value is; a gradient may be 1 for its upstream gradient is forgotten."""
+    return _trivial(given) if answer.kind == "value" else None
 
 
 def _step(answer: Answer, given: Given) -> Mistake | None:
@@ -485,10 +485,22 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
     jacobian, difference = np.concatenate(blocks), np.concatenate(moved)
     if not np.isfinite(jacobian).all():
         return False
-    solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=TINY_SHARE)
-    residual = np.abs(difference - jacobian @ solution).max()
     rounding = max(sample.rounding[name] for name in names)
-    return bool(difference.size - rank >= LEAST_SPARE and residual <= LOOSE * (RESIDUAL + rounding))
+    return left_over(jacobian, difference, rcond=TINY_SHARE) <= LOOSE * (RESIDUAL + rounding)
+
+
+def left_over(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
+    """Return the greatest entry that least squares leave of a difference; infinite with too few equations to tell.
+
+    Args:
+        jacobian: shape: (equations, unknowns).
+        difference: shape: (equations,).
+        rcond: the share of the greatest singular value up to which others count as zero, see `numpy.linalg.lstsq`.
+    """
+    solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=rcond)
+    if difference.size - rank < LEAST_SPARE:
+        return float("inf")
+    return float(np.abs(difference - jacobian @ solution).max())
 
 
 def probes_of(sample: Sample, targets: tuple[str, ...]) -> Tangents:
@@ -524,10 +536,8 @@ def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[st
     jacobian = np.concatenate([jacobians[n].reshape(size, -1) / s for n, s in zip(names, scales, strict=True)], axis=1)
     moved = [(sample.given[n] - sample.right[n]).ravel() / s for n, s in zip(names, scales, strict=True)]
     difference = np.concatenate(moved)
-    solution, _, rank, _ = np.linalg.lstsq(jacobian.T, difference, rcond=None)
     rounding = max(sample.rounding[n] * np.abs(sample.right[n]).max() / s for n, s in zip(names, scales, strict=True))
-    residual = np.abs(difference - jacobian.T @ solution).max()
-    return bool(difference.size - rank >= LEAST_SPARE and residual <= RESIDUAL + rounding)
+    return bool(left_over(jacobian.T, difference) <= RESIDUAL + rounding)
 
 
 def _where(program: Program, node: Node) -> Mistake:
