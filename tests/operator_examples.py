@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from grader.diagnosis.case import Case, Sample
+from grader.authoring.mistakes_page import case_of_example
 from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
@@ -22,12 +22,10 @@ EXAMPLES = [
 
 def assert_explained(operator: Operator[Hashable], example: Example) -> None:
     """Check that an example is explained by its operator alone, under a known code, in words without gaps."""
-    samples = [Sample(trial, program, wrong) for trial, program, wrong in example.trials()]
-    wrong_names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
-    assert wrong_names, "the example is right"
-    right_names = tuple(set(samples[0].given) - set(wrong_names))
-    explanations = explain(Case(samples, wrong_names, right_names), OPERATORS)
-    assert set(explanations) == set(wrong_names), "no edit gives these gradients"
+    case = case_of_example(example)
+    assert case.names, "the example is right"
+    explanations = explain(case, OPERATORS)
+    assert set(explanations) == set(case.names), "no edit gives these gradients"
     for name, explanation in explanations.items():
         (fact,) = explanation.mistake.facts
         message = fact.says

@@ -37,11 +37,16 @@ def mistakes_page() -> str:
     return "\n".join(parts)
 
 
+def case_of_example(example: Example) -> Case:
+    """Return an example as the wrong answers of a function, beside those that are right."""
+    samples = [Sample(trial, program, given) for trial, program, given in example.trials()]
+    wrong = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
+    return Case(samples, wrong, tuple(name for name in samples[0].given if name not in wrong))
+
+
 def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list[str]]:
     """Return the code that an operator gives in one of its examples, and what is said of the wrong gradients."""
-    samples = [Sample(trial, program, wrong) for trial, program, wrong in example.trials()]
-    names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
-    mistakes = [explanation.mistake for explanation in explain(Case(samples, names), [operator]).values()]
+    mistakes = [explanation.mistake for explanation in explain(case_of_example(example), [operator]).values()]
     return mistakes[0].code, list(dict.fromkeys(mistake.facts[0].says for mistake in mistakes))
 
 
