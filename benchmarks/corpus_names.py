@@ -40,10 +40,10 @@ class Call:
 def measured(calls: list[Call]):
     """Return what is called in place of the search: the search, with its cost noted."""
 
-    def call(exercise, first, wrong, right=()):
+    def call(exercise, wrong, right=()):
         started, counted = time.process_time(), Counter()
         with patch.object(Case, "_screened", counting(Case._screened, counted)):
-            mistakes = find_mistakes(exercise, first, wrong, right)
+            mistakes = find_mistakes(exercise, wrong, right)
         calls.append(Call(summed_up(mistakes), time.process_time() - started, counted["candidates"]))
         return mistakes
 

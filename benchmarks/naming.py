@@ -87,12 +87,13 @@ class Meter:
         """Begin another file."""
         self.costs.append(Cost())
 
-    def find_mistakes(self, exercise, first: Trial, wrong, right=()):
+    def find_mistakes(self, exercise, wrong, right=()):
         """Return the mistakes, as `find_mistakes` does."""
         cost, started = self.costs[-1], time.process_time()
-        mistakes = find_mistakes(exercise, first, wrong, right)
+        mistakes = find_mistakes(exercise, wrong, right)
         cost.diagnosis += time.process_time() - started
         if isinstance(exercise, Exercise):
+            first, _ = next(iter(wrong.values()))[0]
             program = faithful_program_of(exercise, first)
             cost.is_recurrence |= program is not None and bool(loops(program))
             known = exercise.forward

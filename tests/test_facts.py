@@ -33,7 +33,7 @@ def mistake(given: Sequence[Pair]) -> Mistake:
     """What is said of arrays where there is no graph."""
     (answer,) = NO_GRAPH.answers
     arrays = [(replace(trial, expected={answer.name: trial.expected[ANSWER.name]}), array) for trial, array in given]
-    return find_mistakes(NO_GRAPH, trials()[0], {answer.name: arrays})[answer.name]
+    return find_mistakes(NO_GRAPH, {answer.name: arrays})[answer.name]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) ->
     for name, pairs in wrong.items():
         rights = [trial.expected[name] for trial, _ in pairs]
         assert not all(r is not None and agrees(a, r) for (_, a), r in zip(pairs, rights, strict=True)), "it is right"
-    found = find_mistakes(exercise, trials_of(exercise, seed)[0], wrong)
+    found = find_mistakes(exercise, wrong)
     return {name: finding(mistake) for name, mistake in found.items()}
 
 

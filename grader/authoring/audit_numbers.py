@@ -226,7 +226,7 @@ def _misconception(exercise: CourseExercise, misconception: Misconception, trial
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
     right = [answer.name for answer in exercise.function.answers if answer.name not in wrong]
-    told = finding(next(iter(find_mistakes(exercise.function, trials[0], wrong, right).values())))
+    told = finding(next(iter(find_mistakes(exercise.function, wrong, right).values())))
     if told.code != misconception.code:
         yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
     elif misconception.says and told.says != misconception.says:

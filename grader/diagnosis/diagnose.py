@@ -58,7 +58,7 @@ class Declared:
 
     @property
     def _is_of_all(self) -> bool:
-        """Whether the rule gives several answers at once."""
+        """Return whether the rule gives several answers at once."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
     def _gives(self, answer: Answer, pairs: Sequence[Pair]) -> bool:
@@ -100,7 +100,7 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
 
 @np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
-    exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]], right: Iterable[str] = ()
+    exercise: Declaration, wrong: Mapping[str, Sequence[Pair]], right: Iterable[str] = ()
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function; one cause for several answers, where there is one.
 
@@ -109,22 +109,26 @@ def find_mistakes(
 
     Args:
         exercise: what the learner was to write.
-        first: the first trial of the run.
-        wrong: by answer, each trial with the learner's array in it.
+        wrong: by answer, each trial with the learner's array in it, the first one of the run first.
         right: the answers that are known to be right.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     pairs = {
-        name: [(trial, a.real.astype(np.float64)) for trial, a in wrong[name] if trial.setting.kind != EXACT_KIND]
+        name: _in_double((trial, array) for trial, array in wrong[name] if trial.setting.kind != EXACT_KIND)
         for name in answers
     }
-    mistakes: dict[str, Mistake] = {}
-    for group in _groups(exercise, answers):
+    mistakes = {name: nothing_to_compare() for name in answers if not pairs[name]}
+    for group in _groups({name: answer for name, answer in answers.items() if pairs[name]}):
         mistakes |= _mistakes_of(exercise, {name: (answers[name], pairs[name]) for name in group}, frozenset(right))
     return {name: mistakes[name] for name in answers}
 
 
-def _groups(exercise: Declaration, answers: Mapping[str, Answer]) -> list[list[str]]:
+def _in_double(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return trials with the learner's arrays in double precision."""
+    return [(trial, array.real.astype(np.float64)) for trial, array in pairs]
+
+
+def _groups(answers: Mapping[str, Answer]) -> list[list[str]]:
     """Return the answers in groups that are searched together: of one kind, and each about another target."""
     groups: list[list[str]] = []
     for name, answer in answers.items():
@@ -151,11 +155,6 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -
         answers: by name, each answer with the trials and the learner's arrays.
         right: the names of the answers that are known to be right.
     """
-    empty = [name for name, (_, pairs) in answers.items() if not pairs]
-    if empty:
-        comparable = {name: each for name, each in answers.items() if name not in empty}
-        more = _mistakes_of(exercise, comparable, right) if comparable else {}
-        return {name: nothing_to_compare() for name in empty} | more
     wrong = {_target(answer): (answer, pairs) for answer, pairs in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
@@ -296,7 +295,7 @@ def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[Pair]]) -> d
         wrong: by answer, each trial with the learner's array in it.
     """
     return {
-        answer.name: plain(answer, wrong_in(answer, [(t, a.real.astype(np.float64)) for t, a in wrong[answer.name]]))
+        answer.name: plain(answer, wrong_in(answer, _in_double(wrong[answer.name])))
         for answer in exercise.answers
         if answer.name in wrong
     }

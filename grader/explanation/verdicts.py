@@ -375,7 +375,7 @@ class Verdicts:
             pairs = {answer.name: list(_trials_with_answer(runs, answer, array_in)) for answer in diagnosable}
             try:
                 right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
-                mistakes = find_mistakes(self.exercise, runs[0].trial, pairs, right)
+                mistakes = find_mistakes(self.exercise, pairs, right)
             except IMPOSSIBLE:  # what forward does cannot be done again step by step
                 mistakes = plain_facts(self.exercise, pairs)
             if len(every) == 1:

@@ -124,7 +124,7 @@ class Judge:
         if not self.names_mistakes:
             return plain_facts(self.exercise.function, wrong)
         right = [name for name, given in self.given.items() if given.is_right]
-        return find_mistakes(self.exercise.function, self.trials[0], wrong, right)
+        return find_mistakes(self.exercise.function, wrong, right)
 
     @cached_property
     def _asked_trials(self) -> list[Trial]:

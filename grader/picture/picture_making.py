@@ -154,15 +154,15 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         return None
     if [node.key for node in program.nodes] != [node.key for node in named_in.nodes]:  # what is named has other numbers
         drawn, program = first, named_in
-    named = {answer.name: _places(judge, answer, first) for answer in answers}
+    named = {answer.name: _places(judge, answer) for answer in answers}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
 
 
-def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
+def _places(judge: Judge, answer: Answer) -> tuple[Place, ...]:
     """Return what the diagnosis names, or what an edit with the same code that gives the same numbers does."""
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
         return () if mistake is None else mistake.at
     declaration = replace(judge.exercise.function, misconceptions=())
-    other = find_mistakes(declaration, first, {answer.name: judge.given[answer.name].to_explain})[answer.name]
+    other = find_mistakes(declaration, {answer.name: judge.given[answer.name].to_explain})[answer.name]
     return other.at if other.code == mistake.code else ()

@@ -30,7 +30,7 @@ def mistake_in(array: Callable[[Any], Any], *slips: Misconception, right: Callab
     exercise = replace(NO_GRAPH, misconceptions=slips)
     made = [replace(t, expected={"return": np.asarray(right(t.inputs["w"]))}) for t in trials()]
     given = [(trial, np.asarray(array(trial.inputs["w"]))) for trial in made]
-    return find_mistakes(exercise, made[0], {"return": given})["return"]
+    return find_mistakes(exercise, {"return": given})["return"]
 
 
 def impossible(w: Any) -> Any:

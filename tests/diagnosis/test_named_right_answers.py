@@ -62,7 +62,7 @@ def test_it_is_named_without_any_forward_pass_too(change: Change, code: str) -> 
     routine = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
     (answer,) = routine.answers
     given = [(replace(t, expected={answer.name: t.expected[ANSWER.name]}), a) for t, a in pairs(change)]
-    assert find_mistakes(routine, given[0][0], {answer.name: given})[answer.name].code == code
+    assert find_mistakes(routine, {answer.name: given})[answer.name].code == code
 
 
 def test_a_jacobian_has_its_diagonal_among_them() -> None:

@@ -15,5 +15,5 @@ def test_a_trial_serves_submissions_that_are_wrong_in_other_answers(course: Cour
     first = {"return.0": [(trial, trial.inputs["p"].numpy()) for trial in trials]}
     second = first | {"return.1": [(trial, trial.inputs["m"].numpy()) for trial in trials]}
     for wrong in (first, second, first):
-        mistakes = find_mistakes(routine, trials[0], wrong)
+        mistakes = find_mistakes(routine, wrong)
         assert {name: mistake.code for name, mistake in mistakes.items()} == dict.fromkeys(wrong, "forward-value")
