@@ -36,7 +36,7 @@ class Candidate(Protocol):
 
     @property
     def rank(self) -> float:
-        """The likelihood rank: of all candidates that fit, the one of the least is told."""
+        """Return the likelihood rank: of all candidates that fit, the one of the least is told."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return the mistake that it is in each answer whose numbers it gives, or is true of, in every trial."""
@@ -72,12 +72,12 @@ class Sample:
 
     @property
     def is_value(self) -> bool:
-        """Whether the answers are not gradients, but the value of the forward pass."""
+        """Return whether the answers are not gradients, but the value of the forward pass."""
         return self.program.is_value
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """The right gradients of all targets; or the right value, under the name of each answer."""
+        """Return the right gradients of all targets; or the right value, under the name of each answer."""
         return self._value_of(self.program) if self.is_value else self.program.gradients()
 
     def answers(self, program: Program) -> dict[str, Array]:
@@ -96,7 +96,7 @@ class Sample:
 
     @cached_property
     def rounding(self) -> dict[str, float]:
-        """How far rounding to single precision may move each gradient, in proportion to its greatest entry."""
+        """Return how far rounding to single precision may move each gradient, in proportion to its greatest entry."""
         if self.is_value:
             return dict.fromkeys(self.given, 0.0)
         targets = tuple(self.program.forward.targets)  # of a routine, those that are wrong in this submission
@@ -204,12 +204,12 @@ class Case:
 
     @property
     def listing(self) -> Program:
-        """The right program that edits are listed in: one of three iterations or more, if there is one."""
+        """Return the right program that edits are listed in: one of three iterations or more, if there is one."""
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
     def screens(self) -> tuple[Screen, ...]:
-        """The trials for screening: for each answer one in which it is wrong, as few and as cheap ones as possible.
+        """Return the trials for screening: for each answer one in which it is wrong, as few and cheap ones as possible.
 
         An answer that has the wrong shape wherever it is wrong, or is nothing but zeros, has none; nor has a value of
         the forward pass, which is there without any sweep.
@@ -323,23 +323,23 @@ class Case:
 
     @cached_property
     def _screenings(self) -> list[tuple[Sample, Screen | None]]:
-        """The screens with their trials; the first trial with none, where no answer can be screened."""
+        """Return the screens with their trials; the first trial with none, where no answer can be screened."""
         return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
 
     @cached_property
     def shapeless(self) -> tuple[str, ...]:
-        """The answers that cannot be screened for their shape is wrong wherever they are."""
+        """Return the answers that cannot be screened for their shape is wrong wherever they are."""
         screened = {name for screen in self.screens for name in screen.names}
         return tuple(name for name in self.names if name not in screened and name not in self.zeros)
 
     @cached_property
     def zeros(self) -> frozenset[str]:
-        """The answers that are exactly zero everywhere: many edits leave nothing of a gradient."""
+        """Return the answers that are exactly zero everywhere: many edits leave nothing of a gradient."""
         return frozenset(n for n in self.names if all(given.size and not given.any() for given, _ in self._arrays(n)))
 
     @cached_property
     def noise(self) -> frozenset[str]:
-        """The answers that are zero up to rounding, because what was computed cancels."""
+        """Return the answers that are zero up to rounding, because what was computed cancels."""
         return frozenset(
             name
             for name in self.names

@@ -37,7 +37,7 @@ class EditedGradient:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The inputs of the forward pass, and the upstream gradient."""
+        """Return the inputs of the forward pass, and the upstream gradient."""
         parameters = inspect.signature(self.forward).parameters
         upstream = inspect.Parameter("out_g", inspect.Parameter.KEYWORD_ONLY)
         return inspect.Signature([*parameters.values(), upstream])
