@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from grader.program.probes import draw_tangents
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.program.recording import record
 
 Forward = Callable[..., torch.Tensor]
@@ -70,7 +70,9 @@ def measure(forward: Forward, shapes: Mapping[str, tuple[int, ...]], rounds: int
     upstream = generator.standard_normal(out.shape)
     program, g = record(forward, inputs, upstream), torch.tensor(upstream)
     tangents = draw_tangents(program, generator)
-    program.with_vjp((program.forward.outputs[0], 0), At.right).change(tangents)  # the right sweep is kept from now on
+    program.with_vjp((program.forward.outputs[0], 0), EdgeContext.right).change(
+        tangents
+    )  # the right sweep is kept from now on
     states = [node.id for node in program.nodes if node.name in ("matmul", "softmax", "tanh")]
 
     def scaled() -> object:

@@ -383,7 +383,7 @@ def work_of(program: Program, full: bool = False) -> float:
     forward, right = program.forward, program.right.forward
     costs, work = right.costs, 5.0
     work += sum(2.0 * costs[right.targets[name]] for name in program.results if name in right.targets)
-    if not program.rules and not program.added and forward is right:
+    if not program.edited_vjps and not program.added and forward is right:
         return work
     if full:
         return work + 3.0 * sum(costs)
@@ -392,6 +392,6 @@ def work_of(program: Program, full: bool = False) -> float:
         into & out_of if forward is right else out_of
     ):  # what is computed between two edits, or run again
         work += costs[value]
-    for reader, _ in program.rules:
+    for reader, _ in program.edited_vjps:
         work += costs[reader] if reader != SINK else 0.0
     return work

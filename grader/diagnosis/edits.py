@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import At, Program, Rule, nothing
+from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
 from grader.program.queries import idle_edges
 
 from . import factors
@@ -177,12 +177,12 @@ class OnPath(Explanatory):
         if edited.forward is not program.forward or edited.results:
             raise NoCandidate("another forward pass has no path to itself")
 
-        def rule(before: Rule) -> Rule:
+        def rule(before: EdgeVjp) -> EdgeVjp:
             return lambda at: before(at._replace(g=sweep.gradient(at.node.id)))
 
         sweep = edited.sweep
         for place in self.spot.places(program.right):
-            program = program.with_vjp(place, rule(program.rules.get(place, At.right)))
+            program = program.with_vjp(place, rule(program.edited_vjps.get(place, EdgeContext.right)))
         return program
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
@@ -230,7 +230,7 @@ class WithoutIdle(Explanatory):
             return program
         into, _ = edited.reach
         changed = edited.forward is not program.forward
-        behind = [place for place in idle if place not in edited.rules and (changed or into >> place[0] & 1)]
+        behind = [place for place in idle if place not in edited.edited_vjps and (changed or into >> place[0] & 1)]
         if edited.results or (idle and not behind):
             raise NoCandidate("no path that contributes nothing is behind it")
         return edited.without(*behind)
@@ -346,7 +346,7 @@ class TimesOnPath:
 
     def _readers(self, program: Program) -> str:
         """Return the operations that the path goes through, in words."""
-        dropped = [place for place, rule in self.edit.apply(program).rules.items() if rule is nothing]
+        dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
     def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from grader.exercise import Answer
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.probes import draw_tangents
-from grader.program.program import At, Program, Tangents
+from grader.program.program import EdgeContext, Program, Tangents
 from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
@@ -344,7 +344,7 @@ def _of_rows(sample: Sample, place: Place, axis: int, name: str) -> RowParts | N
         return None
 
     def alone(row: int) -> Array:
-        def rule(at: At) -> Array:
+        def rule(at: EdgeContext) -> Array:
             g = np.zeros_like(at.right())
             np.moveaxis(g, axis, 0)[row] = np.moveaxis(at.right(), axis, 0)[row]
             return g

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from grader.program.operation import Array
-from grader.program.program import Program, nothing
+from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
 
@@ -209,7 +209,7 @@ def times_on_path(case: Case) -> Iterator[Candidate]:
 
 def _drops(program: Program) -> bool:
     """Return whether nothing but edges without any contribution is edited."""
-    return bool(program.rules) and all(rule is nothing for rule in program.rules.values())
+    return bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
 
 
 def pairs(case: Case) -> Iterator[Candidate]:

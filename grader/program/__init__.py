@@ -4,9 +4,18 @@ from . import arithmetic, rearrangement, windows  # they fill the table of opera
 from .forward import ADDED, SINK, Change, Forward, Key, Node, Place
 from .operation import OPERATIONS, Array, NoCandidate, Operand, Operation, torch_operation
 from .probes import draw_tangents, tolerances
-from .program import Affects, At, Program, Result, Rule, Sweep, Tangents
+from .program import Affects, EdgeContext, EdgeVjp, GradientEdit, Program, Sweep, Tangents
 from .recording import Unrecordable, record
-from .selectors import Made, Named, Read, SecondValue, Selector, edge_selectors, node_selectors, second_values
+from .selectors import (
+    ComputedValue,
+    NamedValue,
+    OperandValue,
+    Selector,
+    ValueName,
+    edge_selectors,
+    node_selectors,
+    values_by_name,
+)
 
 __all__ = [
     "ADDED",
@@ -14,34 +23,34 @@ __all__ = [
     "SINK",
     "Affects",
     "Array",
-    "At",
     "Change",
+    "ComputedValue",
+    "EdgeContext",
+    "EdgeVjp",
     "Forward",
+    "GradientEdit",
     "Key",
-    "Made",
-    "Named",
+    "NamedValue",
     "NoCandidate",
     "Node",
     "Operand",
+    "OperandValue",
     "Operation",
     "Place",
     "Program",
-    "Read",
-    "Result",
-    "Rule",
-    "SecondValue",
     "Selector",
     "Sweep",
     "Tangents",
     "Unrecordable",
+    "ValueName",
     "arithmetic",
     "draw_tangents",
     "edge_selectors",
     "node_selectors",
     "rearrangement",
     "record",
-    "second_values",
     "tolerances",
     "torch_operation",
+    "values_by_name",
     "windows",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .forward import Change
 from .operation import Array
-from .program import At, Program, Tangents
+from .program import EdgeContext, Program, Tangents
 
 STEP = 1e-5  # of a central difference in double precision: its own error and that of rounding are equally small
 SINGLE_PRECISION = 6e-8  # the relative error of one rounding
@@ -93,7 +93,7 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
         """Return a value with the error of one rounding in each entry."""
         return value * (1 + SINGLE_PRECISION * generator.standard_normal(value.shape))
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         """Return the right contribution, rounded."""
         return rounded(at.right())
 

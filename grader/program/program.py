@@ -21,7 +21,7 @@ from .operation import Array, NoCandidate, Operand
 Affects = Literal["all", "values", "backward", "partners"]
 
 
-class At(NamedTuple):
+class EdgeContext(NamedTuple):
     """An edge in a sweep: all that a rule may look at.
 
     Args:
@@ -59,11 +59,11 @@ class At(NamedTuple):
         return self.node.vjp(self.slot, self.g if g is None else g, operands, value, options)
 
 
-Rule = Callable[[At], Array]  # the contribution along an edge, shaped like the operand
-Result = Callable[["Program", Array], Array]  # what becomes of a target's gradient
+EdgeVjp = Callable[[EdgeContext], Array]  # the contribution along an edge, shaped like the operand
+GradientEdit = Callable[["Program", Array], Array]  # what becomes of a target's gradient
 
 
-def nothing(at: At) -> Array:
+def zero_vjp(at: EdgeContext) -> Array:
     """Return zeros: the rule of an edge that is dropped. A sweep leaves such an edge out."""
     return np.zeros(np.shape(at.x))
 
@@ -75,7 +75,7 @@ class Program:
     Args:
         forward: the nodes.
         upstreams: the upstream gradient of each output, shaped like it.
-        rules: the edges whose contribution is not the node's own vjp.
+        edited_vjps: the edges whose contribution is not the node's own vjp.
         added: contributions along edges that the forward pass does not have: the reader, the value that gets
             the contribution, and the rule.
         results: what becomes of the gradients of some targets at the end.
@@ -88,9 +88,9 @@ class Program:
 
     forward: Forward
     upstreams: tuple[Array, ...]
-    rules: Mapping[Place, Rule] = field(default_factory=dict)
-    added: tuple[tuple[int, int, Rule], ...] = ()
-    results: Mapping[str, Result] = field(default_factory=dict)
+    edited_vjps: Mapping[Place, EdgeVjp] = field(default_factory=dict)
+    added: tuple[tuple[int, int, EdgeVjp], ...] = ()
+    results: Mapping[str, GradientEdit] = field(default_factory=dict)
     original: Program | None = None
     output_name: str = "out"
     upstream_name: str = "out.g"
@@ -134,11 +134,11 @@ class Program:
             raise NoCandidate(f"slot {place[1]} of node {place[0]} holds a constant")
         return operand
 
-    def with_vjp(self, place: Place, rule: Rule) -> Program:
+    def with_vjp(self, place: Place, rule: EdgeVjp) -> Program:
         """Return the program with another contribution along an edge; a second rule there replaces the first."""
-        return self._rewritten(rules={**self.rules, place: rule})
+        return self._rewritten(edited_vjps={**self.edited_vjps, place: rule})
 
-    def with_upstream(self, reader: int, rule: Rule) -> Program:
+    def with_upstream(self, reader: int, rule: EdgeVjp) -> Program:
         """Return the program in which a node hands another upstream gradient to its rules.
 
         Args:
@@ -146,24 +146,26 @@ class Program:
             rule: returns the upstream gradient, shaped like the node's value; at `SINK`, like the output.
         """
 
-        def through(place: Place) -> Rule:
-            before = self.rules.get(place, At.right)
+        def through(place: Place) -> EdgeVjp:
+            before = self.edited_vjps.get(place, EdgeContext.right)
             return lambda at: before(at._replace(g=rule(at)))
 
         edges = self.sink.operands if reader == SINK else self.forward.edges[reader]
-        return self._rewritten(rules={**self.rules, **{(reader, slot): through((reader, slot)) for slot, _ in edges}})
+        return self._rewritten(
+            edited_vjps={**self.edited_vjps, **{(reader, slot): through((reader, slot)) for slot, _ in edges}}
+        )
 
     def without(self, *places: Place) -> Program:
         """Return the program without the contributions along some edges."""
-        return self._rewritten(rules={**self.rules, **dict.fromkeys(places, nothing)})
+        return self._rewritten(edited_vjps={**self.edited_vjps, **dict.fromkeys(places, zero_vjp)})
 
-    def with_edge(self, reader: int, value: int, rule: Rule) -> Program:
+    def with_edge(self, reader: int, value: int, rule: EdgeVjp) -> Program:
         """Return the program with a contribution from a node's upstream gradient to a value that it does not read.
 
         Args:
             reader: the node, or `SINK`.
             value: the id of the value that gets the contribution.
-            rule: returns it, shaped like the value; `At.slot` is `ADDED`, so there is no right contribution.
+            rule: returns it, shaped like the value; `EdgeContext.slot` is `ADDED`, so there is no right contribution.
         """
         return self._rewritten(added=(*self.added, (reader, value, rule)))
 
@@ -194,7 +196,7 @@ class Program:
                     values[slot] = nodes[operand].value
                 nodes[i] = self.nodes[i].with_value(tuple(values), nodes[i].value)
             return self._rewritten(forward=other.with_nodes(nodes))
-        return self._rewritten(rules={**self.rules, **self._partner_rules(other)})
+        return self._rewritten(edited_vjps={**self.edited_vjps, **self._partner_rules(other)})
 
     def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
         """Return the program of a forward pass with another input; see `with_nodes`."""
@@ -215,7 +217,7 @@ class Program:
                     nodes[i] = replace(nodes[i], values=other.values, options=other.options, value=other.value)
         return self._rewritten(forward=self.forward.with_nodes(nodes))
 
-    def with_result(self, name: str, result: Result) -> Program:
+    def with_result(self, name: str, result: GradientEdit) -> Program:
         """Return the program that hands out another array in place of a target's gradient; its shape is free."""
         return self._rewritten(results={**self.results, name: result})
 
@@ -233,7 +235,7 @@ class Program:
     def sweep(self) -> Sweep:
         """Return the gradients of all values, each computed when it is first asked for."""
         is_own = self.forward is self.right.forward
-        if is_own and not self.rules and not self.added:
+        if is_own and not self.edited_vjps and not self.added:
             return self.right.right_sweep  # many results are made of one sweep
         return Sweep(self, self.right_sweep, self.reach[0]) if is_own and self.original is not None else Sweep(self)
 
@@ -272,8 +274,8 @@ class Program:
             g: the gradient at the value, shaped like it; nothing arrives from anywhere else.
         """
         forward = replace(self.forward, outputs=(value,))
-        rules = {place: rule for place, rule in self.rules.items() if place[0] != SINK}
-        return replace(self, forward=forward, upstreams=(g,), rules=rules, original=None).gradients()
+        edited_vjps = {place: rule for place, rule in self.edited_vjps.items() if place[0] != SINK}
+        return replace(self, forward=forward, upstreams=(g,), edited_vjps=edited_vjps, original=None).gradients()
 
     @cached_property
     def right_sweep(self) -> Sweep:
@@ -293,7 +295,7 @@ class Program:
         Of another forward pass these are the values that its changed nodes lead to, and those that differ in it.
         """
         forward, into, out_of = self.forward, 0, 0
-        for place in self.rules:
+        for place in self.edited_vjps:
             if (value := forward.sources.get(place)) is not None:
                 into |= forward.ancestors[value]
                 out_of |= forward.descendants[place[0]] if place[0] != SINK else 0
@@ -340,7 +342,7 @@ class Program:
             for reader in bits(inner):  # what nothing reads in the right forward pass has no tangents
                 for _, value in forward.edges[reader]:
                     inner |= own.ancestors[value] & own.unused
-        edges = {place: forward.sources[place] for place in self.rules if place in forward.sources}
+        edges = {place: forward.sources[place] for place in self.edited_vjps if place in forward.sources}
         edges |= {(reader, slot): value for reader in bits(inner) for slot, value in forward.edges[reader]}
         moved: dict[int, Array] = {}  # what is added to the gradient of each value around the inner ones
 
@@ -406,16 +408,16 @@ class Program:
     def _rewritten(
         self,
         forward: Forward | None = None,
-        rules: Mapping[Place, Rule] | None = None,
-        added: tuple[tuple[int, int, Rule], ...] | None = None,
-        results: Mapping[str, Result] | None = None,
+        edited_vjps: Mapping[Place, EdgeVjp] | None = None,
+        added: tuple[tuple[int, int, EdgeVjp], ...] | None = None,
+        results: Mapping[str, GradientEdit] | None = None,
     ) -> Program:
         """Return the program with some fields replaced; a frozen dataclass takes longer to make than a contribution."""
         program = object.__new__(Program)
         program.__dict__.update(
             forward=self.forward if forward is None else forward,
             upstreams=self.upstreams,
-            rules=self.rules if rules is None else rules,
+            edited_vjps=self.edited_vjps if edited_vjps is None else edited_vjps,
             added=self.added if added is None else added,
             results=self.results if results is None else results,
             original=self.right,
@@ -438,9 +440,9 @@ class Program:
 
     def _with_other_vjps(self, changes: Mapping[int, Change]) -> Program:
         """Return the program in which rules take the vjps of changed nodes, whose operands are right."""
-        rules, added = dict(self.rules), list(self.added)
+        edited_vjps, added = dict(self.edited_vjps), list(self.added)
 
-        def of(node: Node, slot: int, before: Rule) -> Rule:
+        def of(node: Node, slot: int, before: EdgeVjp) -> EdgeVjp:
             return lambda at: before(at._replace(node=node, slot=slot))
 
         for i, change in changes.items():
@@ -450,27 +452,29 @@ class Program:
             slots = {operand: slot for slot, operand in node.edges}
             for slot, operand in self.forward.edges[i]:
                 kept = slot if (slot, operand) in node.edges else slots.get(operand)
-                before = self.rules.get((i, slot), At.right)
-                rules[i, slot] = nothing if kept is None else of(node, kept, before)
+                before = self.edited_vjps.get((i, slot), EdgeContext.right)
+                edited_vjps[i, slot] = zero_vjp if kept is None else of(node, kept, before)
             read = {operand for _, operand in self.forward.edges[i]}
-            added += [(i, operand, of(node, slot, At.right)) for slot, operand in node.edges if operand not in read]
-        return self._rewritten(rules=rules, added=tuple(added))
+            added += [
+                (i, operand, of(node, slot, EdgeContext.right)) for slot, operand in node.edges if operand not in read
+            ]
+        return self._rewritten(edited_vjps=edited_vjps, added=tuple(added))
 
-    def _partner_rules(self, other: Forward) -> dict[Place, Rule]:
+    def _partner_rules(self, other: Forward) -> dict[Place, EdgeVjp]:
         """Return rules that see the values of another forward pass as partner operands alone."""
 
-        def beside(slot: int, others: Mapping[int, Operand], before: Rule) -> Rule:
+        def beside(slot: int, others: Mapping[int, Operand], before: EdgeVjp) -> EdgeVjp:
             partners = {i: value for i, value in others.items() if i != slot}
             return lambda at: before(at._replace(node=_with_values(at.node, partners)))
 
-        rules = {}
+        edited_vjps = {}
         for node in self.nodes:
             changed = {s: other.nodes[i].value for s, i in node.operands if other.nodes[i] is not self.nodes[i]}
             for slot, _ in self.forward.edges[node.id]:
                 if set(changed) - {slot}:
                     place = (node.id, slot)
-                    rules[place] = beside(slot, changed, self.rules.get(place, At.right))
-        return rules
+                    edited_vjps[place] = beside(slot, changed, self.edited_vjps.get(place, EdgeContext.right))
+        return edited_vjps
 
 
 def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
@@ -555,7 +559,7 @@ class Sweep:
         self.program = program
         self.base, self.affected = base, affected
         self._uses, self._vjps = program.forward.uses, program.forward.vjps
-        self._rules, self._shapes = program.rules, program.forward.shapes
+        self._rules, self._shapes = program.edited_vjps, program.forward.shapes
         self._totals: dict[int, Array | None] = {}
         self._parts: dict[Place, Array | None] = {}
         self._known = 0  # the values in `_totals`
@@ -594,7 +598,7 @@ class Sweep:
         """Return what comes along one edge; `None` where nothing does."""
         reader, slot = place
         rule = self._rules.get(place)
-        if rule is nothing:
+        if rule is zero_vjp:
             return None
         if rule is None and self.base is not None and (reader == SINK or not self.affected >> reader & 1):
             return self.base.part(place)
@@ -647,7 +651,7 @@ class Sweep:
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
             raise NoCandidate(f"the vjp of {self.program.nodes[place[0]].name}: {error}") from error
 
-    def _by_rule(self, place: Place, rule: Rule, shape: tuple[int, ...] | None = None) -> Array:
+    def _by_rule(self, place: Place, rule: EdgeVjp, shape: tuple[int, ...] | None = None) -> Array:
         """Return what a rule computes for an edge."""
         reader, slot = place
         if place in self._open_parts:
@@ -656,7 +660,7 @@ class Sweep:
         try:
             node = self.program.sink if reader == SINK else self.program.nodes[reader]
             g = self.program.upstreams[max(slot, 0)] if reader == SINK else self.gradient(reader)
-            part = np.asarray(rule(At(self.program, node, slot, g, self)))
+            part = np.asarray(rule(EdgeContext(self.program, node, slot, g, self)))
         except NoCandidate:
             raise
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:

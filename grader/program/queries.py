@@ -239,7 +239,7 @@ def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
 
 
 @dataclass(frozen=True)
-class Arrival:
+class EdgeKind:
     """One of the ways by which a gradient comes to a value: from one operation, so many iterations later.
 
     Args:
@@ -254,22 +254,22 @@ class Arrival:
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges of this kind that lead to a value, such as the same value in another iteration."""
-        return arrivals(program, value).get(self, ())
+        return edges_by_kind(program, value).get(self, ())
 
 
-def arrivals(program: Program, value: int) -> dict[Arrival, tuple[Place, ...]]:
+def edges_by_kind(program: Program, value: int) -> dict[EdgeKind, tuple[Place, ...]]:
     """Return the ways by which a gradient comes to a value, the last reader first, each with its edges."""
-    forward, groups = program.forward, dict[Arrival, list[Place]]()
+    forward, groups = program.forward, dict[EdgeKind, list[Place]]()
     node = forward.nodes[value]
     count = len(forward.by_key[node.key])
     for reader, slot in forward.uses[value]:
         if reader == SINK:
-            arrival = Arrival((), slot, None)
+            arrival = EdgeKind((), slot, None)
         else:
             other = forward.nodes[reader]
             in_loop = 1 < count == len(forward.by_key[other.key])
             numbered = other.operation.family in VARIABLE_SLOTS
             apart = other.iteration - node.iteration if in_loop else None
-            arrival = Arrival(other.key, None if numbered else slot, apart)
+            arrival = EdgeKind(other.key, None if numbered else slot, apart)
         groups.setdefault(arrival, []).append((reader, slot))
     return {arrival: tuple(places) for arrival, places in groups.items()}

@@ -106,7 +106,7 @@ def edge_selectors(program: Program) -> Iterator[Selector]:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedValue:
     """An input, or a value that the declaration names."""
 
     name: str
@@ -123,7 +123,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Made:
+class ComputedValue:
     """What the node of a key makes, so many iterations before the reader; seen from behind the loop, before its end."""
 
     key: Key
@@ -145,7 +145,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Read:
+class OperandValue:
     """What the node of a key reads in a slot, in the reader's iteration.
 
     In the first iteration that is what was made in front of the loop, later what the iteration before has made.
@@ -166,7 +166,7 @@ class Read:
         return "a constant" if value is None else f"{program.name_of(value)} of the iteration before"
 
 
-SecondValue = Named | Made | Read
+ValueName = NamedValue | ComputedValue | OperandValue
 
 
 def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
@@ -179,14 +179,14 @@ def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
     return nodes[place] if 0 <= place < len(nodes) else None
 
 
-class ValueName(Protocol):
+class ValueFinder(Protocol):
     """A name of a value, as seen from the node that takes it."""
 
     def find(self, program: Program, reader: int) -> int | None:
         """Return the value's id; `None` where there is none."""
 
 
-def second_array(program: Program, name: ValueName, reader: int) -> Array | None:
+def named_array(program: Program, name: ValueFinder, reader: int) -> Array | None:
     """Return the array of a second value; what the iteration before has made is at first what the loop begins with.
 
     That may be a constant, such as the zeros of a first state, which is no value of the program.
@@ -199,7 +199,7 @@ def second_array(program: Program, name: ValueName, reader: int) -> Array | None
     value = name.find(program, reader)
     if value is not None:
         return program.nodes[value].value
-    if not isinstance(name, Made) or name.back != 1 or program.nodes[reader].iteration:
+    if not isinstance(name, ComputedValue) or name.back != 1 or program.nodes[reader].iteration:
         return None
     ids = program.forward.by_key.get(name.key, ())
     for other, slot in program.forward.uses[ids[0]] if len(ids) > 1 else ():
@@ -211,7 +211,7 @@ def second_array(program: Program, name: ValueName, reader: int) -> Array | None
     return None
 
 
-def second_values(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[SecondValue, int]:
+def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[ValueName, int]:
     """Return every floating-point value that a rule at a node may take in place of another, each under one name.
 
     Args:
@@ -223,25 +223,29 @@ def second_values(program: Program, reader: int, shape: tuple[int, ...] | None =
     Returns:
         For each name the value's id in this trial.
     """
-    known = _SECOND_VALUES.setdefault(program.forward, {})
+    known = _VALUES_BY_NAME.setdefault(program.forward, {})
     if reader not in known:
-        known[reader] = _second_values(program, reader)
+        known[reader] = _values_by_name(program, reader)
     shapes = program.forward.shapes
     return {name: value for name, value in known[reader].items() if shape in (None, shapes[value])}
 
 
-_SECOND_VALUES: WeakKeyDictionary[Forward, dict[int, dict[SecondValue, int]]] = WeakKeyDictionary()
-_NAMES: WeakKeyDictionary[Forward, tuple[SecondValue, ...]] = WeakKeyDictionary()
+_VALUES_BY_NAME: WeakKeyDictionary[Forward, dict[int, dict[ValueName, int]]] = WeakKeyDictionary()
+_NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
-def _second_values(program: Program, reader: int) -> dict[SecondValue, int]:
-    """Return every second value of any shape; see `second_values`."""
+def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
+    """Return every second value of any shape; see `values_by_name`."""
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]
-        read = [Read(value.key, value.slot) for value in loop_carried_values(program)]
-        _NAMES[forward] = (*map(Named, program.inputs), *read, *(Made(key, back) for back in (0, 1) for key in made))
-    values: dict[int, SecondValue] = {}
+        read = [OperandValue(value.key, value.slot) for value in loop_carried_values(program)]
+        _NAMES[forward] = (
+            *map(NamedValue, program.inputs),
+            *read,
+            *(ComputedValue(key, back) for back in (0, 1) for key in made),
+        )
+    values: dict[int, ValueName] = {}
     for name in _NAMES[forward]:
         value = name.find(program, reader)
         if value is not None and value not in values and forward.nodes[value].value.dtype.kind == "f":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from grader.program.forward import SINK, Node
 from grader.program.operation import OPERATIONS, NoCandidate
 from grader.program.probes import draw_tangents, tolerances
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.program.recording import record
 
 INPUTS = {"inp": (5, 4), "w": (4, 3), "b": (3,)}
@@ -138,7 +138,7 @@ def test_a_rule_cannot_write_to_what_programs_share() -> None:
     program = linear_program()
     (edge,) = program.forward.uses[program.inputs["w"]]
 
-    def careless(at: At) -> np.ndarray:
+    def careless(at: EdgeContext) -> np.ndarray:
         g = at.g
         g *= 2
         return at.right(g)
@@ -297,7 +297,7 @@ def test_several_outputs_and_named_values() -> None:
         np.testing.assert_allclose(program.gradients()[name], gradient.numpy())
     tangents = draw_tangents(program, np.random.default_rng(0))
     tanh = node_of(program, "tanh")
-    other = program.with_vjp((tanh.id, 0), At.right).without((node_of(program, "mul").id, 1))
+    other = program.with_vjp((tanh.id, 0), EdgeContext.right).without((node_of(program, "mul").id, 1))
     expected_change = tangents.project(other.gradients()) - tangents.right
     np.testing.assert_allclose(other.change(tangents), expected_change, atol=1e-6)
     two = record(lambda x, w: (x @ w, x.sum()), inputs, (np.ones((2, 4)), np.array(2.0)))

@@ -19,16 +19,24 @@ from torch.nn import functional as F
 
 from grader.program.program import Program
 from grader.program.queries import (
-    arrivals,
     broadcast_axes,
     composite_calls,
     contraction_of,
+    edges_by_kind,
     loop_carried_values,
     loops,
     skip_connections,
 )
 from grader.program.recording import record
-from grader.program.selectors import Made, Named, Read, Selector, edge_selectors, node_selectors, second_values
+from grader.program.selectors import (
+    ComputedValue,
+    NamedValue,
+    OperandValue,
+    Selector,
+    edge_selectors,
+    node_selectors,
+    values_by_name,
+)
 
 
 def key_of(program: Program, name: str, number: int = 0) -> tuple:
@@ -75,19 +83,19 @@ def test_edges_are_selected_in_a_trial_of_other_sizes() -> None:
 def test_second_values_are_found_by_each_iteration() -> None:
     program = record(recurrence, recurrent_inputs(4))
     tanhs = [node for node in program.nodes if node.name == "tanh"]
-    values = second_values(program, tanhs[1].id, tanhs[1].value.shape)
+    values = values_by_name(program, tanhs[1].id, tanhs[1].value.shape)
     names = {name.describe(program): name for name in values}
     assert {"h", "h of the iteration before", "step @ w", "h @ u", "step @ w + h @ u"} <= set(names)
     before = names["h of the iteration before"]
-    assert isinstance(before, Read)
+    assert isinstance(before, OperandValue)
     assert [before.find(program, tanh.id) for tanh in tanhs] == [program.inputs["h"], *(t.id for t in tanhs[:-1])]
-    made = Made(tanhs[0].key)
+    made = ComputedValue(tanhs[0].key)
     assert [made.find(program, tanh.id) for tanh in tanhs] == [tanh.id for tanh in tanhs]
-    assert Made(tanhs[0].key, 1).find(program, tanhs[0].id) is None
+    assert ComputedValue(tanhs[0].key, 1).find(program, tanhs[0].id) is None
     stack = program.nodes[-1]
     assert made.find(program, stack.id) == tanhs[-1].id  # seen from behind the loop, its last iteration
-    assert Named("w").find(program, stack.id) == program.inputs["w"]
-    assert Named("nothing").find(program, stack.id) is None
+    assert NamedValue("w").find(program, stack.id) == program.inputs["w"]
+    assert NamedValue("nothing").find(program, stack.id) is None
 
 
 def test_loops_and_what_they_carry() -> None:
@@ -126,14 +134,14 @@ def test_skip_connections() -> None:
 def test_arrivals_tell_the_next_iteration_from_the_output() -> None:
     program = record(recurrence, recurrent_inputs(4))
     tanhs = [node for node in program.nodes if node.name == "tanh"]
-    ways = arrivals(program, tanhs[1].id)
+    ways = edges_by_kind(program, tanhs[1].id)
     assert sorted((program.nodes[places[0][0]].name, way.slot, way.iterations) for way, places in ways.items()) == [
         ("matmul", 0, 1), ("stack", None, None)
     ]  # fmt: skip
     for way in ways:
         assert len(way.places(program, tanhs[2].id)) == 1
     assert [len(way.places(program, tanhs[3].id)) for way in sorted(ways, key=lambda w: w.slot is None)] == [0, 1]
-    assert len(arrivals(program, program.inputs["u"])) == 1
+    assert len(edges_by_kind(program, program.inputs["u"])) == 1
 
 
 def test_products_and_broadcast_axes() -> None:

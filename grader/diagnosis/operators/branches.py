@@ -12,8 +12,8 @@ from torch import Tensor
 
 from grader.program.forward import Node, Place
 from grader.program.operation import Array, Operand, unbroadcast
-from grader.program.program import At, Program, Rule
-from grader.program.selectors import SecondValue, second_values
+from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import mask, signs
 
 from .contract import Example, operator
@@ -230,7 +230,7 @@ class MaskOperand:
     """
 
     slot: int
-    value: SecondValue | None
+    value: ValueName | None
 
 
 def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
@@ -239,7 +239,7 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
     if known is not None:
         for slot, operand in known[1].operands:
             shape = np.shape(known[1].values[slot])
-            for name, value in second_values(program, place[0], shape).items():
+            for name, value in values_by_name(program, place[0], shape).items():
                 if value != operand:
                     yield MaskOperand(slot, name)
             if shape == program.reader(place).value.shape:
@@ -266,7 +266,7 @@ def make_mask_of_another_value(program: Program, place: Place, choice: MaskOpera
         return None
     mask_slot, comparison = known
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         other = at.g if value is None else at.program.nodes[value].value
         mask = mask_with(at.program, place, mask_slot, comparison.with_operand(choice.slot, other))
         return at.right(operands={mask_slot: mask})
@@ -364,7 +364,7 @@ def count_ties_otherwise(program: Program, place: Place, choice: Tie) -> Program
     own = [slot for slot, _ in program.forward.edges[place[0]]]
     whole = {"counts": own, "does not count": [], "first": own[:1], "second": own[1:2]}[choice]
 
-    def of_slot(slot: int) -> Rule:
+    def of_slot(slot: int) -> EdgeVjp:
         ties, slope = ties_of(program, place, slot), float(slot in whole)
         return lambda at: unbroadcast(at.g * np.where(ties, slope, slopes_at(at)), at.x)
 

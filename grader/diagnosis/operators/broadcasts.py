@@ -16,7 +16,7 @@ from torch import Tensor
 
 from grader.program.forward import Place
 from grader.program.operation import Array
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.sampling import normal
 
 from .contract import Example, operator
@@ -35,7 +35,7 @@ def is_broadcasting(program: Program, place: Place) -> bool:
     return node.name == "expand" or (node.operation.family == "pointwise" and len(node.values) > 1)
 
 
-def sent_back(at: At) -> Array:
+def sent_back(at: EdgeContext) -> Array:
     """Return what every copy of an operand sends back, shaped like the reader's value."""
     return at.g if at.node.name == "expand" else np.asarray(at.g * slopes_at(at))
 
@@ -139,7 +139,7 @@ def treat_copies_otherwise(program: Program, place: Place, choice: Copies) -> Pr
     if not axes:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         kept = OTHERWISE[choice.how].of(sent_back(at), axes)
         return np.asarray(kept.sum(axis=copied_axes(wide, shape, "every axis"), keepdims=True).reshape(shape))
 
@@ -189,7 +189,7 @@ ANY_SHAPE: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]]
 
 def ways_of_any_shape(program: Program, place: Place) -> Iterator[str]:
     """Yield which axes may be summed over, where the contribution is the whole answer."""
-    if with_any_shape(program, place, At.right) is not None:
+    if with_any_shape(program, place, EdgeContext.right) is not None:
         node = program.reader(place)
         for how in ANY_SHAPE:
             if how != "the axes of the other" or (len(node.operands) == len(node.values) == 2):
@@ -230,7 +230,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n m", "b": normal("1 m | bs 1 m")})
 
 
-MISMADE: Mapping[str, tuple[str, str, Callable[[At], Array]]] = {
+MISMADE: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
     "first": (
         "sum-of-products", "{upstream} is summed before it is multiplied: the products must be summed",
         lambda at: summed_to(summed_to(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),

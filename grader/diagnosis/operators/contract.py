@@ -25,9 +25,9 @@ import torch
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array
 from grader.program.program import Program
-from grader.program.queries import Arrival
+from grader.program.queries import EdgeKind
 from grader.program.recording import record
-from grader.program.selectors import Made, Named, Read
+from grader.program.selectors import ComputedValue, NamedValue, OperandValue
 from grader.reference.trial import Trial
 from grader.results import CODES
 from grader.sampling import Sampler, normal
@@ -225,10 +225,10 @@ def typical_place(program: Program, spot: Spot) -> Place:
 
 def describe_choice(program: Program, choice: Hashable) -> str:
     """Return a choice in the learner's words, such as the name of a second value."""
-    if isinstance(choice, Named | Made | Read):
+    if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
-    if isinstance(choice, Arrival):
-        return describe_arrival(program, choice)
+    if isinstance(choice, EdgeKind):
+        return describe_edge_kind(program, choice)
     return str(choice)
 
 
@@ -239,7 +239,7 @@ def name_beside(program: Program, reader: int, value: int) -> str:
     return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
 
 
-def describe_arrival(program: Program, arrival: Arrival) -> str:
+def describe_edge_kind(program: Program, arrival: EdgeKind) -> str:
     """Return in the learner's words the way by which a gradient comes to a value: what reads the value."""
     if not arrival.key:
         return program.output_name

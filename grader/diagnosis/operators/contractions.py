@@ -16,7 +16,7 @@ from torch import Tensor
 
 from grader.program.forward import Node, Place
 from grader.program.operation import Array, Vague
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.program.queries import contraction_of
 
 from .contract import Example, operator
@@ -54,7 +54,7 @@ def shapes_of(node: Node, slot: int) -> dict[Part, tuple[int, ...]]:
     }
 
 
-def contribution(at: At, changes: Mapping[Part, Callable[[Array], Array]]) -> Array:
+def contribution(at: EdgeContext, changes: Mapping[Part, Callable[[Array], Array]]) -> Array:
     """Return the contribution to a factor with some of its arrays changed.
 
     Args:

@@ -17,7 +17,7 @@ from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import Affects, Program
 from grader.program.queries import idle_edges, loop_carried_values
-from grader.program.selectors import Made, Named, SecondValue, second_values
+from grader.program.selectors import ComputedValue, NamedValue, ValueName, values_by_name
 from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
@@ -421,7 +421,7 @@ class Size:
         axis: counted from the end.
     """
 
-    value: SecondValue
+    value: ValueName
     axis: int
 
     def of(self, program: Program, reader: int) -> int | None:
@@ -457,8 +457,8 @@ class OtherSize:
 def sizes_seen_from(program: Program, reader: int) -> dict[int, Size]:
     """Return for every size above 1 of an input, or of a value that a node is computed from, a name of it."""
     sizes: dict[int, Size] = {}
-    for name, value in second_values(program, reader).items():
-        if isinstance(name, Named) or (value < reader and program.forward.ancestors[reader] >> value & 1):
+    for name, value in values_by_name(program, reader).items():
+        if isinstance(name, NamedValue) or (value < reader and program.forward.ancestors[reader] >> value & 1):
             shape = program.nodes[value].value.shape
             for axis in range(-1, -len(shape) - 1, -1):
                 if shape[axis] > 1:
@@ -860,13 +860,13 @@ class OtherOperand:
     """
 
     slot: int
-    name: SecondValue
+    name: ValueName
     affects: Affects
 
 
-def may_be_mistaken(program: Program, name: SecondValue, other: int, operand: int) -> bool:
+def may_be_mistaken(program: Program, name: ValueName, other: int, operand: int) -> bool:
     """Return whether a value may be taken for an operand: it is an input, an old state, or made in the same way."""
-    return not isinstance(name, Made) or program.nodes[other].name == program.nodes[operand].name
+    return not isinstance(name, ComputedValue) or program.nodes[other].name == program.nodes[operand].name
 
 
 def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
@@ -878,7 +878,7 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
             known = [operand]
             if len(program.forward.uses[operand]) < 2:
                 known += [i for _, i in made.operands]  # without the operation that made it, it is left out
-            for name, other in second_values(program, node.id, made.value.shape).items():
+            for name, other in values_by_name(program, node.id, made.value.shape).items():
                 if other not in known and other < node.id and may_be_mistaken(program, name, other, operand):
                     modes: tuple[Affects, ...] = ("all", "values") if program.forward.edges[node.id] else ("values",)
                     yield from (OtherOperand(slot, name, affects) for affects in passes(node, *modes))
@@ -926,11 +926,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
 
 
-def values_in_its_place(program: Program, place: Place) -> Iterator[SecondValue]:
+def values_in_its_place(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that may be taken for a value wherever it is used: those of its shape, known by then."""
     value = program.nodes[place[0]]
     if value.value.dtype.kind == "f":
-        for name, other in second_values(program, value.id, value.value.shape).items():
+        for name, other in values_by_name(program, value.id, value.value.shape).items():
             if other < value.id and may_be_mistaken(program, name, other, value.id):
                 yield name
 
@@ -943,7 +943,7 @@ def values_in_its_place(program: Program, place: Place) -> Iterator[SecondValue]
     choices=values_in_its_place,
     message="{choice} is used in place of {value} wherever it is needed, as if it were computed from there",
 )
-def mistake_value(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def mistake_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute all that follows from a value from another one; the gradient still goes back through it."""
     other = choice.find(program, place[0])
     if other is None:
@@ -986,7 +986,7 @@ class Exchange:
         affects: where they are exchanged.
     """
 
-    other: SecondValue
+    other: ValueName
     affects: Affects
 
 
@@ -1001,7 +1001,7 @@ def exchangeable_values(program: Program, place: Place) -> Iterator[Exchange]:
     forward, value = program.forward, program.nodes[place[0]]
     if value.operation.family == "input":
         return
-    for name, other in second_values(program, value.id, value.value.shape).items():
+    for name, other in values_by_name(program, value.id, value.value.shape).items():
         alike = program.nodes[other].name == value.name and not forward.ancestors[other] >> value.id & 1
         if value.id < other and (alike or is_complement(program, value.id, other)) and forward.uses[other]:
             yield from (Exchange(name, affects) for affects in ("all", "values"))

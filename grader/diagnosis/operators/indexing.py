@@ -12,13 +12,13 @@ from torch import Tensor
 
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
-from grader.program.program import Affects, At, Program, Rule
-from grader.program.queries import Arrival, arrivals
+from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
+from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.rearrangement import Slot
-from grader.program.selectors import Made, Named
+from grader.program.selectors import ComputedValue, NamedValue
 from grader.sampling import indices, normal, sized
 
-from .contract import Example, describe_arrival, operator
+from .contract import Example, describe_edge_kind, operator
 from .forward_pass import passes, where_words
 from .places import edges, nodes, values
 
@@ -68,7 +68,7 @@ REPEATED = {
 def ignore_repetitions(program: Program, place: Place, choice: str) -> Program | None:
     """Assign what comes to an entry that is taken several times, or average it."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         part, places, g = np.zeros(np.size(at.x)), places_taken(at.node).ravel(), at.g.ravel()
         if choice == "the mean":
             part = np.bincount(places, g, part.size) / np.maximum(np.bincount(places, minlength=part.size), 1)
@@ -121,13 +121,13 @@ class LastOfAll:
         backwards: whether the iterations are gone through from the last to the first.
     """
 
-    arrival: Arrival
+    arrival: EdgeKind
     backwards: bool
 
 
 def indices_in_iterations(program: Program, place: Place) -> Iterator[LastOfAll]:
     """Yield the selections by which several iterations take the same entries of a value."""
-    for arrival, ways in arrivals(program, place[0]).items():
+    for arrival, ways in edges_by_kind(program, place[0]).items():
         if len(ways) > 1 and all(edge[0] >= 0 and is_indexed(program.reader(edge)) for edge in ways):
             every = np.concatenate([places_taken(program.reader(edge)).ravel() for edge in ways])
             if np.unique(every).size < every.size:
@@ -147,15 +147,15 @@ def is_indexed(node: Node) -> bool:
     choices=indices_in_iterations,
     message="of all that comes to an entry of the gradient of {value} by the indices of {step}, only the contribution"
     " that is written last is left: they must add",
-    fields=lambda program, place, choice: {"step": describe_arrival(program, choice.arrival)},
+    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.arrival)},
 )
 def overwrite_in_iterations(program: Program, place: Place, choice: LastOfAll) -> Program | None:
     """Assign the contributions of all iterations, one after the other."""
     ordered = sorted(choice.arrival.places(program, place[0]), reverse=choice.backwards)
     taken = np.zeros(program.nodes[place[0]].value.size, dtype=bool)
 
-    def assigned(free: Array) -> Rule:
-        def rule(at: At) -> Array:
+    def assigned(free: Array) -> EdgeVjp:
+        def rule(at: EdgeContext) -> Array:
             part = np.zeros(np.size(at.x))
             part[places_taken(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
             return np.asarray(part * free).reshape(np.shape(at.x))
@@ -267,7 +267,7 @@ def add_copies_in_another_order(program: Program, place: Place, choice: str) -> 
         return None
     beside = choice == BESIDE
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         size = np.shape(at.x)[axis]
         pieces = (-1, size) if beside else (size, -1)
         parts = at.g.reshape(*at.g.shape[:axis], *pieces, *at.g.shape[axis + 1 :])
@@ -415,7 +415,7 @@ def _() -> Example:
     return Example(forward, wrong, {"table": "k n", "rows": indices("t", "k")})
 
 
-IndexName = Named | Made
+IndexName = NamedValue | ComputedValue
 
 
 @dataclass(frozen=True)
@@ -434,8 +434,8 @@ class OtherIndex:
 def other_indices(program: Program, place: Place) -> Iterator[OtherIndex]:
     """Yield the arrays of whole numbers that may be taken for an index of a node, such as the other end of an edge."""
     node = program.reader(place)
-    names: list[IndexName] = [Named(name) for name in program.inputs]
-    names += [Made(key) for key in program.forward.by_key]
+    names: list[IndexName] = [NamedValue(name) for name in program.inputs]
+    names += [ComputedValue(key) for key in program.forward.by_key]
     for slot in index_slots(node):
         known = {node.operand(slot)}
         for name in names:
@@ -656,7 +656,7 @@ def forgotten_marks(program: Program, place: Place) -> Iterator[Forgotten]:
 def forget_selection(program: Program, place: Place, choice: Forgotten) -> Program | None:
     """Hand the upstream gradient to every entry that might have been selected."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if choice == "every entry, averaged":
             return np.broadcast_to(at.g.mean(0), np.shape(at.x))
         index = at.node.values[index_slots(at.node)[-1]] if choice != "every entry" else 1.0
@@ -780,7 +780,7 @@ def exchange_parts(program: Program, place: Place, choice: PartOrder) -> Program
     if len(parts) < 2 or choice.second >= len(parts):
         return None
 
-    def at_part(options: Mapping[str, object]) -> Rule:
+    def at_part(options: Mapping[str, object]) -> EdgeVjp:
         return lambda at: at.node.vjp(at.slot, at.g, options=options)
 
     for part, other in zip(parts, choice.order(len(parts)), strict=True):

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from grader.program.forward import Change, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program, Result
-from grader.program.selectors import SecondValue, second_values
+from grader.program.program import EdgeContext, GradientEdit, Program
+from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import indices, normal
 
 from .contract import Example, operator
@@ -69,7 +69,7 @@ def exchange_inputs(program: Program, place: Place, choice: Pair) -> Program | N
     if not choice.gradients:
         return other
 
-    def gradient_of(value: int) -> Result:
+    def gradient_of(value: int) -> GradientEdit:
         return lambda program, _: program.sweep.gradient(value)
 
     return other.with_result(choice.first, gradient_of(second)).with_result(choice.second, gradient_of(first))
@@ -444,7 +444,7 @@ class Stray:
             value is positive.
     """
 
-    name: SecondValue
+    name: ValueName
     how: str
 
 
@@ -453,7 +453,7 @@ def strays(program: Program, place: Place) -> Iterator[Stray]:
     if program.upstream_name:
         output = program.source(place)
         shape = program.nodes[output].value.shape
-        for name, value in second_values(program, output).items():
+        for name, value in values_by_name(program, output).items():
             own = program.nodes[value].value.shape
             if own == shape:
                 yield from (Stray(name, how) for how in ("added to", "subtracted from", "positive", "factor of"))
@@ -487,7 +487,7 @@ def mix_into_upstream(program: Program, place: Place, choice: Stray) -> Program 
     if value is None:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         stray, g = at.program.nodes[value].value, at.right()
         mixed = {"added to": g + stray, "subtracted from": g - stray, "positive": g * (stray > 0),
                  "factor of": g * stray}  # fmt: skip

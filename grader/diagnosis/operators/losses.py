@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.program.rearrangement import Slot
 from grader.sampling import indices, positive, uniform
 
@@ -558,7 +558,7 @@ def ignore_class(program: Program, place: Place, choice: None) -> Program | None
     node = program.reader(place)
     axis = int(str(node.options.get("dim", -1)))
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         g = at.g if at.g.ndim == np.ndim(at.x) else np.expand_dims(at.g, axis)
         return np.broadcast_to(g, np.shape(at.x))
 

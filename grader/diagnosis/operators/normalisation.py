@@ -22,7 +22,7 @@ from torch import Tensor
 from grader.program.forward import Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
-from grader.program.selectors import SecondValue, second_values
+from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import positive
 
 from .contract import Example, operator
@@ -391,7 +391,7 @@ class Substitute:
         where: in the mean, in front of it, or in both places.
     """
 
-    value: SecondValue | Literal["uncentred"] | None
+    value: ValueName | Literal["uncentred"] | None
     where: Literal["inside the mean", "in front of the mean", "inside the mean and in front of it"]
 
 
@@ -406,7 +406,7 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
     shape = program.nodes[place[0]].value.shape
     known = normalisation_of(program, place)
     own = place[0] if known is None or isinstance(known.gain, float) else None  # with a gain, the value is another one
-    names = [name for name, value in second_values(program, place[0], shape).items() if value != own]
+    names = [name for name, value in values_by_name(program, place[0], shape).items() if value != own]
     uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _is_centred(program, place) else ()
     for value in (*names, *uncentred, None):
         yield Substitute(value, "in front of the mean")
@@ -415,7 +415,7 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
             yield Substitute(value, "inside the mean and in front of it")
 
 
-def substitute_name(program: Program, value: SecondValue | Literal["uncentred"]) -> str:
+def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -> str:
     """Return what is used in place of the normalised value, in words."""
     return "the normalised value without its mean subtracted" if value == "uncentred" else value.describe(program)
 

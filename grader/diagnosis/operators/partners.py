@@ -12,8 +12,8 @@ from torch import Tensor
 
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
-from grader.program.program import At, Program, Rule
-from grader.program.selectors import SecondValue, second_array, second_values
+from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, name_beside, operator
 from .places import edges, expression_of, values
@@ -56,12 +56,12 @@ class Partner:
     """
 
     slot: int
-    value: SecondValue | OfIteration
+    value: ValueName | OfIteration
     through: bool = False
 
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
         """Return the function that gives the array; `None` where there is none."""
-        array = second_array(program, self.value, reader)
+        array = named_array(program, self.value, reader)
         if array is None:
             return None
         operand = program.nodes[reader].operand(self.slot)
@@ -89,7 +89,7 @@ def other_partners(program: Program, place: Place) -> Iterator[Partner]:
         if slot == place[1]:
             continue
         maker = program.nodes[operand]
-        for name, value in second_values(program, reader.id).items():
+        for name, value in values_by_name(program, reader.id).items():
             shape, reshaped = program.nodes[value].value.shape, maker.operation.family == "rearrangement"
             is_source = reshaped and value in dict(maker.operands).values()  # that is an accident of broadcasting
             if value != operand and (shape == maker.value.shape or (not is_source and may_broadcast(reader, shape))):
@@ -98,7 +98,7 @@ def other_partners(program: Program, place: Place) -> Iterator[Partner]:
             yield from (Partner(slot, OfIteration(maker.key, which)) for which in OF_ITERATIONS)
         if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "pointwise"):
             (_, source), *_ = maker.operands
-            for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+            for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                 if value not in (source, operand):
                     yield Partner(slot, name, through=True)
 
@@ -221,7 +221,7 @@ class MadeOfAnother:
 
     slot: int
     inner: int
-    value: SecondValue
+    value: ValueName
 
 
 def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnother]:
@@ -231,7 +231,7 @@ def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnothe
         maker = program.nodes[operand]
         if slot != place[1] and len(maker.operands) == 2 and maker.operation.family in ("pointwise", "contraction"):
             for inner, source in maker.operands:
-                for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+                for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                     if value not in (source, operand):
                         yield MadeOfAnother(slot, inner, name)
 
@@ -259,7 +259,7 @@ def make_partner_of_another(program: Program, place: Place, choice: MadeOfAnothe
     values = list(maker.values)
     values[choice.inner] = program.nodes[value].value
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         return at.right(operands={choice.slot: maker.operation.run(tuple(values), maker.options)})
 
     return program.with_vjp(place, rule)
@@ -294,7 +294,7 @@ class GradientForPartner:
     """
 
     slot: int
-    value: SecondValue
+    value: ValueName
     through: bool
 
 
@@ -308,7 +308,7 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
             if len(maker.operands) == 1 and maker.operation.family == "rearrangement":
                 sources.append((True, maker.operands[0][1]))
             for through, source in sources:
-                for name, value in second_values(program, reader.id, program.nodes[source].value.shape).items():
+                for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                     if program.forward.uses[value]:
                         yield GradientForPartner(slot, name, through)
 
@@ -333,7 +333,7 @@ def use_gradient_for_partner(program: Program, place: Place, choice: GradientFor
         return None
     maker = program.nodes[operand]
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         gradient = at.sweep.gradient(value)
         if choice.through:
             gradient = maker.operation.run((gradient, *maker.values[1:]), maker.options)
@@ -392,13 +392,13 @@ def is_partner(program: Program, value: int) -> bool:
     return any(place[0] >= 0 and has_partner(program, place) for place in program.forward.uses[value])
 
 
-def exchangeable_partners(program: Program, place: Place) -> Iterator[SecondValue]:
+def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that may be taken for a value by all that read the two, each pair at one of them."""
     if not is_partner(program, place[0]):
         return
     shape, beside = program.nodes[place[0]].value.shape, partners_of(program, place[0])
     for other in dict.fromkeys((shape, *(program.nodes[value].value.shape for value in beside))):
-        for name, value in second_values(program, place[0], other).items():
+        for name, value in values_by_name(program, place[0], other).items():
             alike = program.name_of(value) == program.name_of(place[0])
             if value > place[0] and not alike and is_partner(program, value) and (other == shape or value in beside):
                 yield name
@@ -418,7 +418,7 @@ def partners_of(program: Program, value: int) -> set[int]:
     choices=exchangeable_partners,
     message="{value} and {choice} are exchanged in the backward pass",
 )
-def exchange_partners(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute with each of two values where the other one is the partner."""
     other = choice.find(program, place[0])
     if other is None:
@@ -438,7 +438,7 @@ def with_other_value(program: Program, value: int, array: Array, partner_only: b
         partner_only: the derivatives with respect to the value itself are taken at the value as it is.
     """
 
-    def at_other(slot: int, before: Rule) -> Rule:
+    def at_other(slot: int, before: EdgeVjp) -> EdgeVjp:
         return lambda at: before(at._replace(node=at.node.with_value(replaced(at.node.values, slot), at.node.value)))
 
     def replaced(operands: tuple[Array | float, ...], slot: int) -> tuple[Array | float, ...]:
@@ -447,7 +447,7 @@ def with_other_value(program: Program, value: int, array: Array, partner_only: b
     for reader, slot in program.forward.uses[value]:
         for own, _ in program.forward.edges[reader] if reader >= 0 else ():
             if not (partner_only and own == slot):
-                before = program.rules.get((reader, own), At.right)
+                before = program.edited_vjps.get((reader, own), EdgeContext.right)
                 program = program.with_vjp((reader, own), at_other(slot, before))
     return program
 
@@ -691,7 +691,7 @@ def train_partner(program: Program, place: Place, choice: TrainedPartner) -> Pro
     if operand is None:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         gradient = at.sweep.gradient(operand)
         trained = at.node.values[choice.slot] - choice.rate * gradient if choice.rate else gradient
         return at.right(operands={choice.slot: trained})
@@ -776,7 +776,7 @@ class Gate:
     """
 
     slot: int
-    value: SecondValue | None
+    value: ValueName | None
 
 
 def gates(program: Program, place: Place) -> Iterator[Gate]:
@@ -786,7 +786,7 @@ def gates(program: Program, place: Place) -> Iterator[Gate]:
         maker = program.nodes[operand]
         if slot != place[1] and maker.name in GATED:
             yield Gate(slot, None)
-            for name, value in second_values(program, reader.id, maker.value.shape).items():
+            for name, value in values_by_name(program, reader.id, maker.value.shape).items():
                 if value not in (operand, maker.operand(0)):
                     yield Gate(slot, name)
 
@@ -813,7 +813,7 @@ def use_gate_of_another_value(program: Program, place: Place, choice: Gate) -> P
     node = program.nodes[operand]
     x = np.asarray(node.values[0])
     gate = np.divide(node.value, x, out=np.full(x.shape, 0.5), where=x != 0)
-    other = None if choice.value is None else second_array(program, choice.value, place[0])
+    other = None if choice.value is None else named_array(program, choice.value, place[0])
     if choice.value is not None and other is None:
         return None
     factor = gate if other is None else gate * other
@@ -845,7 +845,7 @@ class WholeFactor:
     """
 
     steps: int
-    value: SecondValue
+    value: ValueName
 
 
 MOST_FACTORS = 4
@@ -871,7 +871,7 @@ def whole_factors(program: Program, place: Place) -> Iterator[WholeFactor]:
     if place[1] == 0 or program.reader(place).name == "mul":
         nodes = product_of(program, place)
         source = program.source(place)
-        for name, value in second_values(program, place[0], program.reader(place).value.shape).items():
+        for name, value in values_by_name(program, place[0], program.reader(place).value.shape).items():
             if value not in nodes and value != source:
                 yield from (WholeFactor(steps, name) for steps in range(2, len(nodes) + 1))
 
@@ -891,7 +891,7 @@ def whole_factors(program: Program, place: Place) -> Iterator[WholeFactor]:
 )
 def mistake_whole_factor(program: Program, place: Place, choice: WholeFactor) -> Program | None:
     """Multiply what arrives at a product of several factors by a single other value."""
-    nodes, other = product_of(program, place), second_array(program, choice.value, place[0])
+    nodes, other = product_of(program, place), named_array(program, choice.value, place[0])
     if other is None or len(nodes) < choice.steps:
         return None
     end = nodes[choice.steps - 1]

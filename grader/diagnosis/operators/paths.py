@@ -13,12 +13,12 @@ from torch import Tensor
 
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program, Rule
-from grader.program.queries import Arrival, arrivals, skip_connections
-from grader.program.selectors import Made
+from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
+from grader.program.selectors import ComputedValue
 from grader.sampling import normal, sized
 
-from .contract import Example, describe_arrival, operator
+from .contract import Example, describe_edge_kind, operator
 from .places import edges, expression_of, values
 
 
@@ -87,7 +87,7 @@ class Iterations:
         count: how many.
     """
 
-    arrival: Arrival
+    arrival: EdgeKind
     end: Literal["first", "last"]
     count: int
 
@@ -98,7 +98,7 @@ class Iterations:
 
 def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
     """Yield every end of a loop that may be all that is left of its contributions to a value."""
-    for arrival, places in arrivals(program, place[0]).items():
+    for arrival, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
             yield from (Iterations(arrival, end, 1) for end in ("first", "last"))
             yield Iterations(arrival, "last", 2)
@@ -112,7 +112,7 @@ def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
     choices=loop_contributions,
     message="of what {step} contributes to {value} in each iteration, only {which} left",
     fields=lambda program, place, choice: {
-        "step": describe_arrival(program, choice.arrival),
+        "step": describe_edge_kind(program, choice.arrival),
         "which": f"that of the {choice.end} one is"
         if choice.count == 1
         else f"those of the {choice.end} {choice.count} are",
@@ -170,11 +170,11 @@ def overwrite(program: Program, place: Place, choice: None) -> Program | None:
     others = [use for use in program.forward.uses[program.source(place)] if use != place]
     elsewhere = ~_reached(program, place)
 
-    def beside(before: Rule) -> Rule:
+    def beside(before: EdgeVjp) -> EdgeVjp:
         return lambda at: before(at) * elsewhere
 
     for other in others:
-        program = program.with_vjp(other, beside(program.rules.get(other, At.right)))
+        program = program.with_vjp(other, beside(program.edited_vjps.get(other, EdgeContext.right)))
     return program
 
 
@@ -274,12 +274,12 @@ class PartialSum:
         only: nothing but this one has arrived; otherwise nothing but this one is lacking.
     """
 
-    arrival: Arrival
+    arrival: EdgeKind
     only: bool
 
     def lacking(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges to a value whose contributions have not arrived; none where the value has other ones."""
-        ways = arrivals(program, value)
+        ways = edges_by_kind(program, value)
         if self.arrival not in ways:
             return ()
         if not self.only:  # where nothing else arrives, as in the last iteration, nothing is there yet
@@ -304,7 +304,7 @@ def sum_that_takes(program: Program, value: int) -> int:
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     """Yield what may not have arrived yet at a value when one of its operands' rules uses its gradient."""
     if place[0] != SINK and len(program.reader(place).edges) > 1:
-        ways = arrivals(program, sum_that_takes(program, place[0]))
+        ways = edges_by_kind(program, sum_that_takes(program, place[0]))
         if len(ways) > 1:
             yield from (PartialSum(way, only=False) for way in ways)
         if len(ways) > 2:
@@ -320,9 +320,9 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     message="for {operand} the gradient of {sum} is used {when} to it",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_that_takes(program, place[0])),
-        "when": f"when only the contribution of {describe_arrival(program, choice.arrival)} has been added"
+        "when": f"when only the contribution of {describe_edge_kind(program, choice.arrival)} has been added"
         if choice.only
-        else f"before the contribution of {describe_arrival(program, choice.arrival)} has been added",
+        else f"before the contribution of {describe_edge_kind(program, choice.arrival)} has been added",
     },
 )
 def read_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
@@ -368,7 +368,7 @@ def _() -> Example:
 
 def is_one_of_three(program: Program, place: Place) -> bool:
     """Return whether gradients come to a value in three ways or more; of two, `path-dropped` leaves one."""
-    return len(program.forward.uses[place[0]]) > 2 and len(arrivals(program, place[0])) > 2
+    return len(program.forward.uses[place[0]]) > 2 and len(edges_by_kind(program, place[0])) > 2
 
 
 @operator(
@@ -376,12 +376,12 @@ def is_one_of_three(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=1.5,
     at=values.where(is_one_of_three),
-    choices=lambda program, place: arrivals(program, place[0]),
+    choices=lambda program, place: edges_by_kind(program, place[0]),
     message="of the contributions to the gradient of {value}, only that of {choice} is there",
 )
-def keep_one_path(program: Program, place: Place, choice: Arrival) -> Program | None:
+def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Leave out all contributions to a value but those that come in one way."""
-    ways = arrivals(program, place[0])
+    ways = edges_by_kind(program, place[0])
     return program.without(*(edge for way, places in ways.items() if way != choice for edge in places))
 
 
@@ -529,13 +529,13 @@ class LastWrite:
         end: that of the first iteration, or of the last.
     """
 
-    arrival: Arrival
+    arrival: EdgeKind
     end: Literal["first", "last"]
 
 
 def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     """Yield the ways by which iterations contribute to parts of a value that overlap."""
-    for arrival, places in arrivals(program, place[0]).items():
+    for arrival, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
             reached = [_reached(program, edge) for edge in places]
             if np.sum(reached, axis=0).max() > 1 and not all(mask.all() for mask in reached):
@@ -550,14 +550,14 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     choices=overlapping_parts,
     message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
     " {end} one is left: they must add",
-    fields=lambda program, place, choice: {"step": describe_arrival(program, choice.arrival), "end": choice.end},
+    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.arrival), "end": choice.end},
 )
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
     """Leave at each entry of a value the contribution of one iteration."""
     places = choice.arrival.places(program, place[0])
     taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
 
-    def where(mask: Array) -> Rule:
+    def where(mask: Array) -> EdgeVjp:
         return lambda at: at.right() * mask
 
     for edge in places if choice.end == "last" else reversed(places):
@@ -583,11 +583,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(normal("t"), t=(6, 7, 8)), "w": "3"})
 
 
-def contributions_at(program: Program, place: Place) -> Iterator[Arrival]:
+def contributions_at(program: Program, place: Place) -> Iterator[EdgeKind]:
     """Yield the ways by which a gradient comes to the value of a function, where there are several."""
     node = program.reader(place)
     if len(node.operands) == 1 and node.value.shape == np.shape(node.values[place[1]]):
-        ways = arrivals(program, place[0])
+        ways = edges_by_kind(program, place[0])
         if len(ways) > 1:
             yield from ways
 
@@ -601,13 +601,13 @@ def contributions_at(program: Program, place: Place) -> Iterator[Arrival]:
     message="what {choice} contributes to the gradient of {value} is added behind the derivative of {step}, and must go"
     " through it",
 )
-def add_behind(program: Program, place: Place, choice: Arrival) -> Program | None:
+def add_behind(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Let one contribution to the value of a function skip the function's derivative."""
     late = choice.places(program, place[0])
     if not late:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         part = sum(map(at.sweep.contribution, late))
         return np.asarray(at.right(at.g - part) + part)
 
@@ -694,8 +694,8 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
     if chain is None:
         return None
 
-    def with_product(ways: tuple[Place, ...], before: Rule) -> Rule:
-        def rule(at: At) -> Array:
+    def with_product(ways: tuple[Place, ...], before: EdgeVjp) -> EdgeVjp:
+        def rule(at: EdgeContext) -> Array:
             g = at.g
             for reader, slot in ways:
                 g = at.program.nodes[reader].vjp(slot, g)
@@ -706,7 +706,7 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
     for i, (reader, own) in enumerate(chain):
         for slot, _ in program.forward.edges[reader]:
             if slot != own:
-                before = program.rules.get((reader, slot), At.right)
+                before = program.edited_vjps.get((reader, slot), EdgeContext.right)
                 program = program.with_vjp((reader, slot), with_product(chain[i:], before))
     return program
 
@@ -783,12 +783,12 @@ def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
     return _SKIPS[program.forward]
 
 
-def bypassed_values(program: Program, place: Place) -> Iterator[Made]:
+def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
     """Yield the bypassed operations through which the gradient of a skip connection may go by mistake."""
     shape = np.shape(program.reader(place).values[place[1]])
     for i in skips_of(program)[place]:
         if program.nodes[i].value.shape == shape:
-            yield Made(program.nodes[i].key)
+            yield ComputedValue(program.nodes[i].key)
 
 
 @operator(
@@ -800,7 +800,7 @@ def bypassed_values(program: Program, place: Place) -> Iterator[Made]:
     message="the gradient of the skip connection from {operand} is added to that of {choice}, and so goes back through"
     " what it must go around",
 )
-def lead_skip_through(program: Program, place: Place, choice: Made) -> Program | None:
+def lead_skip_through(program: Program, place: Place, choice: ComputedValue) -> Program | None:
     """Add what goes back along a skip connection to what arrives at an operation that it bypasses."""
     bypassed, reader = choice.find(program, place[0]), program.reader(place)
     if bypassed is None:

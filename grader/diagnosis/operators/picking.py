@@ -10,7 +10,7 @@ from torch import Tensor
 from grader.program.arithmetic import axes_of
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.sampling import mask, spaced
 
 from .contract import Example, operator
@@ -62,7 +62,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
 def pick_tied_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Hand the gradient of an extreme to other ones of several equal entries."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         ties = np.asarray(at.x) == spread(at.node, at.y)
         return np.asarray(spread(at.node, at.g) * TIES[choice](at.node, ties))
 
@@ -82,7 +82,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": mask("bs n"), "w": "1"})
 
 
-ORDERS: Mapping[str, tuple[str, Callable[[At], Array]]] = {
+ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
     "is handed on in the order of the values": ("missing-local", lambda at: _in_own_order(at)),
     "is brought into the order of the values once more": ("wrong-operand", lambda at: _in_order_again(at)),
     "goes to the entries of the reversed order": (
@@ -96,14 +96,14 @@ def _dim(node: Node) -> int:
     return int(str(node.options.get("dim", -1)))
 
 
-def _in_own_order(at: At) -> Array:
+def _in_own_order(at: EdgeContext) -> Array:
     """Return the gradient in the first places along the axis, and zeros behind it."""
     part = np.zeros(np.shape(at.x))
     np.moveaxis(part, _dim(at.node), 0)[: at.g.shape[_dim(at.node)]] = np.moveaxis(at.g, _dim(at.node), 0)
     return part
 
 
-def _in_order_again(at: At) -> Array:
+def _in_order_again(at: EdgeContext) -> Array:
     """Return the gradient sorted as the operand is.
 
     Raises:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import SYMBOLS, Array, Family
-from grader.program.program import At, Program, Rule, Sweep
+from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
 from grader.reference.symbolic_numbers import spelling
 
@@ -271,7 +271,7 @@ def target_of(program: Program, place: Place) -> str:
     return next(name for name, value in program.forward.targets.items() if value == place[0])
 
 
-def with_any_shape(program: Program, place: Place, rule: Rule) -> Program | None:
+def with_any_shape(program: Program, place: Place, rule: EdgeVjp) -> Program | None:
     """Return the program that hands out what a rule gives along the only edge to a target, whatever its shape.
 
     So an operator can leave a sum out, or keep an axis: inside the graph the contribution could not be added.
@@ -291,6 +291,6 @@ def with_any_shape(program: Program, place: Place, rule: Rule) -> Program | None
 
     def result(edited: Program, _: Array) -> Array:
         sweep = Sweep(edited)
-        return rule(At(edited, edited.reader(place), place[1], sweep.gradient(place[0]), sweep))
+        return rule(EdgeContext(edited, edited.reader(place), place[1], sweep.gradient(place[0]), sweep))
 
     return program.with_result(name, result)

@@ -14,8 +14,8 @@ from torch import Tensor
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
-from grader.program.program import At, Program
-from grader.program.selectors import SecondValue, second_array, second_values
+from grader.program.program import EdgeContext, Program
+from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .partners import OF_ITERATIONS, OfIteration
@@ -130,11 +130,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
 
 
-def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
+def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values at which the derivative may be taken in place of the operand: its own value, and others."""
     operand = program.source(place)
     shape = program.nodes[operand].value.shape
-    yield from (name for name, value in second_values(program, place[0], shape).items() if value != operand)
+    yield from (name for name, value in values_by_name(program, place[0], shape).items() if value != operand)
 
 
 @operator(
@@ -145,9 +145,9 @@ def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
     choices=other_points,
     message="the derivative of {step} is taken at {choice}, and must be taken at {operand}",
 )
-def take_derivative_elsewhere(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def take_derivative_elsewhere(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Take the derivative at another value of the forward pass."""
-    array = second_array(program, choice, place[0])
+    array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
 
 
@@ -180,7 +180,7 @@ def apply_derivative_twice(program: Program, place: Place, choice: None) -> Prog
     return program.with_vjp(place, lambda at: at.right(at.g * slopes_at(at)))
 
 
-def slopes_at(at: At) -> Array:
+def slopes_at(at: EdgeContext) -> Array:
     """Return the local derivative along an edge; shaped like the reader's value."""
     wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
     return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
@@ -219,7 +219,7 @@ Combination = Literal["added", "divided"]
 def combine_otherwise(program: Program, place: Place, choice: Combination) -> Program | None:
     """Add the local derivative to the upstream gradient, or divide by it."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         slope = slopes_at(at)
         return unbroadcast(at.g + slope if choice == "added" else at.g / slope, at.x)
 
@@ -321,7 +321,7 @@ def changes_gradient(program: Program, place: Place) -> bool:
     return plus_number or is_function_of_operand(program, place)
 
 
-def run_on(at: At) -> Array:
+def run_on(at: EdgeContext) -> Array:
     """Return what an operation makes of its upstream gradient in place of its operand."""
     return at.node.operation.run((*at.node.values[: at.slot], at.g, *at.node.values[at.slot + 1 :]), at.node.options)
 
@@ -380,7 +380,7 @@ class OtherFunction:
     name: str
     of: Factor
 
-    def contribution(self, at: At) -> Array:
+    def contribution(self, at: EdgeContext) -> Array:
         """Return the contribution along the edge of a function."""
         other = OPERATIONS[self.name]
         if self.of == "operand":
@@ -489,13 +489,13 @@ class OwnOperand:
         return program.nodes[reader].operand(self.slot)
 
 
-def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIteration | OwnOperand]:
+def other_values(program: Program, place: Place) -> Iterator[ValueName | OfIteration | OwnOperand]:
     """Yield what may be used in place of the value of a function in its own derivative."""
     node = program.reader(place)
     operand = program.source(place)
     if np.shape(node.values[place[1]]) == node.value.shape:
         yield OwnOperand(place[1])
-    for name, value in second_values(program, node.id, node.value.shape).items():
+    for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value not in (node.id, operand):
             yield name
     if len(program.forward.by_key[node.key]) > 2:
@@ -513,9 +513,9 @@ def other_values(program: Program, place: Place) -> Iterator[SecondValue | OfIte
         "other": program.name_of(program.source(place)) if isinstance(choice, OwnOperand) else choice.describe(program)
     },
 )
-def use_another_value(program: Program, place: Place, choice: SecondValue | OfIteration | OwnOperand) -> Program | None:
+def use_another_value(program: Program, place: Place, choice: ValueName | OfIteration | OwnOperand) -> Program | None:
     """Write the derivative of a function with another value than the function's own."""
-    array = second_array(program, choice, place[0])
+    array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))
 
 
@@ -563,14 +563,14 @@ class OnePlace:
         first: in the first of the two places, as y (1 - y).
     """
 
-    value: SecondValue
+    value: ValueName
     first: bool
 
 
 def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
     """Yield other values for one of the places of a function's value in its derivative."""
     node = program.reader(place)
-    for name, value in second_values(program, node.id, node.value.shape).items():
+    for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value != node.id:
             yield OnePlace(name, first=False)
             if node.name == "sigmoid":
@@ -588,11 +588,11 @@ def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
 )
 def use_another_value_once(program: Program, place: Place, choice: OnePlace) -> Program | None:
     """Write the derivative of sigmoid or tanh with another value in one of two places."""
-    other = second_array(program, choice.value, place[0])
+    other = named_array(program, choice.value, place[0])
     if other is None:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         y = at.y
         if at.node.name == "tanh":
             return np.asarray(at.g * (1 - y * other))
@@ -791,7 +791,7 @@ def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Progra
     """Contribute what a common wrong formula gives."""
     partner = other_operand(program, place)
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         return unbroadcast(choice.contribution(at.g, np.asarray(at.x), at.y, partner), at.x)
 
     return program.with_vjp(place, rule)

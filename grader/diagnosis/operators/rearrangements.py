@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
-from grader.program.program import Affects, At, Program
+from grader.program.program import Affects, EdgeContext, Program
 from grader.program.queries import contraction_of
 from grader.sampling import normal, sized
 
@@ -47,7 +47,7 @@ def is_no_involution(program: Program, place: Place) -> bool:
 def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
     """Rearrange the upstream gradient as the forward pass rearranges the operand."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         return at.node.operation.run((at.g, *at.node.values[1:]), at.node.options)
 
     return with_any_shape(program, place, rule) or program.with_vjp(place, rule)
@@ -234,7 +234,7 @@ def axis_pair_words(program: Program, place: Place, pair: AxisPair) -> dict[str,
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program | None:
     """Go back through a reshape that takes two axes in the other order."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         shape, own = split_shape(at.node), np.shape(at.x)
         if len(own) < len(shape):  # one axis becomes several
             return back_from_other_order(at.g, shape, choice).reshape(own)
@@ -525,7 +525,7 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
 def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None:
     """Cut the upstream gradient of joined arrays at other places."""
 
-    def share(at: At) -> Array:
+    def share(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
         size = SHARES[choice.how](at.g.shape[dim], len(at.node.values))
         return np.take(at.g, range(size * at.slot, min(size * (at.slot + 1), at.g.shape[dim])), axis=dim)
@@ -533,7 +533,7 @@ def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None
     if choice.how in SHARES:
         return with_any_shape(program, place, share)
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
         sizes = [np.shape(value)[dim] for value in at.node.values]
         own, total = sizes[at.slot], sum(sizes)
@@ -567,14 +567,14 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
     "cut-along-another-axis",
     code="hard-coded",
     rank=2.2,
-    at=edges.of("cat").where(lambda program, place: with_any_shape(program, place, At.right) is not None),
+    at=edges.of("cat").where(lambda program, place: with_any_shape(program, place, EdgeContext.right) is not None),
     choices=lambda program, place: JOINED_ALONG,
     message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
 )
 def cut_along_another_axis(program: Program, place: Place, choice: str) -> Program | None:
     """Cut the upstream gradient of joined arrays along another axis, with the sizes along the right one."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
         axis = -1 if choice == "the last axis" else 0
         if "counted" in choice and dim >= 0:
@@ -709,7 +709,7 @@ def move_along_axis(program: Program, place: Place, choice: Move) -> Program | N
     """Move the upstream gradient, the other operand, or the contribution along an axis."""
     move = MOVES[choice.how]
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if choice.part == "upstream":
             return at.right(move(at.g, choice.axis))
         if choice.part == "result":

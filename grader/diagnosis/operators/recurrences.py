@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import SINK, Forward, Key, Place
-from grader.program.program import At, Program, Rule
-from grader.program.queries import Arrival, LoopCarriedValue, arrivals, loop_carried_values
+from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.queries import EdgeKind, LoopCarriedValue, edges_by_kind, loop_carried_values
 
-from .contract import Example, describe_arrival, operator
+from .contract import Example, describe_edge_kind, operator
 from .places import nodes, values
 
 _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
@@ -54,7 +54,7 @@ def is_carried(program: Program, place: Place) -> bool:
 
 def edges_from_later(program: Program, value: int) -> tuple[Place, ...]:
     """Return the edges along which later iterations contribute to a value of a loop."""
-    ways = arrivals(program, value).items()
+    ways = edges_by_kind(program, value).items()
     return tuple(place for arrival, places in ways if (arrival.iterations or 0) > 0 for place in places)
 
 
@@ -98,7 +98,7 @@ class Carry:
     """
 
     keys: tuple[Key, ...]
-    only: Arrival | None = None
+    only: EdgeKind | None = None
     enters: bool = True
 
     def keeps(self, program: Program, edge: Place) -> bool:
@@ -114,7 +114,7 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
             yield Carry(keys)
             yield Carry(keys, enters=False)
-    ways = [way for way in arrivals(program, place[0]) if (way.iterations or 0) > 0]
+    ways = [way for way in edges_by_kind(program, place[0]) if (way.iterations or 0) > 0]
     if len(ways) > 2:
         yield from (Carry((program.nodes[place[0]].key,), only=way) for way in ways)
 
@@ -130,7 +130,7 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
         "names": names_of(program, choice.keys),
         "what": "no gradient"
         if choice.only is None
-        else f"only what {describe_arrival(program, choice.only)} contributes to the gradient",
+        else f"only what {describe_edge_kind(program, choice.only)} contributes to the gradient",
     },
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
@@ -190,9 +190,9 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "v": "n n", "h": "bs n"})
 
 
-def competing_arrivals(program: Program, place: Place) -> Iterator[Arrival]:
+def competing_arrivals(program: Program, place: Place) -> Iterator[EdgeKind]:
     """Yield the ways by which a gradient comes to a value of a loop, where there are several."""
-    ways = arrivals(program, place[0])
+    ways = edges_by_kind(program, place[0])
     if len(ways) > 1:
         yield from ways
 
@@ -206,9 +206,9 @@ def competing_arrivals(program: Program, place: Place) -> Iterator[Arrival]:
     message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives:"
     " the two must add",
 )
-def overwrite_arrival(program: Program, place: Place, choice: Arrival) -> Program | None:
+def overwrite_arrival(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Leave out one contribution to a value of a loop wherever it is not the only one."""
-    ways = arrivals(program, place[0])
+    ways = edges_by_kind(program, place[0])
     return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
 
 
@@ -421,7 +421,7 @@ def take_another_part(program: Program, place: Place, choice: Part) -> Program |
     """Give to each operand of a join what belongs to another one."""
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
 
-    def of_part(slot: int) -> Rule:
+    def of_part(slot: int) -> EdgeVjp:
         return lambda at: at.node.vjp(slot, at.g)
 
     for number, slot in enumerate(slots):
@@ -535,8 +535,8 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
 def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
     """Clip the gradient of a carried value in every iteration, all of it or what the next iteration contributes."""
 
-    def change(edges: tuple[Place, ...]) -> Rule:
-        def rule(at: At) -> np.ndarray:
+    def change(edges: tuple[Place, ...]) -> EdgeVjp:
+        def rule(at: EdgeContext) -> np.ndarray:
             part = np.asarray(sum(map(at.sweep.contribution, edges)))
             return np.asarray(choice.clipped(part) - part)
 
@@ -609,13 +609,13 @@ class EarlyRead:
         misses: what is computed before it arrives: the gradient that goes to the iteration before, or all else.
     """
 
-    late: Arrival
+    late: EdgeKind
     misses: Literal["carry", "others"]
 
 
 def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
     """Yield what may arrive too late at a value that the one of the iteration before leads to directly."""
-    before, ways = value_before(program, place[0]), arrivals(program, place[0])
+    before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
         for late in ways:
             yield EarlyRead(late, "others")
@@ -640,7 +640,7 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     choices=early_reads,
     message="{what} computed before the contribution of {late} has been added to the gradient of {value}",
     fields=lambda program, place, choice: {
-        "late": describe_arrival(program, choice.late),
+        "late": describe_edge_kind(program, choice.late),
         "what": "what goes back to the iteration before is"
         if choice.misses == "carry"
         else "all but what goes back to the iteration before is",
@@ -653,7 +653,7 @@ def read_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> P
     if before is None or not late:
         return None
 
-    def on_direct_paths(at: At) -> np.ndarray:
+    def on_direct_paths(at: EdgeContext) -> np.ndarray:
         """Return what the late contribution gives to the iteration before."""
         total, part = np.zeros(program.nodes[before].value.shape), sum(map(at.sweep.contribution, late))
         for path in direct_paths(program, before, value):
@@ -723,10 +723,10 @@ def go_forward(program: Program, place: Place, choice: None) -> Program | None:
     count = len(iterations_of(program, place[0]))
     looped = {key: ids for key, ids in forward.by_key.items() if len(ids) == count}
 
-    def of_node(other: int, slot: int) -> Rule:
+    def of_node(other: int, slot: int) -> EdgeVjp:
         return lambda at: program.nodes[other].vjp(slot, at.g)
 
-    def of_slot(slot: int) -> Rule:
+    def of_slot(slot: int) -> EdgeVjp:
         return lambda at: at.node.vjp(slot, at.g)
 
     for ids in looped.values():

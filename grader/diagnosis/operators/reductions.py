@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.program.arithmetic import axes_of
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
-from grader.program.program import Affects, At, Program, Sweep
+from grader.program.program import Affects, EdgeContext, Program, Sweep
 from grader.program.queries import contraction_of
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
@@ -60,7 +60,7 @@ class Terms:
         """Return how many terms are summed over some letters."""
         return math.prod(self.sizes[letter] for letter in letters)
 
-    def arrays(self, at: At) -> tuple[Array, Array]:
+    def arrays(self, at: EdgeContext) -> tuple[Array, Array]:
         """Return the upstream gradient, and what it is multiplied by."""
         if at.node.operation.family == "pointwise":
             return at.g, slopes(at.program, (at.node.id, at.slot))
@@ -262,7 +262,7 @@ def sum_some_terms(program: Program, place: Place, choice: SomeTerms) -> Program
 
     entries = (slice(None),) * axis + (PARTS[choice.part],)
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if factor == 0:
             return at.right(entries_alone(at.g, entries))
         return at.right(operands={1 - at.slot: entries_alone(np.asarray(at.node.values[1 - at.slot]), entries)})
@@ -326,7 +326,7 @@ def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> 
     kept = ["".join(letter for letter in own if letter not in choice.letters) for own in terms.factors]
     count = terms.count(choice.letters) if choice.averaged else 1
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         arrays = [
             np.einsum(f"{own}->{few}", array)
             for own, few, array in zip(terms.factors, kept, terms.arrays(at), strict=True)
@@ -376,7 +376,7 @@ def keep_largest_term(program: Program, place: Place, choice: None) -> Program |
     count = len(terms.summed)
     letters = terms.summed + terms.operand
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         products = terms.over(letters, terms.arrays(at))
         return np.asarray(products.max(axis=tuple(range(count)))).reshape(np.shape(at.x))
 
@@ -421,7 +421,7 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     """
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
-        is_answer = with_any_shape(program, place, At.right) is not None
+        is_answer = with_any_shape(program, place, EdgeContext.right) is not None
         for kept, summed in itertools.product(terms.summed, terms.operand):
             if min(terms.sizes[kept], terms.sizes[summed]) > 1 and (
                 is_answer or terms.sizes[kept] == terms.sizes[summed]
@@ -514,7 +514,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
 def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
     """Sum a contribution over an axis of the operand, and repeat it along this axis."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         part = at.right()
         total = part.sum(choice.axis, keepdims=True) / (part.shape[choice.axis] if choice.averaged else 1)
         return np.broadcast_to(total, part.shape)
@@ -553,7 +553,7 @@ def is_broadcast(program: Program, place: Place) -> bool:
 def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
     """Reshape the terms so that the last axes have the operand's size, and sum over what is in front."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         terms = at.g * slopes(at.program, place)
         return np.asarray(terms.reshape(-1, np.size(at.x)).sum(0)).reshape(np.shape(at.x))
 
@@ -632,7 +632,7 @@ def leave_out_sum(program: Program, place: Place, choice: Unsummed) -> Program |
 
     def result(edited: Program, right: Array) -> Array:
         sweep = Sweep(edited)
-        at = At(edited, edited.reader(use), use[1], sweep.gradient(use[0]), sweep)
+        at = EdgeContext(edited, edited.reader(use), use[1], sweep.gradient(use[0]), sweep)
         return terms.over(choice.order, terms.arrays(at))
 
     return program.with_result(target_of(program, place), result)
@@ -1131,7 +1131,7 @@ def _() -> Example:
 def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
     """Repeat the upstream gradient of a norm, as for a sum or a mean."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         return spread(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
 
     return program.with_vjp(place, rule)
@@ -1264,7 +1264,7 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
 def select_other_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Hand the gradient of a greatest or least entry to other entries than those that were selected."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         x, axes = np.asarray(at.x), reduced_axes(at.node)
         selected = np.where(at.node.vjp(at.slot, np.ones(at.y.shape)) != 0, 1.0, 0.0)
         return np.asarray(spread(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))

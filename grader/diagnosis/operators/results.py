@@ -15,7 +15,7 @@ from torch import Tensor
 from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import Program
-from grader.program.selectors import SecondValue, second_values
+from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import indices, normal, positive, sized
 from grader.shapes import BATCH, guess_axes
 
@@ -510,14 +510,14 @@ class Mixed:
         how: the clause about it, of `MIXED`.
     """
 
-    name: SecondValue
+    name: ValueName
     how: str
 
 
 def values_to_mix(program: Program, place: Place) -> Iterator[Mixed]:
     """Yield the values that may be mixed into a gradient: those of its shape, and those that it broadcasts with."""
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
-    for name, value in second_values(program, reader).items():
+    for name, value in values_by_name(program, reader).items():
         own = program.nodes[value].value.shape
         if value == place[0] == reader:
             continue  # it is no gradient, but the answer itself
@@ -558,10 +558,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def other_gradients(program: Program, place: Place) -> Iterator[SecondValue]:
+def other_gradients(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values of the shape of a target whose gradients may be added to its own."""
     reader = program.forward.outputs[-1]
-    for name, value in second_values(program, reader, shape_of(program, place)).items():
+    for name, value in values_by_name(program, reader, shape_of(program, place)).items():
         if value != place[0] and program.forward.uses[value] and not are_multiples(program, place[0], value):
             yield name
 
@@ -583,7 +583,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     },
     message="{other} is added to the right answer, as if there were a path past the operations between them",
 )
-def add_other_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def add_other_gradient(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand out the gradient together with that of another value."""
     value = choice.find(program, program.forward.outputs[-1])
     if value is None:
@@ -612,12 +612,12 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def factors_of_upstream(program: Program, place: Place) -> Iterator[SecondValue]:
+def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that the upstream gradient may be multiplied by, and summed to the shape of a target."""
     output = program.nodes[program.forward.outputs[-1]].value.shape
     own = shape_of(program, place)
     if len(output) and broadcasts_to(own, output):
-        for name, value in second_values(program, program.forward.outputs[-1]).items():
+        for name, value in values_by_name(program, program.forward.outputs[-1]).items():
             shape = program.nodes[value].value.shape
             if shape and value != place[0] and broadcasts_to(shape, output):
                 yield name
@@ -638,7 +638,7 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     message="this is {upstream} times {choice}, summed to the shape of {value}: the derivative of {output} is another"
     " factor",
 )
-def multiply_upstream(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def multiply_upstream(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand out the upstream gradient times some value, as if that were the derivative of the output."""
     value = choice.find(program, program.forward.outputs[-1])
     shape, output = shape_of(program, place), program.forward.outputs[-1]
@@ -845,7 +845,7 @@ class AtHand:
 
 
 @dataclass(frozen=True)
-class Made:
+class ComputedValue:
     """An array that is made of one or two arrays at hand.
 
     Args:
@@ -876,7 +876,7 @@ def at_hand(program: Program, place: Place) -> Iterator[AtHand]:
             yield AtHand(name, "answer")
 
 
-def made_of_arrays(program: Program, place: Place) -> Iterator[Made]:
+def made_of_arrays(program: Program, place: Place) -> Iterator[ComputedValue]:
     """Yield what can be made of one or two arrays at hand, and has the shape of a target."""
     known = list(at_hand(program, place))
     shape = shape_of(program, place)
@@ -888,15 +888,15 @@ def made_of_arrays(program: Program, place: Place) -> Iterator[Made]:
     arrays = {each: np.zeros([small[size] for size in own]) for each, own in shapes.items()}
     shape = tuple(small[size] for size in shape)
     for formula in REDUCED:
-        yield from (made for each in known if _shape(made := Made(formula, (each,)), arrays) == shape)
+        yield from (made for each in known if _shape(made := ComputedValue(formula, (each,)), arrays) == shape)
     for formula in PRODUCTS:
         for first, second in itertools.product(known, known):
-            made = Made(formula, (first, second))
+            made = ComputedValue(formula, (first, second))
             if ("*" not in formula or known.index(first) <= known.index(second)) and _shape(made, arrays) == shape:
                 yield made
 
 
-def _shape(made: Made, arrays: Mapping[AtHand, Array]) -> tuple[int, ...] | None:
+def _shape(made: ComputedValue, arrays: Mapping[AtHand, Array]) -> tuple[int, ...] | None:
     """Return the shape of what is made of some arrays; `None` where they do not fit."""
     try:
         shape: tuple[int, ...] = made.of([arrays[part] for part in made.parts]).shape
@@ -916,7 +916,7 @@ def _shape(made: Made, arrays: Mapping[AtHand, Array]) -> tuple[int, ...] | None
     },
     message="this is {formula}",
 )
-def make_of_other_arrays(program: Program, place: Place, choice: Made) -> Program | None:
+def make_of_other_arrays(program: Program, place: Place, choice: ComputedValue) -> Program | None:
     """Hand out a product or a sum of arrays that are at hand."""
     return with_change(program, place, lambda _: choice.of([part.find(program.right) for part in choice.parts]))
 

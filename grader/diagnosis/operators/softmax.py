@@ -16,8 +16,8 @@ from torch import Tensor
 from grader.program.arithmetic import axes_of, sigmoid
 from grader.program.forward import Node, Place
 from grader.program.operation import Array, unbroadcast
-from grader.program.program import At, Program
-from grader.program.selectors import SecondValue, second_values
+from grader.program.program import EdgeContext, Program
+from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
 from .places import edges
@@ -50,7 +50,7 @@ def exponentials(x: Array, axes: Axes) -> Array:
     return np.asarray(terms / total(terms, axes))
 
 
-def with_probabilities(at: At, p: Array, axes: Axes) -> Array:
+def with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
     """Return the contribution with other probabilities; shape: that of the operand."""
     if at.node.name == "softmax":
         return np.asarray(p * (at.g - total(p * at.g, axes)))
@@ -125,7 +125,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
 def use_other_probabilities(program: Program, place: Place, choice: str) -> Program | None:
     """Use another function of the operand in place of its softmax probabilities."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
         return with_probabilities(at, PROBABILITIES[choice].of(np.asarray(at.x), axes), axes)
 
@@ -184,7 +184,7 @@ class Row(NamedTuple):
         return total(terms, self.axes)
 
 
-def row_of(at: At) -> Row:
+def row_of(at: EdgeContext) -> Row:
     """Return what the vjp at an edge is made of."""
     axes = row_axes(at.node)
     p = exponentials(np.asarray(at.x), axes)
@@ -328,7 +328,7 @@ def mask_after_softmax(program: Program, place: Place, choice: None) -> Program 
     """Use probabilities of all entries, with 0 for those that are masked."""
     source = program.source(place)
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         scores, mask, *_ = at.program.nodes[source].values
         axes = row_axes(at.node)
         everywhere = exponentials(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
@@ -351,11 +351,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "s t", "v": "t n"})
 
 
-def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
+def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values of whose softmax the probabilities may be in place of the operand's."""
     operand = program.nodes[program.source(place)]
     scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
-    for name, value in second_values(program, place[0], operand.value.shape).items():
+    for name, value in values_by_name(program, place[0], operand.value.shape).items():
         if value not in (operand.id, scaled):  # a number that is missing says more
             yield name
 
@@ -368,13 +368,13 @@ def other_points(program: Program, place: Place) -> Iterator[SecondValue]:
     choices=other_points,
     message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
 )
-def take_softmax_elsewhere(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def take_softmax_elsewhere(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute the probabilities once more, from another value."""
     value = choice.find(program, place[0])
     if value is None:
         return None
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
         return with_probabilities(at, exponentials(at.program.nodes[value].value, axes), axes)
 
@@ -419,7 +419,7 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
         return None
     ((slot, scores),) = program.nodes[masked].edges
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
         everywhere = np.broadcast_to(at.program.nodes[scores].value, np.shape(at.x))
         return with_probabilities(at, exponentials(everywhere, axes), axes)
@@ -521,7 +521,7 @@ def axes_in_words(program: Program, place: Place, axes: Axes) -> dict[str, str]:
 def sum_over_another_axis(program: Program, place: Place, choice: Axes) -> Program | None:
     """Take the right probabilities, and the sum over another axis."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         row = row_of(at)
         return np.asarray(row.own - row.p * row.own.sum(axis=choice, keepdims=True))
 
@@ -554,7 +554,7 @@ def _() -> Example:
 def normalise_over_other_axes(program: Program, place: Place, choice: Axes) -> Program | None:
     """Take the probabilities over other axes, and the sum over the right ones."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         return with_probabilities(at, exponentials(np.asarray(at.x), choice), row_axes(at.node))
 
     return program.with_vjp(place, rule)

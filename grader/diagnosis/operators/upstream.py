@@ -15,9 +15,9 @@ from torch import Tensor
 
 from grader.program.forward import Place
 from grader.program.operation import Array
-from grader.program.program import At, Program, Rule, Sweep
+from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
-from grader.program.selectors import Named, SecondValue, second_values
+from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, operator
 from .partners import OfIteration
@@ -112,7 +112,7 @@ class Replacement:
         code: the public code.
     """
 
-    value: SecondValue
+    value: ValueName
     code: str
 
 
@@ -120,12 +120,12 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
     """Yield the values that may be used in place of the gradient of a value: itself and what reads it, then others."""
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
-        values_alike = second_values(program, place[0], program.nodes[place[0]].value.shape)
+        values_alike = values_by_name(program, place[0], program.nodes[place[0]].value.shape)
         yield from (Replacement(name, "value-for-gradient") for name, value in values_alike.items() if value in own)
         yield from (Replacement(name, "wrong-operand") for name, value in values_alike.items() if value not in own)
 
 
-def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> Rule | None:
+def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
     """Return the function that gives the other value; `None` where there is none."""
     value = choice.value.find(program, place[0])
     return None if value is None else lambda at: at.program.nodes[value].value
@@ -201,7 +201,7 @@ class OtherGradient:
         code: the public code: where the value is a step further towards the loss, the derivative between is missing.
     """
 
-    value: SecondValue | OfIteration
+    value: ValueName | OfIteration
     code: str
 
 
@@ -209,7 +209,7 @@ def other_gradients(program: Program, place: Place) -> Iterator[OtherGradient]:
     """Yield the values whose gradient has the shape of that of a value."""
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
-    for name, value in second_values(program, place[0], node.value.shape).items():
+    for name, value in values_by_name(program, place[0], node.value.shape).items():
         if value != place[0] and program.forward.uses[value] and hands_gradient_on(program, (value, 0)):
             yield OtherGradient(name, "missing-local" if behind >> value & 1 else "wrong-operand")
     if len(program.forward.by_key[node.key]) > 2:
@@ -310,29 +310,29 @@ def _() -> Example:
 # Answers that are no gradient of this value -------------------------------------------------------------------------
 
 
-def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[SecondValue, int]]:
+def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[ValueName, int]]:
     """Yield the values whose gradient has a target's shape, with their ids."""
     shape = program.nodes[place[0]].value.shape
-    for name, value in second_values(program, program.forward.outputs[-1], shape).items():
+    for name, value in values_by_name(program, program.forward.outputs[-1], shape).items():
         if value != place[0] and program.forward.uses[value]:
             yield name, value
 
 
-def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[SecondValue]:
+def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that depend on a target and have its shape."""
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
     if 1 < program.nodes[output].value.size < program.nodes[place[0]].value.size:  # of another shape; no sum is missing
-        yield from (name for name, value in second_values(program, output).items() if value == output)
+        yield from (name for name, value in values_by_name(program, output).items() if value == output)
 
 
-def gradients_beside(program: Program, place: Place) -> Iterator[SecondValue]:
+def gradients_beside(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that do not depend on a target and have its shape, such as another input."""
     behind = program.forward.descendants[place[0]]
     yield from (name for name, value in gradients_like_target(program, place) if not behind >> value & 1)
 
 
-def with_gradient_of(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Return the program that hands out the gradient of another value in place of a target's."""
     other = choice.find(program, program.forward.outputs[-1])
     if other is None:
@@ -348,7 +348,7 @@ def with_gradient_of(program: Program, place: Place, choice: SecondValue) -> Pro
     choices=gradients_nearer_to_loss,
     message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
 )
-def stop_early(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand out the gradient of a value that depends on the target."""
     output = program.forward.outputs[-1]
     value = choice.find(program, output)
@@ -369,13 +369,13 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "gain": "bs n"})
 
 
-def gradients_of_others(program: Program, place: Place) -> Iterator[SecondValue]:
+def gradients_of_others(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values whose gradient may be handed out: those beside a target, and other targets of any shape."""
     yield from gradients_beside(program, place)
     shape = program.nodes[place[0]].value.shape
     for name, value in program.forward.targets.items():
         if name in program.inputs and program.nodes[value].value.shape != shape:
-            yield Named(name)
+            yield NamedValue(name)
 
 
 @operator(
@@ -386,10 +386,10 @@ def gradients_of_others(program: Program, place: Place) -> Iterator[SecondValue]
     choices=gradients_of_others,
     message="this is the gradient of {choice}, not that of {value}",
 )
-def hand_out_another_gradient(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def hand_out_another_gradient(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand out the gradient of a value that does not depend on the target."""
     other = choice.find(program, program.forward.outputs[-1])
-    if isinstance(choice, Named) and other is not None and choice.name in program.forward.targets:  # of any shape
+    if isinstance(choice, NamedValue) and other is not None and choice.name in program.forward.targets:  # of any shape
         return program.with_result(target_of(program, place), lambda program, _: program.sweep.gradient(other))
     return with_gradient_of(program, place, choice)
 
@@ -407,9 +407,9 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "u": "bs n", "scale": "n", "gain": "n"})
 
 
-def values_like_target(program: Program, place: Place) -> Iterator[SecondValue]:
+def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values that have the shape of a target."""
-    yield from second_values(program, program.forward.outputs[-1], program.nodes[place[0]].value.shape)
+    yield from values_by_name(program, program.forward.outputs[-1], program.nodes[place[0]].value.shape)
 
 
 @operator(
@@ -420,7 +420,7 @@ def values_like_target(program: Program, place: Place) -> Iterator[SecondValue]:
     choices=values_like_target,
     message="this is {choice}, a value of the forward pass",
 )
-def return_value(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def return_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand out a value of the forward pass."""
     value = choice.find(program, program.forward.outputs[-1])
     if value is None:
@@ -443,10 +443,10 @@ def _() -> Example:
 # A function of several operations -----------------------------------------------------------------------------------
 
 
-def sources_of_function(program: Program, place: Place) -> Iterator[SecondValue]:
+def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values of which a value is a function by two operations or more that lead nowhere else."""
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
-    for name, value in second_values(program, place[0], shape).items():
+    for name, value in values_by_name(program, place[0], shape).items():
         if value != place[0] and made >> value & 1 and len(function_between(program, value, place[0])) > 1:
             yield name
 
@@ -458,7 +458,7 @@ def function_between(program: Program, source: int, value: int) -> tuple[int, ..
     return inner if readers <= set(inner) else ()
 
 
-def with_function(program: Program, source: int, value: int, rule: Rule) -> Program | None:
+def with_function(program: Program, source: int, value: int, rule: EdgeVjp) -> Program | None:
     """Return the program in which a function of several operations has another derivative; other operands keep theirs.
 
     Args:
@@ -482,7 +482,7 @@ def with_function(program: Program, source: int, value: int, rule: Rule) -> Prog
     choices=sources_of_function,
     message="the gradient goes back from {value} to {choice} as if nothing were done between them",
 )
-def leave_out_function(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def leave_out_function(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Hand the gradient of a value on to a value that it is made of by several operations."""
     source = choice.find(program, place[0])
     return None if source is None else with_function(program, source, place[0], lambda at: at.g)
@@ -510,7 +510,7 @@ class Function:
         use: its derivative is taken at its own value; or it is applied to the gradient, with or without what it adds.
     """
 
-    source: SecondValue
+    source: ValueName
     use: Literal["derivative at its value", "applied to gradient", "applied without what it adds"]
 
 
@@ -545,7 +545,7 @@ def misuse_function(program: Program, place: Place, choice: Function) -> Program
     def function_of(point: Array) -> Program:
         return program.right.with_nodes({source: lambda node: node.then(lambda _: point)})
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if choice.use == "derivative at its value":
             other = function_of(at.program.nodes[value].value)
             alone = replace(other, forward=replace(other.forward, outputs=(value,)), upstreams=(at.g,), original=None)
@@ -587,7 +587,7 @@ def _() -> Example:
 # Gradients of two values ----------------------------------------------------------------------------------------------
 
 
-def gradients_to_exchange(program: Program, place: Place) -> Iterator[SecondValue]:
+def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the values whose gradients may be exchanged with that of a value, each pair at one of the two."""
     for other in other_gradients(program, place):
         if not isinstance(other.value, OfIteration) and other.code == "wrong-operand":
@@ -612,7 +612,7 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     choices=gradients_to_exchange,
     message="the gradients of {value} and {choice} are exchanged",
 )
-def exchange_gradients(program: Program, place: Place, choice: SecondValue) -> Program | None:
+def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Go on from each of two values with the gradient of the other one."""
     own, other = place[0], choice.find(program, place[0])
     if other is None:

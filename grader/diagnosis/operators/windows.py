@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
-from grader.program.program import At, Program
+from grader.program.program import EdgeContext, Program
 from grader.program.windows import windows_of
 from grader.sampling import Sampler, mask, normal, sized, spaced
 
@@ -79,7 +79,7 @@ class Contributions:
         return part
 
 
-def contributions(at: At) -> Contributions:
+def contributions(at: EdgeContext) -> Contributions:
     """Return what each tap of each window contributes along an edge to the array, for its upstream gradient."""
     node, x, g = at.node, np.asarray(at.x), at.g
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
@@ -113,7 +113,7 @@ def _convolution_parts(g: Array, w: Array, groups: int) -> Array:
     return parts.reshape(len(parts), len(g), -1, *g.shape[2:])
 
 
-def window_entries(at: At) -> Array:
+def window_entries(at: EdgeContext) -> Array:
     """Return the entries of each window of a pooling, -inf in the padding; shape: (taps, *other axes, *windows)."""
     options = [_sizes(at.node, option) for option in ("size", "stride", "padding", "dilation")]
     kernel, stride, padding, dilation = options
@@ -267,7 +267,7 @@ def _widths(node: Node) -> list[tuple[int, int]]:
 def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
     """Take the padding of both ends to be at one end."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if at.node.name == "pad":
             both = [a + b for a, b in _widths(at.node)]
             pad = [width for total in both for width in ((total, 0) if choice == "in front" else (0, total))]
@@ -349,7 +349,7 @@ def kernel_axes(program: Program, place: Place) -> Iterator[Axes]:
 def turn_kernel(program: Program, place: Place, choice: Axes) -> Program | None:
     """Turn the kernel in the contribution to the input, or the contribution to the kernel itself."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if at.slot == KERNEL:
             return choice.turn(at.right())
         return at.right(operands={KERNEL: choice.turn(np.asarray(at.node.values[KERNEL]))})
@@ -420,7 +420,7 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
 def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
     """Leave out some taps of all windows."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         left = choice.mask(_sizes(at.node, "size"))
         if at.slot == KERNEL:
             return np.asarray(at.right() * left)
@@ -501,7 +501,7 @@ def shifts(program: Program, place: Place) -> Iterator[Shift]:
 def move_windows(program: Program, place: Place, choice: Shift) -> Program | None:
     """Begin every window one entry later or earlier."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         if at.slot == INPUT:
             return turn_by_one(at.right(), choice.axis, choice.by)
         return at.right(operands={INPUT: turn_by_one(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
@@ -563,7 +563,7 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
 def overwrite_windows(program: Program, place: Place, choice: Order) -> Program | None:
     """Assign or average the contributions in place of adding them."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         own = contributions(at)
         if choice.order == "mean":
             return np.asarray(own.sum() / np.maximum(own.sum(np.ones(own.parts.shape)), 1))
@@ -630,7 +630,7 @@ def positions(program: Program, place: Place) -> tuple[Position, ...]:
 def mistake_position(program: Program, place: Place, choice: Position) -> Program | None:
     """Put the contributions of all windows where those of the first one belong, or count the taps without rows."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         own = contributions(at)
         if (own.places < 0).any() and choice != "as that in the whole array":
             raise ValueError("the windows have padding")
@@ -691,7 +691,7 @@ def has_padding(program: Program, place: Place) -> bool:
 def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
     """Leave out what arrives at windows that lie partly outside the array."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         places = contributions(at._replace(slot=INPUT)).places
         axes = tuple(range(places.ndim - len(_sizes(at.node, "size"))))
         return at.right(at.g * (places >= 0).all(axis=axes))
@@ -777,7 +777,7 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
 def mistake_mean(program: Program, place: Place, choice: str) -> Program | None:
     """Divide by another number than that of the entries of a window."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         own = contributions(at)
         return own.sum(np.broadcast_to(at.g / DIVISORS[choice](at.node, own), own.places.shape))
 
@@ -860,7 +860,7 @@ def _() -> Example:
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
     """Sum the upstream gradient before it is multiplied by the entries of the windows."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         axes = (*((0,) if choice != "windows" else ()), *range(2, at.g.ndim))
         return at.right(np.broadcast_to(at.g.sum(axes, keepdims=True), at.g.shape))
 
@@ -895,7 +895,7 @@ def has_one_group(program: Program, place: Place) -> bool:
 def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
     """Reshape the kernel as if its channel axes had been exchanged."""
 
-    def rule(at: At) -> Array:
+    def rule(at: EdgeContext) -> Array:
         w = np.asarray(at.node.values[KERNEL])
         return at.right(operands={KERNEL: w.reshape(w.shape[1], w.shape[0], *w.shape[2:]).swapaxes(0, 1)})
 
