@@ -112,7 +112,7 @@ class Edit(Explanatory):
     def message(self, program: Program) -> str:
         """Return a clause about the answer; `program` is the right one of the trial that it is made for."""
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
-        return f"{clause}, {self.spot.iterations}" if self.spot.iterations else clause
+        return f"{clause}, {self.spot.iterations_clause}" if self.spot.iterations_clause else clause
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return what was done, in the words of the right program of a trial."""

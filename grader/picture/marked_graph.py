@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.diagnosis.operators.places import label_of
+from grader.diagnosis.operators.places import operation_label
 from grader.program.forward import Node as Operation
 from grader.program.forward import Place
 from grader.program.program import Program
@@ -33,7 +33,7 @@ def graph_of(
     nodes = {
         keys[node.id]: Node(
             keys[node.id],
-            names.get(node.id) or label_of(node),
+            names.get(node.id) or operation_label(node),
             _shape(node, names.get(node.id, ""), trial),
             tuple(dict.fromkeys(keys[operand] for _, operand in node.operands)),
             answered.get(node.id, ""),

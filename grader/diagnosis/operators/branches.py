@@ -1,4 +1,4 @@
-"""Mistakes in which branch a gradient takes: the other one, both, or the one that another value chooses."""
+"""Mistakes in masks and branches: the gradient goes to the wrong branch, to both, or where a wrong mask sends it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ MASKING = ("relu", "where", "masked_fill", "clamp", "maximum", "minimum", "mul")
 
 
 def has_mask(program: Program, place: Place) -> bool:
-    """Return whether an operation hands its gradient on at some entries alone."""
+    """Return whether a node's derivative is a mask: a relu, `where`, clamp, maximum, or a product with zeros and ones.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.reader(place)
     own = program.forward.edges[node.id]
     if node.name not in MASKING or not own:
@@ -33,7 +38,7 @@ def has_mask(program: Program, place: Place) -> bool:
 
 
 def _is_mask(value: Operand) -> bool:
-    """Return whether a value is an array of zeros and ones."""
+    """Return whether an operand is an array, with at least one axis, of zeros and ones alone."""
     array = np.asarray(value)
     return array.ndim > 0 and bool(((array == 0) | (array == 1)).all())
 
@@ -41,8 +46,15 @@ def _is_mask(value: Operand) -> bool:
 masking = nodes.where(has_mask)
 
 
-def operands_together(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
-    """Yield the slots of all operands that get a gradient, and each of several by itself."""
+def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
+    """Yield the groups of slots whose mask may be inverted: all operands that get a gradient, then each one alone.
+
+    For `maximum(a, b)` these are (0, 1), (0,) and (1,).
+
+    Args:
+        program: the program of a trial.
+        place: a node whose derivative is a mask.
+    """
     own = tuple(slot for slot, _ in program.forward.edges[place[0]])
     yield own
     if len(own) > 1:
@@ -54,14 +66,25 @@ def operands_together(program: Program, place: Place) -> Iterator[tuple[int, ...
     code="inverted-mask",
     rank=2.0,
     at=masking,
-    choices=operands_together,
+    choices=masked_slot_groups,
     message="in what {step} contributes to {operands} the mask is inverted: the gradient goes where it must not",
     fields=lambda program, place, choice: {
         "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
     },
 )
 def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
-    """Hand the gradient on exactly where it must not go."""
+    """Multiply the upstream gradient of a node by 1 less its mask, in the vjps of the operands in the slots `choice`.
+
+    For relu(x), x gets g where x <= 0, and 0 where x is positive.
+
+    Args:
+        program: the right program.
+        place: a node whose derivative is a mask.
+        choice: the slots of the operands whose contribution is edited.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     for slot in choice:
         program = program.with_vjp((place[0], slot), lambda at: unbroadcast(at.g * (1 - slopes_at(at)), at.x))
     return program
@@ -69,6 +92,8 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 
 @invert_mask.example
 def _() -> Example:
+    """Show relu(x @ w) whose backward pass lets the gradient through where x @ w <= 0, not where it is positive."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.relu(x @ w)
 
@@ -80,6 +105,8 @@ def _() -> Example:
 
 @invert_mask.example
 def _() -> Example:
+    """Show where(z > 0, z, sin(a z)) whose backward pass inverts the condition for both branches."""
+
     def forward(x: Tensor, w: Tensor, a: Tensor) -> Tensor:
         z = x @ w
         return torch.where(z > 0, z, torch.sin(a * z))
@@ -94,7 +121,7 @@ def _() -> Example:
 
 
 def is_product_with_mask(program: Program, place: Place) -> bool:
-    """Return whether a node is a product with an array of zeros and ones."""
+    """Return whether a node multiplies an operand that gets a gradient by an array of zeros and ones."""
     return has_mask(program, place) and program.reader(place).name == "mul"
 
 
@@ -105,8 +132,17 @@ def is_product_with_mask(program: Program, place: Place) -> bool:
     at=nodes.where(is_product_with_mask),
     message="{step} is computed with the inverted mask, in the forward pass and in the backward pass",
 )
-def invert_mask_throughout(program: Program, place: Place, choice: None) -> Program | None:
-    """Keep what a mask takes away, and take away what it keeps."""
+def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> Program | None:
+    """Compute a product x * mask as x * (1 - mask), in the forward pass and hence in the backward pass.
+
+    Args:
+        program: the right program.
+        place: the node of the product.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def change(node: Node) -> Node:
         slot = next(slot for slot in (0, 1) if _is_mask(node.values[slot]))
@@ -115,8 +151,10 @@ def invert_mask_throughout(program: Program, place: Place, choice: None) -> Prog
     return program.with_nodes({place[0]: change})
 
 
-@invert_mask_throughout.example
+@invert_mask_in_both_passes.example
 def _() -> Example:
+    """Show a masked squared error whose gradient is taken at the entries that the mask leaves out."""
+
     def forward(x: Tensor, y: Tensor, keep: Tensor) -> Tensor:
         return ((x - y) * keep).square().sum() / keep.sum()
 
@@ -127,8 +165,13 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n m", "y": "n m", "keep": mask("n m")})
 
 
-def branches(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the operands that an operation chooses between."""
+def branch_slots(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the operands that get a gradient, if a node such as `where(c, a, b)` has two of them.
+
+    Args:
+        program: the program of a trial.
+        place: a node that chooses between its operands entry by entry.
+    """
     own = [slot for slot, _ in program.forward.edges[place[0]]]
     if len(own) > 1:
         yield from own
@@ -139,18 +182,29 @@ def branches(program: Program, place: Place) -> Iterator[int]:
     code="wrong-local",
     rank=2.5,
     at=nodes.of("where", "masked_fill", "maximum", "minimum", "clamp"),
-    choices=branches,
+    choices=branch_slots,
     message="the gradient of {step} goes to {branch} everywhere, and must go there only where that was chosen",
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
-def take_one_branch(program: Program, place: Place, choice: int) -> Program | None:
-    """Hand the whole gradient to one of several operands, and nothing to the others."""
+def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program | None:
+    """Give the upstream gradient at every entry to one operand of a `where` or `maximum`, and none to the rest.
+
+    Args:
+        program: the right program.
+        place: a node that chooses between its operands entry by entry.
+        choice: the slot of the operand that gets the gradient.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     others = [(place[0], slot) for slot, _ in program.forward.edges[place[0]] if slot != choice]
     return program.without(*others).with_vjp((place[0], choice), lambda at: unbroadcast(at.g, at.x))
 
 
-@take_one_branch.example
+@send_gradient_to_one_branch.example
 def _() -> Example:
+    """Show maximum(x @ w, tanh(x @ u)) whose backward pass gives all of the gradient to x @ w."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.maximum(x @ w, torch.tanh(x @ u))
 
@@ -168,13 +222,26 @@ def _() -> Example:
     at=edges.of("leaky_relu", "elu", "celu", "selu"),
     message="the derivative of {step} below 0 is used above it, too",
 )
-def take_lower_branch(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the derivative at minus the size of the operand."""
+def use_derivative_below_zero(program: Program, place: Place, choice: None) -> Program | None:
+    """Use the derivative that a leaky relu (or elu, celu, selu) has at -|x| for every entry of its operand x.
+
+    A positive x so gets the slope of the negative side.
+
+    Args:
+        program: the right program.
+        place: the edge (activation function, its operand).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.abs(at.x)}))
 
 
-@take_lower_branch.example
+@use_derivative_below_zero.example
 def _() -> Example:
+    """Show a leaky relu of slope 0.1 whose backward pass multiplies by 0.1 everywhere, at positive entries, too."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(torch.nn.functional.leaky_relu(x @ w, 0.1) * v)
 
@@ -192,7 +259,18 @@ COMPARISONS = {"gt": "ge", "ge": "gt", "lt": "le", "le": "lt"}
 
 
 def comparison_of(program: Program, place: Place) -> tuple[int, Node] | None:
-    """Return the slot in which an operation reads a mask, and the comparison that makes it."""
+    """Return the comparison that makes the mask which a node reads, and the slot of the mask in the node.
+
+    For the edge of z in `where(z > 0, z, y)` this is (0, the node of `z > 0`). Casts and negations of the mask may come
+    in between.
+
+    Args:
+        program: the program of a trial.
+        place: an edge; the mask is a different operand of its reader.
+
+    Returns:
+        The slot and the comparison; `None` where no comparison makes an operand of the reader.
+    """
     for slot, operand in program.reader(place).operands:
         node = program.nodes[operand]
         while node.name in ("cast", "logical_not") and node.operands:
@@ -202,8 +280,18 @@ def comparison_of(program: Program, place: Place) -> tuple[int, Node] | None:
     return None
 
 
-def mask_with(program: Program, place: Place, slot: int, comparison: Node) -> Array:
-    """Return the mask that an operation would read if a comparison were another one."""
+def mask_with_comparison(program: Program, place: Place, slot: int, comparison: Node) -> Array:
+    """Return the mask that a node would read if the comparison which makes it were the given one.
+
+    Args:
+        program: the program of a trial.
+        place: the edge whose reader reads the mask.
+        slot: the slot of the mask in the reader.
+        comparison: the comparison that makes the mask, with other operands; its id is that of the original.
+
+    Returns:
+        The comparison's value, cast and negated as the forward pass does; shaped like the mask.
+    """
     made = comparison.operation.run(comparison.values, comparison.options)
     chain = []
     node = program.nodes[dict(program.reader(place).operands)[slot]]
@@ -216,17 +304,17 @@ def mask_with(program: Program, place: Place, slot: int, comparison: Node) -> Ar
 
 
 def is_masked_by_comparison(program: Program, place: Place) -> bool:
-    """Return whether the derivative along an edge is a mask that a comparison makes."""
+    """Return whether the vjp along an edge multiplies by the mask of a comparison, as for z in `where(z > 0, z, y)`."""
     return program.reader(place).name in ("where", "masked_fill", "mul") and comparison_of(program, place) is not None
 
 
 @dataclass(frozen=True)
 class MaskOperand:
-    """What a mask is made from, in place of an operand of its comparison.
+    """A wrong operand for the comparison that makes a mask.
 
     Args:
-        slot: the operand.
-        value: another value; `None` for the upstream gradient.
+        slot: the slot of the comparison whose operand is replaced.
+        value: the name of the value that is compared in its place; `None` for the upstream gradient.
     """
 
     slot: int
@@ -234,7 +322,14 @@ class MaskOperand:
 
 
 def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
-    """Yield what the comparison of a mask may be made with."""
+    """Yield wrong operands for the comparison of a mask as `MaskOperand`s: each value of the right operand's shape.
+
+    The upstream gradient is one of them, where it has that shape.
+
+    Args:
+        program: the program of a trial.
+        place: an edge whose vjp multiplies by a mask that a comparison makes.
+    """
     known = comparison_of(program, place)
     if known is not None:
         for slot, operand in known[1].operands:
@@ -255,11 +350,24 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
     message="in the backward pass of {step} the mask is made from {other}, and must be made from {own}",
     fields=lambda program, place, choice: {
         "other": "the upstream gradient" if choice.value is None else choice.value.describe(program),
-        "own": name_of_compared(program, place, choice.slot),
+        "own": name_of_comparison_operand(program, place, choice.slot),
     },
 )
-def make_mask_of_another_value(program: Program, place: Place, choice: MaskOperand) -> Program | None:
-    """Compare another value, or the upstream gradient, to make the mask of a derivative."""
+def make_mask_from_another_value(program: Program, place: Place, choice: MaskOperand) -> Program | None:
+    """Compute the mask in the vjp along an edge from a wrong value, or from the upstream gradient.
+
+    The forward pass is right.
+
+    For z in `where(z > 0, z, 0)` the contribution is g * (y > 0) with another value y.
+
+    Args:
+        program: the right program.
+        place: an edge whose vjp multiplies by a mask that a comparison makes.
+        choice: which operand of the comparison is replaced, and by which value.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such comparison or value.
+    """
     known = comparison_of(program, place)
     value = None if choice.value is None else choice.value.find(program, place[0])
     if known is None or (value is None) != (choice.value is None):
@@ -268,21 +376,31 @@ def make_mask_of_another_value(program: Program, place: Place, choice: MaskOpera
 
     def rule(at: EdgeContext) -> Array:
         other = at.g if value is None else at.program.nodes[value].value
-        mask = mask_with(at.program, place, mask_slot, comparison.with_operand(choice.slot, other))
+        mask = mask_with_comparison(at.program, place, mask_slot, comparison.with_operand(choice.slot, other))
         return at.right(operands={mask_slot: mask})
 
     return program.with_vjp(place, rule)
 
 
-def name_of_compared(program: Program, place: Place, slot: int) -> str:
-    """Return what a learner calls an operand of the comparison that makes a mask."""
+def name_of_comparison_operand(program: Program, place: Place, slot: int) -> str:
+    """Return what a learner calls the operand in a slot of the comparison that makes a mask.
+
+    Return "a constant" where it is one.
+
+    Args:
+        program: the program of a trial.
+        place: an edge whose reader reads the mask.
+        slot: the slot in the comparison.
+    """
     known = comparison_of(program, place)
     operand = None if known is None else known[1].operand(slot)
     return "a constant" if operand is None else program.name_of(operand)
 
 
-@make_mask_of_another_value.example
+@make_mask_from_another_value.example
 def _() -> Example:
+    """Show where(z > limit, z, 0) whose backward pass computes the mask from the output, y > limit."""
+
     def forward(x: Tensor, w: Tensor, limit: Tensor) -> Tensor:
         z = x @ w
         y = torch.where(z > limit, z, torch.zeros_like(z))
@@ -297,8 +415,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "limit": "m"})
 
 
-@make_mask_of_another_value.example
+@make_mask_from_another_value.example
 def _() -> Example:
+    """Show 2 * where(z > 0, z, 0) whose backward pass masks by the sign of the gradient, g > 0."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.where(z > 0, z, torch.zeros_like(z)) * 2
@@ -316,12 +436,23 @@ Tie = Literal["counts", "does not count", "first", "second"]
 
 
 def has_ties(program: Program, place: Place) -> bool:
-    """Return whether an operation has entries exactly where its branches meet."""
+    """Return whether the branches of a node meet exactly at an entry, as those of relu(x) do where x is 0."""
     return any(bool(ties_of(program, place, slot).any()) for slot, _ in program.forward.edges[place[0]])
 
 
 def ties_of(program: Program, place: Place, slot: int) -> Array:
-    """Return the entries of a value at which two branches meet for one operand, as a mask."""
+    """Return a mask of the entries at which two branches of a node meet, as seen by one operand.
+
+    For `maximum(a, b)` these are the entries where a == b, for relu(x) those where x == 0.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+        slot: the slot of the operand; in `where` or a masked product, the mask is that of a comparison.
+
+    Returns:
+        A boolean array, shaped like the node's value.
+    """
     node = program.reader(place)
     if node.name in ("maximum", "minimum"):
         return np.broadcast_to(np.equal(node.values[0], node.values[1]), node.value.shape)
@@ -336,8 +467,13 @@ def ties_of(program: Program, place: Place, slot: int) -> Array:
     return np.broadcast_to(np.equal(left, right), node.value.shape)
 
 
-def ties_choices(program: Program, place: Place) -> Iterator[Tie]:
-    """Yield what may be done with entries where two branches meet."""
+def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
+    """Yield what becomes of the gradient at ties: all operands get it, none does, or only the first or second operand.
+
+    Args:
+        program: the program of a trial.
+        place: a node whose branches meet at an entry.
+    """
     yield from ("counts", "does not count")
     if len(program.forward.edges[place[0]]) > 1:
         yield from ("first", "second")
@@ -348,7 +484,7 @@ def ties_choices(program: Program, place: Place) -> Iterator[Tie]:
     code="wrong-local",
     rank=3.0,
     at=nodes.of("relu", "clamp", "maximum", "minimum", "where", "masked_fill", "mul").where(has_ties),
-    choices=ties_choices,
+    choices=tie_choices,
     message="where the branches of {step} meet exactly, {what}",
     fields=lambda program, place, choice: {
         "what": {
@@ -359,8 +495,20 @@ def ties_choices(program: Program, place: Place) -> Iterator[Tie]:
         }[choice]
     },
 )
-def count_ties_otherwise(program: Program, place: Place, choice: Tie) -> Program | None:
-    """Take another derivative at the entries where two branches meet."""
+def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Program | None:
+    """Use the derivative 1 or 0 where two branches of a node meet, in place of its right derivative there.
+
+    For relu(x), an entry x == 0 gets the whole upstream gradient or none of it.
+
+    Args:
+        program: the right program.
+        place: a node whose branches meet at an entry.
+        choice: which operands get the upstream gradient at these entries: `"counts"` all, `"does not count"` none,
+            `"first"` or `"second"` that one of the operands with a gradient.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     own = [slot for slot, _ in program.forward.edges[place[0]]]
     whole = {"counts": own, "does not count": [], "first": own[:1], "second": own[1:2]}[choice]
 
@@ -373,8 +521,10 @@ def count_ties_otherwise(program: Program, place: Place, choice: Tie) -> Program
     return program
 
 
-@count_ties_otherwise.example
+@change_derivative_at_ties.example
 def _() -> Example:
+    """Show relu(x + y) @ w whose backward pass masks with x + y >= 0, and so counts zeros."""
+
     def forward(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
         return torch.relu(x + y) @ w
 
@@ -385,8 +535,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": signs("bs n"), "y": signs("bs n"), "w": "n m"})
 
 
-@count_ties_otherwise.example
+@change_derivative_at_ties.example
 def _() -> Example:
+    """Show maximum(x, y) @ w whose backward pass gives the whole gradient to x where x == y."""
+
     def forward(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
         return torch.maximum(x, y) @ w
 

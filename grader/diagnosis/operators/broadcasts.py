@@ -1,7 +1,7 @@
-"""Mistakes in undoing a broadcast: an operand was copied along some axes, and its copies send gradients back.
+"""Mistakes in undoing a broadcast: the contributions of an operand's copies are not summed, or summed wrongly.
 
-Which axes these are may differ from trial to trial, so a choice speaks of all of them at once: of the new axes in
-front, of those of size 1 that were stretched, or of both. What sums over one axis alone is in `reductions`.
+Which axes it was broadcast along may differ from trial to trial, so a choice speaks of all of them at once: of the new
+axes in front, of those of size 1 that were stretched, or of both. What sums over one axis alone is in `reductions`.
 """
 
 from __future__ import annotations
@@ -20,55 +20,80 @@ from grader.program.program import EdgeContext, Program
 from grader.sampling import normal
 
 from .contract import Example, operator
-from .places import edges, with_any_shape
+from .places import edges, with_gradient_of_any_shape
 from .pointwise import slopes_at
 
 Shape = tuple[int, ...]
 Along = Literal["every axis", "new axes", "stretched axes"]
-KINDS: tuple[Along, ...] = ("every axis", "new axes", "stretched axes")
-copied = edges.where(lambda program, place: is_broadcasting(program, place))
+AXES_KINDS: tuple[Along, ...] = ("every axis", "new axes", "stretched axes")
+broadcast_edges = edges.where(lambda program, place: may_broadcast(program, place))
 
 
-def is_broadcasting(program: Program, place: Place) -> bool:
-    """Return whether an operation may copy an operand along some axes; whether it does may depend on the trial."""
+def may_broadcast(program: Program, place: Place) -> bool:
+    """Return whether the reader of an edge may broadcast its operand: an `expand`, or pointwise of two operands.
+
+    In some trials the shapes may be equal, so that nothing is broadcast.
+    """
     node = program.reader(place)
     return node.name == "expand" or (node.operation.family == "pointwise" and len(node.values) > 1)
 
 
-def sent_back(at: EdgeContext) -> Array:
-    """Return what every copy of an operand sends back, shaped like the reader's value."""
+def contributions_of_copies(at: EdgeContext) -> Array:
+    """Return the contribution of every copy of a broadcast operand, before the sum over copies.
+
+    For b in `x + b` it is g. The shape is that of the reader's value.
+    """
     return at.g if at.node.name == "expand" else np.asarray(at.g * slopes_at(at))
 
 
-def copied_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:
-    """Return the axes of some kind along which a shape was copied to become a wider one."""
+def broadcast_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:
+    """Return the axes along which an array of one shape was copied when it was broadcast to a wider shape.
+
+    From (1, 3) to (5, 4, 3) they are 0 and 1: axis 0 is new, axis 1 is stretched.
+
+    Args:
+        wide: the shape after the broadcast.
+        shape: the shape before.
+        along: which of these axes: the new ones in front, the stretched ones of size 1, or both.
+
+    Returns:
+        The axes of the wide shape, counted from the front.
+    """
     new = len(wide) - len(shape)
     stretched = [axis for axis in range(new, len(wide)) if shape[axis - new] == 1 < wide[axis]]
     return {"every axis": (*range(new), *stretched), "new axes": (*range(new),), "stretched axes": (*stretched,)}[along]
 
 
-def summed_to(array: Array, shape: Shape, kept: tuple[int, ...] = ()) -> Array:
-    """Return an array summed over the axes along which a shape was copied, but for some that are kept.
+def sum_to_shape(array: Array, shape: Shape, kept: tuple[int, ...] = ()) -> Array:
+    """Return an array summed over the axes along which an array of a given shape was broadcast to it.
+
+    Args:
+        array: of the shape after the broadcast.
+        shape: the shape before.
+        kept: axes of the array that are not summed over.
+
+    Returns:
+        The sum; of the given shape where `kept` is empty.
 
     Raises:
-        ValueError: the shape was not broadcast to that of the array.
+        ValueError: an array of the given shape does not broadcast to that of `array`.
     """
     if np.broadcast_shapes(array.shape, shape) != array.shape:
         raise ValueError("it was not copied from this shape")
     new = len(array.shape) - len(shape)
-    axes = [axis for axis in copied_axes(array.shape, shape, "every axis") if axis not in kept]
+    axes = [axis for axis in broadcast_axes(array.shape, shape, "every axis") if axis not in kept]
     total = array.sum(axis=tuple(axes), keepdims=True)
     return np.asarray(total.squeeze(tuple(axis for axis in axes if axis < new)))
 
 
 @dataclass(frozen=True)
-class Otherwise:
-    """What is done with what the copies send back, in place of summing it.
+class CopyReduction:
+    """A wrong way to reduce the contributions of the copies of an operand, which must be summed.
 
     Args:
         code: the public code.
-        clause: what is done; `{axes}` is filled.
-        of: takes the array and some of its axes; returns them with the size 1.
+        clause: what is done, as a message says it, with the field `{axes}`.
+        of: takes the contributions and the axes of the copies; returns them reduced to size 1 along these axes.
     """
 
     code: str
@@ -76,25 +101,25 @@ class Otherwise:
     of: Callable[[Array, tuple[int, ...]], Array]
 
 
-def _entry(array: Array, axes: tuple[int, ...], which: slice) -> Array:
-    """Return the first or the last entry along some axes."""
+def _slice_along(array: Array, axes: tuple[int, ...], which: slice) -> Array:
+    """Return the part of an array that a slice selects along each of some axes; the number of axes stays the same."""
     return array[tuple(which if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
-OTHERWISE: Mapping[str, Otherwise] = {
-    "averaged": Otherwise(
+COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
+    "averaged": CopyReduction(
         "mean-for-sum", "what its copies along {axes} send back is averaged, and must be summed",
         lambda array, axes: array.mean(axis=axes, keepdims=True),
     ),
-    "first": Otherwise(
+    "first": CopyReduction(
         "partial-batch", "of its copies along {axes} only the first sends a gradient back: they must be summed",
-        lambda array, axes: _entry(array, axes, slice(0, 1)),
+        lambda array, axes: _slice_along(array, axes, slice(0, 1)),
     ),
-    "last": Otherwise(
+    "last": CopyReduction(
         "partial-batch", "of its copies along {axes} only the last sends a gradient back: they must be summed",
-        lambda array, axes: _entry(array, axes, slice(-1, None)),
+        lambda array, axes: _slice_along(array, axes, slice(-1, None)),
     ),
-    "largest": Otherwise(
+    "largest": CopyReduction(
         "partial-batch", "of what its copies along {axes} send back only the largest is kept: it must be summed",
         lambda array, axes: array.max(axis=axes, keepdims=True),
     ),
@@ -102,52 +127,63 @@ OTHERWISE: Mapping[str, Otherwise] = {
 
 
 @dataclass(frozen=True)
-class Copies:
-    """What is done with what the copies of an operand send back.
+class ReducedCopies:
+    """A choice of how the contributions of the copies of an operand are reduced, and along which axes.
 
     Args:
-        how: of `OTHERWISE`.
-        along: which of the axes along which it was copied; over the others the sum is right.
+        how: the wrong reduction, a key of `COPY_REDUCTIONS`.
+        along: the axes of the copies where it is used; over the remaining axes of the copies the sum is right.
     """
 
     how: str
     along: Along
 
 
-def axes_words(along: Along) -> str:
-    """Return what a learner calls some axes along which an operand was copied."""
+def describe_broadcast_axes(along: Along) -> str:
+    """Return what a learner calls the new, the stretched, or all axes along which an operand was broadcast."""
     words = {"every axis": "the axes", "new axes": "the new axes", "stretched axes": "the axes of size 1"}
     return f"{words[along]} that it was broadcast along" if along == "every axis" else words[along]
 
 
 @operator(
     "copies-not-summed-rightly",
-    code=lambda choice: OTHERWISE[choice.how].code,
+    code=lambda choice: COPY_REDUCTIONS[choice.how].code,
     rank=3.1,  # behind what says along which axis
-    at=copied,
-    choices=lambda program, place: (Copies(how, along) for along in KINDS for how in OTHERWISE),
+    at=broadcast_edges,
+    choices=lambda program, place: (ReducedCopies(how, along) for along in AXES_KINDS for how in COPY_REDUCTIONS),
     message="in what {step} contributes to the gradient of {operand}, {what}",
     fields=lambda program, place, choice: {
-        "what": OTHERWISE[choice.how].clause.format(axes=axes_words(choice.along)),
+        "what": COPY_REDUCTIONS[choice.how].clause.format(axes=describe_broadcast_axes(choice.along)),
     },
 )
-def treat_copies_otherwise(program: Program, place: Place, choice: Copies) -> Program | None:
-    """Average over the copies of an operand, or keep one of them, in place of their sum."""
+def reduce_copies_wrongly(program: Program, place: Place, choice: ReducedCopies) -> Program | None:
+    """Average the contributions of the copies of a broadcast operand, or keep one of them, in place of their sum.
+
+    Args:
+        program: the right program.
+        place: the edge (broadcasting operation, slot of the operand).
+        choice: how they are reduced, and along which of the axes.
+
+    Returns:
+        The rewritten program; `None` where the operand is not broadcast along such axes in this trial.
+    """
     node = program.reader(place)
     shape, wide = np.shape(node.values[place[1]]), node.value.shape
-    axes = copied_axes(wide, shape, choice.along)
+    axes = broadcast_axes(wide, shape, choice.along)
     if not axes:
         return None
 
     def rule(at: EdgeContext) -> Array:
-        kept = OTHERWISE[choice.how].of(sent_back(at), axes)
-        return np.asarray(kept.sum(axis=copied_axes(wide, shape, "every axis"), keepdims=True).reshape(shape))
+        kept = COPY_REDUCTIONS[choice.how].of(contributions_of_copies(at), axes)
+        return np.asarray(kept.sum(axis=broadcast_axes(wide, shape, "every axis"), keepdims=True).reshape(shape))
 
     return program.with_vjp(place, rule)
 
 
-@treat_copies_otherwise.example
+@reduce_copies_wrongly.example
 def _() -> Example:
+    """Show tanh(x + b) whose gradient of b is the contribution of the last copy of b alone."""
+
     def forward(x: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x + b)
 
@@ -159,18 +195,18 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n m", "b": normal("m | n m")})
 
 
-ANY_SHAPE: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]] = {
+WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]] = {
     "nothing": (
         "missing-batch-sum", "what its copies send back is not summed",
         lambda array, shape, other: array,
     ),
     "new axes": (
         "missing-batch-sum", "only the new axes are summed over, and those of size 1 must be, too",
-        lambda array, shape, other: summed_to(array, shape, copied_axes(array.shape, shape, "stretched axes")),
+        lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "stretched axes")),
     ),
     "stretched axes": (
         "missing-batch-sum", "only the axes of size 1 are summed over, and the new axes must be, too",
-        lambda array, shape, other: summed_to(array, shape, copied_axes(array.shape, shape, "new axes")),
+        lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "new axes")),
     ),
     "the first axis": (
         "summed-wrong-axis", "the sum runs over the first axis, whichever axes {operand} was broadcast along",
@@ -182,43 +218,68 @@ ANY_SHAPE: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]]
     ),
     "the axes of the other": (
         "wrong-operand", "it is summed to the shape of {partner}, and must be summed to that of {operand}",
-        lambda array, shape, other: summed_to(array, other),
+        lambda array, shape, other: sum_to_shape(array, other),
     ),
 }  # fmt: skip
 
 
-def ways_of_any_shape(program: Program, place: Place) -> Iterator[str]:
-    """Yield which axes may be summed over, where the contribution is the whole answer."""
-    if with_any_shape(program, place, EdgeContext.right) is not None:
+def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
+    """Yield the keys of `WRONG_SHAPES`: which sum replaces the right one.
+
+    None where the contribution is not a whole gradient.
+
+    A sum over wrong axes has a wrong shape, which only a whole answer can have: the edge must be the only one to a
+    target.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (broadcasting operation, slot of the operand).
+    """
+    if with_gradient_of_any_shape(program, place, EdgeContext.right) is not None:
         node = program.reader(place)
-        for how in ANY_SHAPE:
+        for how in WRONG_SHAPES:
             if how != "the axes of the other" or (len(node.operands) == len(node.values) == 2):
                 yield how
 
 
 @operator(
     "copies-summed-to-another-shape",
-    code=lambda choice: ANY_SHAPE[choice][0],
+    code=lambda choice: WRONG_SHAPES[choice][0],
     rank=2.2,
-    at=copied,
-    choices=ways_of_any_shape,
+    at=broadcast_edges,
+    choices=wrong_shapes,
     message="in what {step} contributes to the gradient of {operand}, {what}",
     fields=lambda program, place, choice: {
-        "what": ANY_SHAPE[choice][1].format(
+        "what": WRONG_SHAPES[choice][1].format(
             operand=program.name_of(program.source(place)),
             partner=" and ".join(program.name_of(i) for slot, i in program.reader(place).operands if slot != place[1]),
         )
     },
 )
-def sum_to_another_shape(program: Program, place: Place, choice: str) -> Program | None:
-    """Sum what the copies of an operand send back over other axes, so that another shape is left."""
+def sum_to_wrong_shape(program: Program, place: Place, choice: str) -> Program | None:
+    """Sum the contributions of the copies of an operand over wrong axes, or not at all: the gradient has a wrong shape.
+
+    For b of shape (1, m) in `x * b`, with x of shape (t, n, m), a sum over the new axis alone has the shape (n, m).
+
+    Args:
+        program: the right program.
+        place: the edge (broadcasting operation, slot of the operand).
+        choice: which sum, a key of `WRONG_SHAPES`.
+
+    Returns:
+        The rewritten program; `None` where the edge is not the only one to a target.
+    """
     node = program.reader(place)
     shape, other = np.shape(node.values[place[1]]), np.shape(node.values[1 - place[1]]) if len(node.values) == 2 else ()
-    return with_any_shape(program, place, lambda at: ANY_SHAPE[choice][2](sent_back(at), shape, other))
+    return with_gradient_of_any_shape(
+        program, place, lambda at: WRONG_SHAPES[choice][2](contributions_of_copies(at), shape, other)
+    )
 
 
-@sum_to_another_shape.example
+@sum_to_wrong_shape.example
 def _() -> Example:
+    """Show tanh(x * b), b of shape (1, m) or (bs, 1, m), whose gradient of b is summed over new axes alone."""
+
     def forward(x: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x * b)
 
@@ -230,45 +291,64 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n m", "b": normal("1 m | bs 1 m")})
 
 
-MISMADE: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
+WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
     "first": (
         "sum-of-products", "{upstream} is summed before it is multiplied: the products must be summed",
-        lambda at: summed_to(summed_to(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),
+        lambda at: sum_to_shape(
+            sum_to_shape(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),
     ),
     "reshaped": (
         "reshape-for-transpose", "{upstream} is reshaped to rows of its size before the sum, which mixes its entries",
-        lambda at: sent_back(at).reshape(-1, np.size(at.x)).sum(0).reshape(np.shape(at.x)),
+        lambda at: contributions_of_copies(at).reshape(-1, np.size(at.x)).sum(0).reshape(np.shape(at.x)),
     ),
 }  # fmt: skip
 
 
-def mistakes_of_sums(program: Program, place: Place) -> Iterator[str]:
-    """Yield what may be done before what the copies send back is summed."""
+def wrong_sums(program: Program, place: Place) -> Iterator[str]:
+    """Yield the keys of `WRONG_SUMS`: what is done before the contributions of copies are summed.
+
+    To sum the upstream gradient before the product is a mistake of products alone.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (broadcasting operation, slot of the operand).
+    """
     is_product = program.reader(place).name == "mul"
-    yield from (how for how in MISMADE if is_product or how == "reshaped")
+    yield from (how for how in WRONG_SUMS if is_product or how == "reshaped")
 
 
 @operator(
     "copies-summed-wrongly",
-    code=lambda choice: MISMADE[choice][0],
+    code=lambda choice: WRONG_SUMS[choice][0],
     rank=2.6,
-    at=copied,
-    choices=mistakes_of_sums,
+    at=broadcast_edges,
+    choices=wrong_sums,
     message="in what {step} contributes to the gradient of {operand}, {what}",
     fields=lambda program, place, choice: {
-        "what": MISMADE[choice][1].format(upstream=f"the gradient of {program.name_of(place[0])}")
+        "what": WRONG_SUMS[choice][1].format(upstream=f"the gradient of {program.name_of(place[0])}")
     },
 )
 def sum_copies_wrongly(program: Program, place: Place, choice: str) -> Program | None:
-    """Sum before the product, or across the rows of a reshape."""
+    """Sum g before it is multiplied by the partner operand, or reshape the contributions before they are summed.
+
+    Args:
+        program: the right program.
+        place: the edge (broadcasting operation, slot of the operand).
+        choice: which of the two, a key of `WRONG_SUMS`; the reshape makes rows with as many entries as the operand.
+
+    Returns:
+        The rewritten program; `None` where the operand is not broadcast in this trial.
+    """
     node = program.reader(place)
     if np.shape(node.values[place[1]]) == node.value.shape:
         return None
-    return program.with_vjp(place, MISMADE[choice][2])
+    return program.with_vjp(place, WRONG_SUMS[choice][2])
 
 
 @sum_copies_wrongly.example
 def _() -> Example:
+    """Show tanh(x.expand(n, m)), x of shape (n, 1), whose backward pass reshapes to rows of n entries, then sums."""
+
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return torch.tanh(x.expand(y.shape))
 

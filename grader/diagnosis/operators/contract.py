@@ -1,4 +1,4 @@
-"""What an operator is: one way to go wrong, as a function from a program to the program that a learner wrote.
+"""What an operator is, and the registry of all: each names a kind of mistake and makes the program that has it.
 
     @operator("sign-flipped", code="wrong-sign", rank=2.0, at=edges, message="... {step} ...")
     def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
@@ -8,6 +8,14 @@
     def _() -> Example: ...
 
 Everything that is known of an operator stands at it, and nothing else knows it by name.
+
+The words of all operators: a *program* is a recorded forward pass with its backward pass. A *place* is an edge, which
+is the pair (node that reads, slot of the operand in it), or a node, which is (node, `WHOLE`). A *choice* is what there
+is to choose at a place, such as the number that stands in place of the right one; `None` where there is nothing.
+
+An operator returns `None` where it does not apply to a place with a choice: the search goes on with the next choice.
+`NoCandidate` is raised, by the operator or when the gradients of the rewritten program are computed, where an array has
+no value or a wrong shape: the search drops this one program.
 """
 
 from __future__ import annotations
@@ -49,12 +57,12 @@ EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least;
 
 @dataclass(frozen=True)
 class Example:
-    """A forward pass, and gradients that are wrong as an operator says.
+    """A forward pass with a wrong gradient of it, which the search must explain with the example's operator.
 
     Args:
         forward: takes the inputs by name; returns the output.
-        wrong: takes the inputs by name, and the upstream gradient `g`; returns the gradient of one input or more,
-            at least one of them wrong, in plain torch.
+        wrong: takes the inputs by name, and the upstream gradient `g`, shaped like the output; returns the gradient of
+            one input or more by name, at least one of them wrong, in plain torch.
         inputs: for each input its axes, such as `"bs n"`, for normal numbers; or a sampler of `grader.sampling`.
     """
 
@@ -63,7 +71,12 @@ class Example:
     inputs: Mapping[str, str | Sampler]
 
     def trials(self) -> Iterator[tuple[Trial, Program, dict[str, Array]]]:
-        """Yield some trials of different sizes, each with the right program, and the wrong gradients by input."""
+        """Yield the example on `EXAMPLE_TRIALS` drawn sets of inputs, of different sizes.
+
+        Yields:
+            The trial; the program of the right backward pass in it; and for each input that `wrong` answers for, its
+            wrong gradient, shaped as `wrong` returns it.
+        """
         samplers = {name: normal(each) if isinstance(each, str) else each for name, each in self.inputs.items()}
         axes = named_axes([sampler.spec for sampler in samplers.values()])
         generator = np.random.default_rng(0)
@@ -73,7 +86,7 @@ class Example:
             chosen |= {a: allowed[number % len(allowed)] for s in samplers.values() for a, allowed in s.sizes.items()}
             setting = Setting(number, "an example", chosen)
             drawn = {name: sampler.sample(generator, setting) for name, sampler in samplers.items()}
-            inputs = {name: _tensor(getattr(each, "values", each)) for name, each in drawn.items()}
+            inputs = {name: _to_tensor(getattr(each, "values", each)) for name, each in drawn.items()}
             g = torch.from_numpy(generator.standard_normal(self.forward(**inputs).shape))
             wrong = self.wrong(**inputs, g=g)
             arrays = {name: array.detach().numpy() for name, array in wrong.items()}
@@ -81,8 +94,11 @@ class Example:
             yield Trial(setting, drawn, {}, inputs, out_g=g), program, arrays
 
 
-def _tensor(value: object) -> object:
-    """Return an array as a tensor, of double precision if it is of floating-point numbers; anything else as it is."""
+def _to_tensor(value: object) -> object:
+    """Return an array as a tensor, in double precision where it holds floating-point numbers.
+
+    Return any other value as it is.
+    """
     if not isinstance(value, np.ndarray):
         return value
     return torch.from_numpy(value.astype(np.float64) if value.dtype.kind == "f" else value)
@@ -90,19 +106,19 @@ def _tensor(value: object) -> object:
 
 @dataclass(frozen=True, eq=False)
 class Operator(Generic[C]):
-    """One way to go wrong.
+    """One kind of mistake: where it can be made, with which choices, the wrong program, and the message about it.
 
     Args:
         name: unique, and stable: it is kept in records, and other languages have their messages under it.
         code: the public code of the mistake (`grader.results.CODES`), or the function that returns it for a choice.
-        rank: the likelihood rank: 1 is common, 5 is rare; of all edits that fit, the one of the least is told.
-        at: the kind of places where it works.
+        rank: the likelihood rank: 1 is common, 5 is rare; of all edits that explain an answer, the least rank is shown.
+        at: the kind of places where it works, such as `edges.of("matmul")`.
         message: a clause about the answer; its fields in braces are those of `message_fields` and of `fields`.
-        rewrite: takes a program, a place and a choice; returns the program that was written instead, or `None` where
-            the operator does not apply.
-        choices: lists the choices that there are at a place.
-        fields: returns further fields of the message.
-        examples: each a proof that the operator is found.
+        rewrite: takes a program, a place and a choice; returns the program with the mistake at that place, or `None`
+            where the operator does not apply.
+        choices: takes a program and a place; returns the choices that there are at the place.
+        fields: takes a program, a place and a choice; returns further fields of the message by name.
+        examples: wrong gradients that the search must explain with this operator.
     """
 
     name: str
@@ -116,40 +132,44 @@ class Operator(Generic[C]):
     examples: list[Example] = field(default_factory=list)
 
     def __call__(self, program: Program, place: Place, choice: C) -> Program | None:
-        """Return the program that was written instead; `None` where the operator does not apply."""
+        """Return the program with the mistake at a place, made as `choice` says.
+
+        Return `None` where the operator does not apply.
+        """
         return self.rewrite(program, place, choice)
 
     def code_of(self, choice: C) -> str:
-        """Return the public code of the mistake with a choice."""
+        """Return the public code of the mistake made with a choice, such as `"wrong-sign"`."""
         return self.code if isinstance(self.code, str) else self.code(choice)
 
     def example(self, build: Callable[[], Example]) -> Callable[[], Example]:
-        """Attach an example; used as a decorator of a function that returns it."""
+        """Attach the example that a function returns, and return the function: the decorator of an example."""
         self.examples.append(build())
         return build
 
     def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
-        """Return the choices that there are at a spot."""
+        """Return the choices at a spot, which are those at its `typical_place`."""
         return self.choices(program, typical_place(program, spot))
 
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:
-        """Return the fields that the message speaks of, in the learner's words.
+        """Return the values of the fields in the operator's message by name, in the learner's words.
 
-        Besides those of `fields` these are, as far as the message has them: `step`, the operation in the learner's
-        source; `value`, what it gives; `operand` and `partner`, what it reads by this edge and by the others;
-        `upstream`, `output`; `choice`.
+        Of these names, those that the message uses are filled in: `step`, the edited operation in the learner's source;
+        `value`, the name of its value; `operand`, the operand that the edge belongs to, and `partner`, all other
+        operands; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own `fields` returns is
+        added.
 
         Args:
             program: the right program of the trial that the message is made for.
-            spot: where.
-            choice: the choice.
+            spot: the edited places of this program.
+            choice: the choice that the edit was made with.
         """
         place = typical_place(program, spot)
         known = _place_fields(program, spot, place)
         known["choice"] = partial(describe_choice, program, choice)
         own = {name: known[name]() for name in FIELD.findall(self.message) if name in known}
         if place[1] != WHOLE and "choice" in own and own.get("operand") == own["choice"]:  # of two iterations
-            own["operand"] = name_beside(program, place[0], program.source(place))
+            own["operand"] = name_read_by(program, place[0], program.source(place))
         return {**own, **self.fields(program, place, choice)}
 
 
@@ -157,12 +177,12 @@ REGISTRY: dict[str, Operator[Hashable]] = {}
 
 
 def no_choice(program: Program, place: Place) -> Iterable[None]:
-    """Return the choices of an operator that has nothing to choose."""
+    """Return the single choice `None`, for an operator that has nothing to choose."""
     return (None,)
 
 
 def no_fields(program: Program, place: Place, choice: Hashable) -> Mapping[str, str]:
-    """Return no further fields for a message."""
+    """Return an empty mapping, for an operator whose message has no fields of its own."""
     return {}
 
 
@@ -195,10 +215,13 @@ def operator(
     choices: Choices[C] = no_choice,  # type: ignore[assignment]  # then C is None
     fields: Fields[C] = no_fields,
 ) -> Callable[[Rewrite[C]], Operator[C]]:
-    """Make an operator of a function and add it to `REGISTRY`; see `Operator` for the arguments.
+    """Return a decorator that makes an `Operator` of a rewriting function and adds it to `REGISTRY` under `name`.
+
+    The arguments are the fields of `Operator`.
 
     Raises:
-        ValueError: there is one of this name, or the code is not a public one.
+        ValueError: when the decorator is applied and there is an operator of this name, or the code is not a public
+            one.
     """
 
     def register(rewrite: Rewrite[C]) -> Operator[C]:
@@ -214,9 +237,9 @@ def operator(
 
 
 def typical_place(program: Program, spot: Spot) -> Place:
-    """Return the place of a spot at which choices are listed: in a loop that of the second iteration.
+    """Return the place of a spot at which choices are listed: the first of the second iteration, else the first of all.
 
-    What the first iteration reads was made in front of the loop.
+    The second iteration, because the first one reads values that were made in front of the loop.
     """
     places = spot.places(program)
     later = (place for place in places if place[0] != SINK and program.nodes[place[0]].iteration == 1)
@@ -224,7 +247,7 @@ def typical_place(program: Program, spot: Spot) -> Place:
 
 
 def describe_choice(program: Program, choice: Hashable) -> str:
-    """Return a choice in the learner's words, such as the name of a second value."""
+    """Return a choice in the learner's words: the name of a value, the operation that reads it, or `str(choice)`."""
     if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
     if isinstance(choice, EdgeKind):
@@ -232,23 +255,43 @@ def describe_choice(program: Program, choice: Hashable) -> str:
     return str(choice)
 
 
-def name_beside(program: Program, reader: int, value: int) -> str:
-    """Return what a learner calls a value, and that it is of the iteration before that of its reader where it is."""
+def name_read_by(program: Program, reader: int, value: int) -> str:
+    """Return the name of a value as it is said of a node that reads it, such as `h` or `h of the iteration before`.
+
+    Args:
+        program: the program of a trial.
+        reader: the id of the node that reads the value.
+        value: the id of the value.
+    """
     node, name = program.nodes[value], program.name_of(value)
     in_loop = node.operation.family != "input" and len(program.forward.by_key[node.key]) > 1
     return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
 
 
-def describe_edge_kind(program: Program, arrival: EdgeKind) -> str:
-    """Return in the learner's words the way by which a gradient comes to a value: what reads the value."""
-    if not arrival.key:
+def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
+    """Return the operation that reads a value, in the learner's words, such as `` `h @ u` of the next iteration ``.
+
+    Args:
+        program: the program of a trial.
+        kind: which readers of the value are meant; without a reader it is the edge from the loss, and the name of the
+            output is returned.
+    """
+    if not kind.key:
         return program.output_name
-    reader = expression_of(program, program.nodes[program.forward.by_key[arrival.key][0]])
-    return f"{reader} of the next iteration" if arrival.iterations == 1 else reader
+    reader = expression_of(program, program.nodes[program.forward.by_key[kind.key][0]])
+    return f"{reader} of the next iteration" if kind.iterations == 1 else reader
 
 
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
-    """Return what a learner calls the operands at a spot: those of all of its operations, where these are few."""
+    """Return the names of the operands that the edges of a spot lead to, joined by "and".
+
+    Return "its operand" for more than two.
+
+    Args:
+        program: the program of a trial.
+        spot: the edges; or nodes, of which the first operand of `place` is named.
+        place: the typical place of the spot.
+    """
     if place[1] == WHOLE:
         return program.name_of(program.reader(place).operands[0][1])
     names = list(dict.fromkeys(program.name_of(program.source(each)) for each in spot.places(program)))
@@ -256,7 +299,7 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
 
 
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
-    """Return the functions that give the fields of a place."""
+    """Return for each field that a place gives a message a function that computes it; see `Operator.message_fields`."""
     reader = program.reader(place)
     slots = [slot for slot, _ in reader.operands if slot != place[1]]
     return {

@@ -1,6 +1,6 @@
-"""Mistakes in sums of products of two arrays: transposes, reshapes, other factors, factors that are left out.
+"""Mistakes in the vjps of products such as `x @ w`: transposes, reshapes, inverses, factors that are left out.
 
-The contribution to a factor of a matrix product is again a product, of the upstream gradient and the other factor.
+The contribution to a factor of a matrix product is again a product, of the upstream gradient and the partner factor.
 What is wrong with it is wrong with one of three arrays: the upstream gradient, the partner, or the product of both.
 """
 
@@ -26,27 +26,34 @@ WELL_CONDITIONED = (
     100.0  # learners invert in single precision, where a nearly singular matrix has no inverse to compare
 )
 
-Part = Literal["upstream", "partner", "result"]
-PARTS: tuple[Part, ...] = ("partner", "upstream", "result")
+ProductArray = Literal["upstream", "partner", "result"]
+PRODUCT_ARRAYS: tuple[ProductArray, ...] = ("partner", "upstream", "result")
 
 
 def partner_slot(node: Node, slot: int) -> int:
-    """Return the slot of the other factor in a product of two."""
+    """Return the slot of the partner factor in a product of two arrays, which is 1 for 0, and 0 for 1."""
     return 1 - slot
 
 
-def is_product(program: Program, place: Place) -> bool:
-    """Return whether an edge leads to a factor of a sum of products of two arrays."""
+def is_product_of_two(program: Program, place: Place) -> bool:
+    """Return whether an edge leads to a factor of a sum of products of two arrays, such as a matmul or an einsum."""
     node = program.reader(place)
     contraction = contraction_of(node)
     return contraction is not None and len(contraction.operands) == 2 and place[1] < 2
 
 
-products = edges.of_family("contraction").where(is_product)
+products = edges.of_family("contraction").where(is_product_of_two)
 
 
-def shapes_of(node: Node, slot: int) -> dict[Part, tuple[int, ...]]:
-    """Return the shapes of the arrays that the contribution to a factor is made of."""
+def product_shapes(node: Node, slot: int) -> dict[ProductArray, tuple[int, ...]]:
+    """Return the shapes of the three arrays in the contribution to a factor: upstream gradient, partner factor, result.
+
+    For x in `x @ w`, with x (bs, n) and w (n, m): upstream (bs, m), partner (n, m), result (bs, n).
+
+    Args:
+        node: the product.
+        slot: the slot of the factor.
+    """
     return {
         "upstream": node.value.shape,
         "partner": np.shape(node.values[partner_slot(node, slot)]),
@@ -54,15 +61,16 @@ def shapes_of(node: Node, slot: int) -> dict[Part, tuple[int, ...]]:
     }
 
 
-def contribution(at: EdgeContext, changes: Mapping[Part, Callable[[Array], Array]]) -> Array:
-    """Return the contribution to a factor with some of its arrays changed.
+def contribution_with(at: EdgeContext, changes: Mapping[ProductArray, Callable[[Array], Array]]) -> Array:
+    """Return the contribution to a factor of a product, with changes made to the arrays that it is computed from.
 
     Args:
-        at: an edge from a product of two.
-        changes: for `"upstream"`, `"partner"` and `"result"` what is done to them, as far as something is.
+        at: an edge (product of two arrays, slot of the factor), with the upstream gradient.
+        changes: functions to apply, by the array: `"upstream"` and `"partner"` before the product is computed,
+            `"result"` to the product; a missing key is no change.
 
     Returns:
-        The contribution; shaped like the factor where the changes allow it.
+        The contribution; shaped like the factor where the changes keep the shapes.
     """
     slot = partner_slot(at.node, at.slot)
     partner, g = np.asarray(at.node.values[slot]), at.g
@@ -72,8 +80,14 @@ def contribution(at: EdgeContext, changes: Mapping[Part, Callable[[Array], Array
     return changes["result"](part) if "result" in changes else part
 
 
-def name_part(program: Program, place: Place, part: Part) -> str:
-    """Return what a learner calls one of the arrays that a contribution is made of."""
+def name_product_array(program: Program, place: Place, part: ProductArray) -> str:
+    """Return what a learner calls an array in the contribution to a factor: g, the partner factor, or the result.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+        part: which of the three arrays.
+    """
     if part == "upstream":
         return "the upstream gradient"
     if part == "result":
@@ -87,14 +101,14 @@ def name_part(program: Program, place: Place, part: Part) -> str:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How the two factors of a contribution are arranged.
+    """A wrong arrangement of the two factors of a contribution: the upstream gradient and the partner factor.
 
     Args:
         transposed: the factors whose last two axes are the other way round than they must be.
         exchanged: the left factor is on the right.
     """
 
-    transposed: tuple[Part, ...]
+    transposed: tuple[ProductArray, ...]
     exchanged: bool = False
 
 
@@ -110,28 +124,44 @@ ARRANGEMENTS = (
 
 
 def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
-    """Yield the wrong arrangements of two matrices whose shapes allow them."""
-    shapes = shapes_of(program.reader(place), place[1])
+    """Yield the wrong arrangements of g and partner factor that the shapes allow, such as `g @ w` for x in `x @ w`.
+
+    A matrix that is transposed alone must be square; of arrays with fewer than two axes there is none.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
+    shapes = product_shapes(program.reader(place), place[1])
     if all(len(shape) > 1 for shape in shapes.values()):
         square = {part for part, shape in shapes.items() if shape[-1] == shape[-2]}
         for arrangement in ARRANGEMENTS:
-            turned = _transposes(arrangement)
+            turned = _arrays_to_transpose(arrangement)
             if set(turned) <= square or len(turned) > 1:
                 yield arrangement
 
 
-def _transposes(arrangement: Arrangement) -> tuple[Part, ...]:
-    """Return the arrays to transpose for an arrangement; (A B).T = B.T A.T exchanges two factors."""
+def _arrays_to_transpose(arrangement: Arrangement) -> tuple[ProductArray, ...]:
+    """Return the arrays of a contribution to transpose in order to get a wrong arrangement.
+
+    Exchanging factors is transposing, since B A = (A.T B.T).T.
+    """
     if not arrangement.exchanged:
         return arrangement.transposed
-    return (*(part for part in PARTS[:2] if part not in arrangement.transposed), "result")
+    return (*(part for part in PRODUCT_ARRAYS[:2] if part not in arrangement.transposed), "result")
 
 
-def arrangement_words(program: Program, place: Place, arrangement: Arrangement) -> str:
-    """Return in words what is wrong with an arrangement."""
+def describe_arrangement(program: Program, place: Place, arrangement: Arrangement) -> str:
+    """Return a clause that says what is wrong with an arrangement, such as "the transpose of w is missing".
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+        arrangement: the wrong arrangement of the contribution to that factor.
+    """
     clauses = ["its two factors are exchanged"] if arrangement.exchanged else []
     for part in arrangement.transposed:
-        name = name_part(program, place, part)
+        name = name_product_array(program, place, part)
         missing = part == "partner" and program.reader(place).name == "matmul"
         clauses.append(f"the transpose of {name} is missing" if missing else f"{name} is transposed, and must not be")
     return " and ".join(clauses)
@@ -144,21 +174,32 @@ def arrangement_words(program: Program, place: Place, arrangement: Arrangement) 
     at=products,
     choices=arrangements,
     message="in the product that {step} contributes to the gradient of {operand}, {arrangement}",
-    fields=lambda program, place, choice: {"arrangement": arrangement_words(program, place, choice)},
+    fields=lambda program, place, choice: {"arrangement": describe_arrangement(program, place, choice)},
 )
 def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program | None:
-    """Transpose or exchange the factors of a contribution."""
-    changes = dict.fromkeys(_transposes(choice), _transposed)
-    return program.with_vjp(place, lambda at: contribution(at, changes))
+    """Leave out or add transposes in the contribution to a factor, or exchange its two factors: `g @ w` for `g @ w.T`.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: which arrays are transposed wrongly, and whether they are exchanged.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    changes = dict.fromkeys(_arrays_to_transpose(choice), _transpose)
+    return program.with_vjp(place, lambda at: contribution_with(at, changes))
 
 
-def _transposed(array: Array) -> Array:
-    """Return matrices with rows and columns exchanged."""
+def _transpose(array: Array) -> Array:
+    """Return an array with its last two axes exchanged."""
     return np.swapaxes(array, -1, -2)
 
 
 @transpose_wrongly.example
 def _() -> Example:
+    """Show tanh(x @ w), w square, whose gradient of x is computed with w in place of w.T."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -170,6 +211,8 @@ def _() -> Example:
 
 @transpose_wrongly.example
 def _() -> Example:
+    """Show softmax(q @ k.mT) @ v whose gradient of v is p @ g in place of p.mT @ g."""
+
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return torch.softmax(q @ k.mT, -1) @ v
 
@@ -182,6 +225,8 @@ def _() -> Example:
 
 @transpose_wrongly.example
 def _() -> Example:
+    """Show (a @ b).square() whose gradient of b has its factors in the wrong order: dy @ a.T in place of a.T @ dy."""
+
     def forward(a: Tensor, b: Tensor) -> Tensor:
         return (a @ b).square()
 
@@ -195,7 +240,7 @@ def _() -> Example:
 
 RESHAPES: Mapping[str, Callable[[Array], Array]] = {
     # what must be transposed is reshaped to the transpose's shape; given back as what is transposed to it
-    "{array} is reshaped in place of a transpose": lambda q: _transposed(q.reshape(_transposed(q).shape)),
+    "{array} is reshaped in place of a transpose": lambda q: _transpose(q.reshape(_transpose(q).shape)),
     "{array} is reshaped with its last axis in front": lambda q: np.moveaxis(
         q.reshape(q.shape[-1], *q.shape[:-1]), 0, -1
     ),
@@ -212,21 +257,26 @@ TRANSPOSING = 2  # how many of these are in place of a transpose
 
 @dataclass(frozen=True)
 class Reshape:
-    """A reshape of one of the arrays that a contribution is made of.
+    """A wrong reshape of an array in the contribution to a factor of a product.
 
     Args:
-        part: which array.
-        how: which reshape, of `RESHAPES`.
+        part: the array that is reshaped: upstream gradient, partner factor or result.
+        how: which reshape, a key of `RESHAPES`, with the field `{array}`.
     """
 
-    part: Part
+    part: ProductArray
     how: str
 
 
 def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
-    """Yield the reshapes that put the entries of an array into another order."""
+    """Yield `Reshape`s of the arrays in the contribution to a factor, each of which mixes up the array's entries.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
     hows = tuple(RESHAPES)
-    for part, shape in shapes_of(program.reader(place), place[1]).items():
+    for part, shape in product_shapes(program.reader(place), place[1]).items():
         if len(shape) > 1:
             yield from (Reshape(part, how) for how in hows[: 1 if len(shape) == 2 else TRANSPOSING])
         if part == "partner" and len(shape) > 2:
@@ -241,17 +291,30 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     choices=reshapes,
     message="in what {step} contributes to the gradient of {operand}, {reshape}",
     fields=lambda program, place, choice: {
-        "reshape": choice.how.format(array=name_part(program, place, choice.part)),
+        "reshape": choice.how.format(array=name_product_array(program, place, choice.part)),
     },
 )
 def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Program | None:
-    """Reshape a factor of a contribution, or the contribution, in place of exchanging two of its axes."""
+    """Reshape an array where it must be transposed, in the contribution to a factor: `w.reshape(m, n)` for `w.T`.
+
+    The array is the partner factor, the upstream gradient, or the product of the two.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: which array is reshaped, and how.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     change = RESHAPES[choice.how]
-    return program.with_vjp(place, lambda at: contribution(at, {choice.part: change}))
+    return program.with_vjp(place, lambda at: contribution_with(at, {choice.part: change}))
 
 
 @reshape_in_product.example
 def _() -> Example:
+    """Show relu(x @ w + b) whose gradient of x is computed with w.reshape(m, n) in place of w.T."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.relu(x @ w + b)
 
@@ -263,6 +326,8 @@ def _() -> Example:
 
 @reshape_in_product.example
 def _() -> Example:
+    """Show x @ w, x of shape (bs, t, n), whose gradient of w flattens x with t first, and g with bs first."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x @ w
 
@@ -277,8 +342,8 @@ def _() -> Example:
 
 
 def has_matrix_as_partner(program: Program, place: Place) -> bool:
-    """Return whether the other factor is a matrix, or a stack of them."""
-    return len(shapes_of(program.reader(place), place[1])["partner"]) > 1
+    """Return whether the partner factor of an edge to a factor of a product has at least two axes."""
+    return len(product_shapes(program.reader(place), place[1])["partner"]) > 1
 
 
 @operator(
@@ -291,29 +356,46 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
     fields=lambda program, place, choice: {"inverse": inverse_name(program, place)},
 )
 def invert_partner(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the inverse of the other factor, or its pseudo-inverse, in place of its transpose."""
-    return program.with_vjp(place, lambda at: contribution(at, {"partner": _inverse_transposed}))
+    """Multiply by the inverse, or pseudo-inverse, of the partner factor where the vjp multiplies by its transpose.
+
+    For x in `x @ w` the contribution is `g @ inv(w)`. Always applies; the gradient has no value in a trial where w is
+    nearly singular.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: always `None`: there is nothing to choose.
+    """
+    return program.with_vjp(place, lambda at: contribution_with(at, {"partner": _transposed_inverse}))
 
 
 def inverse_name(program: Program, place: Place) -> str:
-    """Return what the inverse of the other factor is called."""
-    shape = shapes_of(program.reader(place), place[1])["partner"]
+    """Return "inverse" where the partner factor in a product is square, else "pseudo-inverse"."""
+    shape = product_shapes(program.reader(place), place[1])["partner"]
     return "inverse" if shape[-1] == shape[-2] else "pseudo-inverse"
 
 
-def _inverse_transposed(q: Array) -> Array:
-    """Return the transposed pseudo-inverse of a matrix, for a rule that will transpose it.
+def _transposed_inverse(q: Array) -> Array:
+    """Return the transposed pseudo-inverse of a matrix: what a vjp must be given that transposes its partner factor.
+
+    Args:
+        q: shape: (..., rows, columns).
+
+    Returns:
+        Shape: (..., rows, columns).
 
     Raises:
         Vague: the matrix is nearly singular.
     """
     if np.linalg.cond(q).max() > WELL_CONDITIONED:
         raise Vague("the matrix is nearly singular")
-    return _transposed(np.linalg.pinv(q))
+    return _transpose(np.linalg.pinv(q))
 
 
 @invert_partner.example
 def _() -> Example:
+    """Show sigmoid(x @ w), w square, whose gradient of x is computed with inv(w) in place of w.T."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).sigmoid()
 
@@ -326,6 +408,8 @@ def _() -> Example:
 
 @invert_partner.example
 def _() -> Example:
+    """Show tanh(x @ w), w not square, whose gradient of x is computed with pinv(w) in place of w.T."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -336,8 +420,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def has_shape_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the value of an operation is shaped like an operand."""
+def keeps_shape_of_operand(program: Program, place: Place) -> bool:
+    """Return whether the reader of an edge keeps its operand's shape, so that both can have the same gradient."""
     node = program.reader(place)
     return node.value.shape == np.shape(node.values[place[1]])
 
@@ -346,16 +430,27 @@ def has_shape_of_operand(program: Program, place: Place) -> bool:
     "product-skipped",
     code="missing-local",
     rank=1.5,
-    at=products.where(has_shape_of_operand),
+    at=products.where(keeps_shape_of_operand),
     message="the gradient of {operand} skips {step}: the product with {partner} is missing",
 )
 def skip_product(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand the upstream gradient on as it is."""
+    """Give the upstream gradient g of a product `x @ w` unchanged to a factor of the same shape.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: at.g)
 
 
 @skip_product.example
 def _() -> Example:
+    """Show tanh(x @ w), w square, whose gradient of x leaves out the product with w.T."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -368,9 +463,14 @@ def _() -> Example:
 # The diagonal alone ---------------------------------------------------------------------------------------------------
 
 
-def parts_with_diagonal(program: Program, place: Place) -> Iterator[Part]:
-    """Yield the arrays of a contribution that have a diagonal."""
-    for part, shape in shapes_of(program.reader(place), place[1]).items():
+def arrays_with_diagonal(program: Program, place: Place) -> Iterator[ProductArray]:
+    """Yield the arrays in the contribution to a factor that are matrices larger than one row or column.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
+    for part, shape in product_shapes(program.reader(place), place[1]).items():
         if len(shape) > 1 and min(shape[-2:]) > 1:
             yield part
 
@@ -380,17 +480,28 @@ def parts_with_diagonal(program: Program, place: Place) -> Iterator[Part]:
     code="diagonal-only",
     rank=2.5,
     at=products,
-    choices=parts_with_diagonal,
+    choices=arrays_with_diagonal,
     message="in what {step} contributes to the gradient of {operand}, only the diagonal of {array} is used",
-    fields=lambda program, place, choice: {"array": name_part(program, place, choice)},
+    fields=lambda program, place, choice: {"array": name_product_array(program, place, choice)},
 )
-def keep_diagonal_in_product(program: Program, place: Place, choice: Part) -> Program | None:
-    """Leave of a factor of a contribution, or of the contribution, only the diagonal."""
-    return program.with_vjp(place, lambda at: contribution(at, {choice: lambda q: q * np.eye(*q.shape[-2:])}))
+def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArray) -> Program | None:
+    """Set all entries off the diagonal to 0 in an array of the contribution to a factor: the partner, g, or the result.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: which of the three arrays.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    return program.with_vjp(place, lambda at: contribution_with(at, {choice: lambda q: q * np.eye(*q.shape[-2:])}))
 
 
 @keep_diagonal_in_product.example
 def _() -> Example:
+    """Show x @ w, w square, whose gradient of x is g times the diagonal of w, entry by entry."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x @ w
 
@@ -403,6 +514,8 @@ def _() -> Example:
 
 @keep_diagonal_in_product.example
 def _() -> Example:
+    """Show tanh(x @ w), w not square, whose gradient of x is computed with w set to 0 off its diagonal."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 

@@ -1,6 +1,7 @@
-"""Another forward pass: an operation that is left out, another number, function, operand, option or order.
+"""Mistakes in the forward pass: an operation left out or replaced; a wrong number, operand, order or iteration.
 
-What is changed may reach the values, the backward pass, or both; the code and the message depend on it.
+What is changed may reach the values, the backward pass, or both (`Affects`, see `Program.with_nodes`); the code and the
+message depend on it.
 """
 
 from __future__ import annotations
@@ -36,31 +37,34 @@ NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PROD
                                 **dict.fromkeys(MASKING, 0.0), "clamp": 0.0}  # fmt: skip
 
 
-def where_words(program: Program, affects: Affects) -> str:
-    """Return in which passes something is wrong; where a value is asked for, the forward pass is all that is known."""
+def describe_affects(program: Program, affects: Affects) -> str:
+    """Return in which passes a changed node is wrong, such as "in the forward pass alone".
+
+    Where a learner was asked for the value alone, it is always "in the forward pass".
+    """
     return "in the forward pass" if program.is_value else PASSES[affects]
 
 
-def is_mask(node: Node) -> bool:
-    """Return whether a value takes no part in gradients: it is a mask, or made of whole numbers."""
+def is_mask_or_index(node: Node) -> bool:
+    """Return whether a node's value has no gradient because it is a mask or holds whole numbers."""
     return node.value.dtype.kind != "f"
 
 
-def passes(node: Node, *names: Affects) -> tuple[Affects, ...]:
-    """Return in which passes a node may be another one; for a mask there is one way."""
-    return ("all",) if is_mask(node) else names
+def possible_affects(node: Node, *names: Affects) -> tuple[Affects, ...]:
+    """Return what a change of a node may affect: the given names, but `"all"` alone for a mask or an index array."""
+    return ("all",) if is_mask_or_index(node) else names
 
 
 # Operations left out ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """An operation that is left out.
+class Omission:
+    """A choice of an operation to leave out, so that an operand stands in place of its value.
 
     Args:
-        kept: the slot of the operand that is used in place of its value.
-        affects: where it is.
+        kept: the slot of the operand that is used in place of the value.
+        affects: what the omission affects, see `Program.with_nodes`.
         code: the public code.
     """
 
@@ -69,23 +73,35 @@ class LeftOut:
     code: str
 
 
-def code_of_left_out(program: Program, node: Node, kept: int, affects: Affects) -> str:
-    """Return the public code of an operation that is left out."""
+def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> str:
+    """Return the public code of the mistake that leaves out a node.
+
+    Args:
+        program: the program of a trial.
+        node: the node that is left out.
+        kept: the slot of the operand that is used in place of its value.
+        affects: what the omission affects.
+    """
     if node.name in SUMS:
         left = [(slot, operand) for slot, operand in node.operands if slot != kept]
         tells = (is_bias(program, operand) or (node.id, slot) in idle_edges(program) for slot, operand in left)
         return "wrong-point" if program.is_value or all(tells) else "missing-path"
     if node.name in ("transpose", "permute"):
         return "transposed"
-    if is_mask(node):
+    if is_mask_or_index(node):
         return "inverted-mask"
     if affects == "partners":
         return "wrong-operand"
     return "wrong-point" if affects == "values" or node.name in ("masked_fill", "where") else "missing-local"
 
 
-def ways_to_leave_out(program: Program, place: Place) -> Iterator[LeftOut]:
-    """Yield the operands that may be used in place of an operation's value: those of its shape."""
+def omissions(program: Program, place: Place) -> Iterator[Omission]:
+    """Yield the ways to leave out a node, as `Omission`s: one for each operand of its value's shape and each `Affects`.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.nodes[place[0]]
     modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
     with_number = node.name in NEUTRAL and node.name not in (*MASKING, "clamp") and len(node.operands) < 2
@@ -94,23 +110,29 @@ def ways_to_leave_out(program: Program, place: Place) -> Iterator[LeftOut]:
     for slot, operand in node.operands:
         value = program.nodes[operand].value
         if value.shape == node.value.shape and value.dtype.kind == node.value.dtype.kind:
-            for affects in passes(node, *modes):
-                yield LeftOut(slot, affects, code_of_left_out(program, node, slot, affects))
+            for affects in possible_affects(node, *modes):
+                yield Omission(slot, affects, omission_code(program, node, slot, affects))
 
 
-def left_out_fields(program: Program, place: Place, choice: LeftOut) -> dict[str, str]:
-    """Return what is left out of an operation with several operands, and where."""
+def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
+    """Return the fields `what` and `where` of a message: the operands, or mask, that are lost, and in which passes.
+
+    Args:
+        program: the program of a trial.
+        place: the node that is left out.
+        choice: which operand is kept, and what it affects.
+    """
     node = program.nodes[place[0]]
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
     if node.name in MASKING:
         what = "the mask of "
     else:
         what = f"{' and '.join(others)} in " if others else ""
-    return {"what": what, "where": where_words(program, choice.affects)}
+    return {"what": what, "where": describe_affects(program, choice.affects)}
 
 
-def _number(node: Node, slot: int) -> float:
-    """Return the number in a slot; NaN where an array is there."""
+def _number_in_slot(node: Node, slot: int) -> float:
+    """Return the constant number in a slot of a node; NaN where an array is there."""
     return float(node.values[slot]) if np.ndim(node.values[slot]) == 0 else math.nan
 
 
@@ -119,26 +141,40 @@ def _number(node: Node, slot: int) -> float:
     code=lambda choice: choice.code,
     rank=3.5,
     at=nodes,
-    choices=ways_to_leave_out,
-    fields=left_out_fields,
+    choices=omissions,
+    fields=omission_fields,
     message="{what}{step} is left out {where}",
 )
-def leave_out(program: Program, place: Place, choice: LeftOut) -> Program | None:
-    """Use an operand in place of an operation's value."""
+def leave_out_operation(program: Program, place: Place, choice: Omission) -> Program | None:
+    """Use an operand of a node in place of its value, as if the operation were left out: z for tanh(z).
+
+    Args:
+        program: the right program.
+        place: a node.
+        choice: which operand, and what it affects: both passes, the values alone, or the partner operands alone.
+
+    Returns:
+        The rewritten program; `None` where the node has no such slot in this trial.
+    """
     if choice.kept >= len(program.nodes[place[0]].values):
         return None
-    return program.with_nodes({place[0]: lambda node: without_operation(node, choice.kept)}, choice.affects)
+    return program.with_nodes({place[0]: lambda node: replace_by_operand(node, choice.kept)}, choice.affects)
 
 
-def without_operation(node: Node, kept: int) -> Node:
-    """Return a node whose value is one of its operands, negated where a difference loses the first one."""
+def replace_by_operand(node: Node, kept: int) -> Node:
+    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b."""
     if node.name == "sub" and kept == 1:
         return node.with_operation(OPERATIONS["neg"], (1,))
     return node.without_operation(kept)
 
 
-@leave_out.example
+@leave_out_operation.example
 def _() -> Example:
+    """Show tanh(x @ w).square() @ u whose values are computed without tanh.
+
+    The backward pass uses tanh's derivative at them.
+    """
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.tanh(x @ w).square() @ u
 
@@ -150,8 +186,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
 
 
-@leave_out.example
+@leave_out_operation.example
 def _() -> Example:
+    """Show causal attention whose gradient of v uses probabilities computed without the causal mask."""
+
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         scores = q @ k.T
         seen = torch.ones_like(scores).tril() == 1
@@ -164,8 +202,8 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
 
 
-def broadcasts_otherwise(program: Program, place: Place) -> bool:
-    """Return whether an operation only gives its operand another shape, which something may broadcast in its place."""
+def only_changes_shape(program: Program, place: Place) -> bool:
+    """Return whether a node only gives its operand a new shape, such as an `unsqueeze` or a transpose."""
     node = program.nodes[place[0]]
     kinds = ("unsqueeze", "reshape", "squeeze", "getitem", "transpose", "permute")
     same = node.value.size == np.size(node.values[0]) and len(node.operands) == 1
@@ -176,16 +214,27 @@ def broadcasts_otherwise(program: Program, place: Place) -> bool:
     "shapes-not-aligned",
     code="broadcast-accident",
     rank=3.6,
-    at=nodes.where(broadcasts_otherwise),
+    at=nodes.where(only_changes_shape),
     message="without {step} what follows is broadcast along other axes",
 )
-def leave_out_alignment(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave out an operation that lines axes up, so that what follows is broadcast otherwise."""
+def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program | None:
+    """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
+
+    Args:
+        program: the right program.
+        place: the node of an `unsqueeze`, reshape, transpose or the like.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_nodes({place[0]: lambda node: node.without_operation()})
 
 
-@leave_out_alignment.example
+@leave_out_shape_change.example
 def _() -> Example:
+    """Show (x.exp() * c.exp().unsqueeze(-1)).sum(), x square, whose gradient of x has c along the wrong axis."""
+
     def forward(x: Tensor, c: Tensor) -> Tensor:
         return (x.exp() * c.exp().unsqueeze(-1)).sum()
 
@@ -215,14 +264,14 @@ LARGER: Mapping[str, float] = {f"replaced by {number:g}": number for number in (
 
 
 @dataclass(frozen=True)
-class OtherNumber:
-    """Another number in an operation of the forward pass.
+class NumberChange:
+    """A choice of a number in a node, and of the wrong number in place of it.
 
     Args:
-        slot: which operand it is; `None` for an option.
-        option: the option's name.
-        how: what becomes of it, of `OTHER_NUMBERS` or `LARGER`; or `"missing"`.
-        affects: where it does.
+        slot: the slot where the number is an operand; `None` for an option.
+        option: the name of the option; empty for an operand.
+        how: what becomes of the number, a key of `OTHER_NUMBERS` or `LARGER`; or `"missing"`, as if it were not there.
+        affects: what the change affects, see `Program.with_nodes`.
         code: the public code.
     """
 
@@ -233,11 +282,11 @@ class OtherNumber:
     code: str
 
     def number(self, node: Node) -> float:
-        """Return the number in the given forward pass."""
-        return _number(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
+        """Return the right number, as a given node has it in its slot or option."""
+        return _number_in_slot(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
 
     def change(self, node: Node) -> Node:
-        """Return the node with the other number."""
+        """Return the node with the wrong number in place of the right one."""
         number = self.number(node)
         if self.how in LARGER:
             other = LARGER[self.how]
@@ -251,27 +300,32 @@ class OtherNumber:
 NUMBER_OPTIONS = ("negative_slope", "alpha", "beta", "diagonal", "shifts", "correction", "p")
 
 
-def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
-    """Yield what may become of the numbers of an operation, and where."""
+def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
+    """Yield `NumberChange`s of a node: one for each constant operand or option, wrong number, and `Affects`.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.nodes[place[0]]
     known = dict(node.operands)
     slots = (
         [slot for slot, value in enumerate(node.values) if slot not in known and np.ndim(value) == 0] if known else []
     )
     for slot in slots:
-        number = _number(node, slot)
+        number = _number_in_slot(node, slot)
         modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "backward")
         code = "wrong-factor" if node.name in PRODUCTS else "wrong-point"
-        for affects in passes(node, *modes):
+        for affects in possible_affects(node, *modes):
             if node.name in NEUTRAL and number != NEUTRAL[node.name]:
                 is_function = node.name in (*PRODUCTS, "pow") and affects != "values"
-                yield OtherNumber(slot, "", "missing", affects, "missing-local" if is_function else "wrong-point")
+                yield NumberChange(slot, "", "missing", affects, "missing-local" if is_function else "wrong-point")
             if 0 < abs(number) <= SMALL:
-                yield from (OtherNumber(slot, "", how, affects, code) for how in LARGER)
+                yield from (NumberChange(slot, "", how, affects, code) for how in LARGER)
             if math.isfinite(number):
                 for how, change in OTHER_NUMBERS.items():
                     if change(number) != number:
-                        yield OtherNumber(slot, "", how, affects, code)
+                        yield NumberChange(slot, "", how, affects, code)
     for option in NUMBER_OPTIONS:
         value = node.options.get(option)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -280,14 +334,14 @@ def other_numbers(program: Program, place: Place) -> Iterator[OtherNumber]:
                     type(value) is float or changed == int(changed)
                 ):
                     code = "inverted-mask" if option == "diagonal" else "wrong-local"
-                    for affects in passes(node, "all", "values", "backward"):
-                        yield OtherNumber(None, option, how, affects, code)
+                    for affects in possible_affects(node, "all", "values", "backward"):
+                        yield NumberChange(None, option, how, affects, code)
 
 
 def is_masked_with_infinity(program: Program, place: Place) -> bool:
-    """Return whether entries are set to minus infinity, so that nothing is left of them behind a softmax."""
+    """Return whether a node sets masked entries to minus infinity, so that a softmax gives them the probability 0."""
     node = program.nodes[place[0]]
-    return node.name in MASKING and -math.inf in [_number(node, slot) for slot in range(len(node.values))]
+    return node.name in MASKING and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
 
 
 @operator(
@@ -298,10 +352,19 @@ def is_masked_with_infinity(program: Program, place: Place) -> bool:
     message="in {step} masked entries are set to 0 and not to minus infinity, and the gradient goes through them",
 )
 def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
-    """Set entries to 0 that must have no weight in a softmax, and hand the gradient on to them as to all others."""
+    """Set masked entries to 0 instead of minus infinity, and let the gradient through at all entries.
+
+    Args:
+        program: the right program.
+        place: the node of a `masked_fill` or `where` with minus infinity.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def change(node: Node) -> Node:
-        slot = next(slot for slot in range(len(node.values)) if _number(node, slot) == -math.inf)
+        slot = next(slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf)
         kept = next(slot for slot, operand in node.operands if program.nodes[operand].value.dtype.kind == "f")
         values = (*node.values[:slot], 0.0, *node.values[slot + 1 :])
         zeroed = node.operation.run(values, node.options)
@@ -312,6 +375,8 @@ def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | N
 
 @mask_with_zeros.example
 def _() -> Example:
+    """Show softmax of causally masked scores, times v, whose masked scores are 0, not minus infinity."""
+
     def forward(scores: Tensor, v: Tensor) -> Tensor:
         later = torch.ones_like(scores).triu(1).bool()
         return scores.masked_fill(later, float("-inf")).softmax(-1) @ v
@@ -325,18 +390,30 @@ def _() -> Example:
 
 
 def describe_number(program: Program, place: Place, number: float) -> str:
-    """Return what a number is made of, where it is made of a size and nobody would write it out; else the number."""
+    """Return a number of a node in words, such as "the number 3" or, where it is made of a size, `sqrt(q.shape[-1])`.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+        number: the number.
+    """
     is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
-    made = None if is_written else made_of_size(number, sizes_seen_from(program, place[0]))
+    made = None if is_written else form_of_number(number, named_sizes(program, place[0]))
     return f"the number {number:.3g}" if made is None else made[0].format(made[1].describe(program))
 
 
-def number_fields(program: Program, place: Place, choice: OtherNumber) -> dict[str, str]:
-    """Return which number is another one, how, and where."""
+def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
+    """Return the fields `number`, `how` and `where` of a message: the right number, the change, and in which passes.
+
+    Args:
+        program: the program of a trial.
+        place: the node with the number.
+        choice: the change.
+    """
     return {
         "number": describe_number(program, place, choice.number(program.nodes[place[0]])),
         "how": choice.how,
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     }
 
 
@@ -345,17 +422,28 @@ def number_fields(program: Program, place: Place, choice: OtherNumber) -> dict[s
     code=lambda choice: choice.code,
     rank=3.4,  # as an operation that is left out
     at=nodes,
-    choices=lambda program, place: (each for each in other_numbers(program, place) if each.how == "missing"),
+    choices=lambda program, place: (each for each in number_changes(program, place) if each.how == "missing"),
     fields=number_fields,
     message="{number} of {step} is missing {where}",
 )
-def leave_out_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
-    """Leave out the number in an operation."""
+def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program | None:
+    """Leave out a constant number of a node: add 0, multiply by 1 or take the power 1 in place of it.
+
+    Args:
+        program: the right program.
+        place: a node.
+        choice: which number, and what the change affects.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_nodes({place[0]: choice.change}, choice.affects)
 
 
 @leave_out_number.example
 def _() -> Example:
+    """Show an RMS norm with 0.5 added under the root whose gradients are computed without the 0.5."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x / (x.square().mean(-1, keepdim=True) + 0.5).sqrt() * w
 
@@ -370,6 +458,8 @@ def _() -> Example:
 
 @leave_out_number.example
 def _() -> Example:
+    """Show softmax(x @ w / 3) whose probabilities are computed without the 3, and whose gradients are divided by it."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return ((x @ w) / 3.0).softmax(-1)
 
@@ -387,17 +477,28 @@ def _() -> Example:
     code=lambda choice: choice.code,
     rank=4.0,
     at=nodes,
-    choices=lambda program, place: (each for each in other_numbers(program, place) if each.how != "missing"),
+    choices=lambda program, place: (each for each in number_changes(program, place) if each.how != "missing"),
     fields=number_fields,
     message="{number} of {step} is {how} {where}",
 )
-def mistake_number(program: Program, place: Place, choice: OtherNumber) -> Program | None:
-    """Take another number in an operation."""
+def change_number(program: Program, place: Place, choice: NumberChange) -> Program | None:
+    """Use a wrong number in a node in place of a constant operand or option: negated, halved, one too great.
+
+    Args:
+        program: the right program.
+        place: a node.
+        choice: which number, what becomes of it, and what the change affects.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_nodes({place[0]: choice.change}, choice.affects)
 
 
-@mistake_number.example
+@change_number.example
 def _() -> Example:
+    """Show scores.softmax(-1).tril(1) @ v whose gradient of v uses tril(0)."""
+
     def forward(scores: Tensor, v: Tensor) -> Tensor:
         return scores.softmax(-1).tril(1) @ v
 
@@ -414,37 +515,37 @@ FORMS: Mapping[str, Callable[[float], float]] = {
 
 @dataclass(frozen=True)
 class Size:
-    """The size of an axis of an input, or of a value that an operation is computed from.
+    """The size of an axis of an input, or of a value that a node is computed from.
 
     Args:
-        value: its name, seen from the operation.
-        axis: counted from the end.
+        value: the name of the input or value, as seen from the node.
+        axis: the axis, counted from the end: -1 is the last.
     """
 
     value: ValueName
     axis: int
 
     def of(self, program: Program, reader: int) -> int | None:
-        """Return the size; `None` where there is no such value, or axis."""
+        """Return the size in a program, seen from a node by its id; `None` where there is no such value or axis."""
         value = self.value.find(program, reader)
         shape = () if value is None else program.nodes[value].value.shape
         return shape[self.axis] if len(shape) >= -self.axis else None
 
     def describe(self, program: Program) -> str:
-        """Return it as a learner writes it."""
+        """Return the size as a learner writes it, such as `x.shape[-1]`."""
         return f"{self.value.describe(program)}.shape[{self.axis}]"
 
 
 @dataclass(frozen=True)
-class OtherSize:
-    """The size of another axis in a number that is made of a size.
+class SizeReplacement:
+    """A choice of a number in a node that is made of the size of an axis, and of the wrong size in its place.
 
     Args:
-        slot: the operand.
-        form: how the number is made, of `FORMS`.
+        slot: the slot of the number.
+        form: how the number is made of the size n, a key of `FORMS` such as `"1 / sqrt({})"`.
         right: the size that it is made of.
-        wrong: the size that is taken.
-        affects: where it is.
+        wrong: the size that is taken in its place.
+        affects: what the change affects, see `Program.with_nodes`.
     """
 
     slot: int
@@ -454,8 +555,16 @@ class OtherSize:
     affects: Affects
 
 
-def sizes_seen_from(program: Program, reader: int) -> dict[int, Size]:
-    """Return for every size above 1 of an input, or of a value that a node is computed from, a name of it."""
+def named_sizes(program: Program, reader: int) -> dict[int, Size]:
+    """Return a `Size` for each size above 1 of an axis of an input, or of a value that a node is computed from.
+
+    Args:
+        program: the program of a trial.
+        reader: the id of the node.
+
+    Returns:
+        The names by size; of several axes of one size, the first found.
+    """
     sizes: dict[int, Size] = {}
     for name, value in values_by_name(program, reader).items():
         if isinstance(name, NamedValue) or (value < reader and program.forward.ancestors[reader] >> value & 1):
@@ -466,8 +575,13 @@ def sizes_seen_from(program: Program, reader: int) -> dict[int, Size]:
     return sizes
 
 
-def made_of_size(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size] | None:
-    """Return how a number is made of a size, as one of `FORMS`, and of which; `None` where it is not."""
+def form_of_number(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size] | None:
+    """Return how a number is made of a size, such as ("1 / sqrt({})", the `Size` of 4) for 0.5; `None` where it is not.
+
+    Args:
+        number: the number.
+        sizes: the sizes that there are, with their names.
+    """
     for form, made in FORMS.items():
         for size, name in sizes.items():
             if math.isclose(made(size), number, rel_tol=1e-6):
@@ -475,17 +589,22 @@ def made_of_size(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size] |
     return None
 
 
-def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
-    """Yield the sizes that a number of a product may be made of by mistake, where it is made of a size."""
+def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacement]:
+    """Yield `SizeReplacement`s: one for each number of a product made of a size, each wrong size, and each `Affects`.
+
+    Args:
+        program: the program of a trial.
+        place: the node of a product or quotient.
+    """
     node = program.nodes[place[0]]
     for slot in range(len(node.values)):
         if node.operand(slot) is None and np.ndim(node.values[slot]) == 0:
-            sizes = sizes_seen_from(program, node.id)
-            made = made_of_size(_number(node, slot), sizes)
+            sizes = named_sizes(program, node.id)
+            made = form_of_number(_number_in_slot(node, slot), sizes)
             for wrong in sizes.values() if made is not None else ():
                 if made is not None and wrong != made[1]:
                     modes: tuple[Affects, ...] = ("all", "values", "backward")
-                    yield from (OtherSize(slot, made[0], made[1], wrong, affects) for affects in modes)
+                    yield from (SizeReplacement(slot, made[0], made[1], wrong, affects) for affects in modes)
 
 
 @operator(
@@ -493,27 +612,39 @@ def other_sizes(program: Program, place: Place) -> Iterator[OtherSize]:
     code="wrong-factor",
     rank=3.5,
     at=nodes.of(*PRODUCTS),
-    choices=other_sizes,
+    choices=size_replacements,
     fields=lambda program, place, choice: {
         "wrong": choice.form.format(choice.wrong.describe(program)),
         "right": choice.form.format(choice.right.describe(program)),
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     },
     message="in {step}, {wrong} is used in place of {right} {where}",
 )
-def take_another_size(program: Program, place: Place, choice: OtherSize) -> Program | None:
-    """Make a number of the size of another axis."""
+def use_size_of_another_axis(program: Program, place: Place, choice: SizeReplacement) -> Program | None:
+    """Make a number in a product or quotient from the size of a wrong axis: sqrt(k.shape[0]) for sqrt(q.shape[-1]).
+
+    Args:
+        program: the right program.
+        place: the node of a product or quotient.
+        choice: which number, the right and the wrong size, and what the change affects.
+
+    Returns:
+        The rewritten program; `None` where in this trial there are no such sizes, or the number is not made of the
+        right one.
+    """
     made = FORMS[choice.form]
     right, wrong = (size.of(program.right, place[0]) for size in (choice.right, choice.wrong))
     if right is None or wrong is None:
         return None
-    if not math.isclose(made(right), _number(program.right.nodes[place[0]], choice.slot), rel_tol=1e-6):
+    if not math.isclose(made(right), _number_in_slot(program.right.nodes[place[0]], choice.slot), rel_tol=1e-6):
         return None
     return program.with_nodes({place[0]: lambda node: node.with_operand(choice.slot, made(wrong))}, choice.affects)
 
 
-@take_another_size.example
+@use_size_of_another_axis.example
 def _() -> Example:
+    """Show softmax(q @ k.T / sqrt(q.shape[-1])) whose scores are divided by sqrt(k.shape[0]), in both passes."""
+
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1)
 
@@ -530,39 +661,39 @@ def _() -> Example:
 
 
 def to_operation(operation: str) -> Change:
-    """Return the change to another operation of the same operands and options."""
+    """Return a change of a node that keeps its operands and options, and computes the named operation instead."""
     return lambda node: replace(node, operation=OPERATIONS[operation])
 
 
-def negate(node: Node) -> Node:
-    """Return a node with the value of the other sign."""
+def negate_value(node: Node) -> Node:
+    """Return the node with its value negated, and so its vjps."""
     return node.then(np.negative, np.negative)
 
 
-def first_entries(node: Node) -> Node:
-    """Return the first entries along an axis, in place of the greatest or of all in order."""
+def take_first_entries(node: Node) -> Node:
+    """Return the node of a `sort` or `topk` as one that takes the first entries along its axis, in their own order."""
     dim = int(str(node.options.get("dim", -1)))
     return node.with_operation(OPERATIONS["piece"], dim=dim, start=0, length=node.value.shape[dim])
 
 
 def with_transposed_mask(node: Node) -> Node:
-    """Return a node with its mask transposed."""
+    """Return a `where` or `masked_fill` node with the last two axes of its mask exchanged."""
     slot = {"where": 0, "masked_fill": 1}[node.name]
     return node.with_operand(slot, np.swapaxes(np.asarray(node.values[slot]), -1, -2))
 
 
 def with_inverted_mask(node: Node) -> Node:
-    """Return a node with its mask inverted."""
+    """Return a `where` or `masked_fill` node with true and false exchanged in its mask."""
     slot = {"where": 0, "masked_fill": 1}[node.name]
     return node.with_operand(slot, ~np.asarray(node.values[slot]))
 
 
 @dataclass(frozen=True)
 class Function:
-    """Another function in the place of an operation.
+    """A function that may be taken by mistake in place of a node's operation.
 
     Args:
-        name: what is taken, in words.
+        name: the function in a learner's words, such as "the cosine".
         code: the public code.
     """
 
@@ -570,13 +701,13 @@ class Function:
     code: str
 
 
-OTHER_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
+REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
     "add": {Function("a difference", "wrong-sign"): to_operation("sub")},
     "sub": {Function("a sum", "wrong-sign"): to_operation("add")},
     "mul": {Function("a quotient", "wrong-operand"): to_operation("div")},
     "div": {Function("a product", "wrong-operand"): to_operation("mul")},
     "sin": {Function("the cosine", "wrong-local"): to_operation("cos"),
-            Function("the negative sine", "wrong-sign"): negate},
+            Function("the negative sine", "wrong-sign"): negate_value},
     "cos": {Function("the sine", "wrong-local"): to_operation("sin")},
     "exp": {Function("the exponential less 1", "wrong-point"): to_operation("expm1")},
     "log": {Function("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
@@ -615,54 +746,71 @@ OTHER_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
               Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
     "masked_fill": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
                     Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "topk": {Function("the first entries", "wrong-operand"): first_entries},
-    "sort": {Function("the entries in their own order", "wrong-operand"): first_entries},
+    "topk": {Function("the first entries", "wrong-operand"): take_first_entries},
+    "sort": {Function("the entries in their own order", "wrong-operand"): take_first_entries},
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class OtherFunction:
-    """Another function in the place of an operation.
+class FunctionReplacement:
+    """A choice of a wrong function in place of a node's operation.
 
     Args:
         function: which one.
-        affects: where it is taken.
+        affects: what the change affects, see `Program.with_nodes`.
     """
 
     function: Function
     affects: Affects
 
 
-def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
-    """Yield the functions that may be taken for an operation, and where."""
+def function_replacements(program: Program, place: Place) -> Iterator[FunctionReplacement]:
+    """Yield `FunctionReplacement`s of a node: for each function that may be taken for it, and each `Affects`.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.nodes[place[0]]
     modes: tuple[Affects, ...] = ("all", "values", "backward", "partners")
     if node.name in SUMS:
         modes = ("all", "values")
-    for function in OTHER_FUNCTIONS[node.name]:
-        yield from (OtherFunction(function, affects) for affects in passes(node, *modes))
+    for function in REPLACEMENT_FUNCTIONS[node.name]:
+        yield from (FunctionReplacement(function, affects) for affects in possible_affects(node, *modes))
 
 
 @operator(
     "function-mistaken",
     code=lambda choice: choice.function.code,
     rank=4.0,
-    at=nodes.of(*OTHER_FUNCTIONS),
-    choices=other_functions,
+    at=nodes.of(*REPLACEMENT_FUNCTIONS),
+    choices=function_replacements,
     fields=lambda program, place, choice: {
         "other": choice.function.name,
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     },
     message="in place of {step}, {other} is taken {where}",
 )
-def mistake_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
-    """Take another function of the same operands."""
-    change = OTHER_FUNCTIONS[program.nodes[place[0]].name].get(choice.function)
+def replace_function(program: Program, place: Place, choice: FunctionReplacement) -> Program | None:
+    """Compute a wrong function of the operands of a node, such as tanh for sigmoid, or a sum for a difference.
+
+    Args:
+        program: the right program.
+        place: a node.
+        choice: which function, and what the change affects: both passes, the values, the derivative, or partner
+            operands.
+
+    Returns:
+        The rewritten program; `None` where this node's operation is never taken for that function.
+    """
+    change = REPLACEMENT_FUNCTIONS[program.nodes[place[0]].name].get(choice.function)
     return None if change is None else program.with_nodes({place[0]: change}, choice.affects)
 
 
-@mistake_function.example
+@replace_function.example
 def _() -> Example:
+    """Show silu(x @ w) @ u whose gradient of u uses relu(x @ w)."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.nn.functional.silu(x @ w) @ u
 
@@ -674,8 +822,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
 
 
-@mistake_function.example
+@replace_function.example
 def _() -> Example:
+    """Show exp(log_softmax(x) - log_softmax(m)) * m whose gradient of x is computed with the sum of the logarithms."""
+
     def forward(x: Tensor, m: Tensor) -> Tensor:
         return (x.log_softmax(-1) - m.log_softmax(-1)).exp() * m
 
@@ -688,19 +838,19 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "m": "bs n"})
 
 
-def rotations(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return in which passes a sine and a cosine may be exchanged."""
+def sine_cosine_affects(program: Program, place: Place) -> tuple[Affects, ...]:
+    """Return what an exchange of sine and cosine may affect: both passes, or the partner operands alone."""
     return ("all", "partners")
 
 
 @dataclass(frozen=True)
-class Behind:
-    """A function that is taken of the output.
+class OutputFunction:
+    """A function that a learner applies to the output, though the exercise does not.
 
     Args:
         code: the public code.
-        of: the function.
-        slope: its derivative, of the output.
+        of: the function; keeps the shape.
+        slope: its derivative at the output; keeps the shape.
     """
 
     code: str
@@ -708,34 +858,45 @@ class Behind:
     slope: Callable[[Array], Array]
 
 
-BEHIND: Mapping[str, Behind] = {
-    "the root": Behind("wrong-local", np.sqrt, lambda y: 0.5 / np.sqrt(y)),
-    "the square": Behind("wrong-local", np.square, lambda y: 2 * y),
-    "the logarithm": Behind("wrong-local", np.log, lambda y: 1 / y),
-    "the exponential": Behind("wrong-local", np.exp, np.exp),
-    "the negative": Behind("wrong-sign", np.negative, lambda y: np.full_like(y, -1)),
+OUTPUT_FUNCTIONS: Mapping[str, OutputFunction] = {
+    "the root": OutputFunction("wrong-local", np.sqrt, lambda y: 0.5 / np.sqrt(y)),
+    "the square": OutputFunction("wrong-local", np.square, lambda y: 2 * y),
+    "the logarithm": OutputFunction("wrong-local", np.log, lambda y: 1 / y),
+    "the exponential": OutputFunction("wrong-local", np.exp, np.exp),
+    "the negative": OutputFunction("wrong-sign", np.negative, lambda y: np.full_like(y, -1)),
 }
 
 
 @operator(
     "function-of-output",
-    code=lambda choice: BEHIND[choice].code,
+    code=lambda choice: OUTPUT_FUNCTIONS[choice].code,
     rank=3.5,
     at=outputs,
-    choices=lambda program, place: BEHIND,
+    choices=lambda program, place: OUTPUT_FUNCTIONS,
     message="{choice} of {output} is taken in place of {output}",
 )
-def take_function_of_output(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute a function of the output, and differentiate it."""
+def apply_function_to_output(program: Program, place: Place, choice: str) -> Program | None:
+    """Apply a function to the output in both passes, such as the root of a mean of squares.
+
+    Args:
+        program: the right program.
+        place: the edge from the loss to the output.
+        choice: which function, a key of `OUTPUT_FUNCTIONS`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     value = program.source(place)
-    output, function = program.nodes[value].value, BEHIND[choice]
+    output, function = program.nodes[value].value, OUTPUT_FUNCTIONS[choice]
     return program.with_nodes(
         {value: lambda node: node.then(function.of, lambda g: np.asarray(g * function.slope(output)))}
     )
 
 
-@take_function_of_output.example
+@apply_function_to_output.example
 def _() -> Example:
+    """Show a mean squared error whose gradient is that of its root."""
+
     def forward(x: Tensor, w: Tensor, y: Tensor) -> Tensor:
         return (x @ w - y).square().mean()
 
@@ -753,12 +914,21 @@ def _() -> Example:
     code="wrong-operand",
     rank=3.5,
     at=nodes.of("sin"),
-    choices=rotations,
-    fields=lambda program, place, choice: {"where": where_words(program, choice)},
+    choices=sine_cosine_affects,
+    fields=lambda program, place, choice: {"where": describe_affects(program, choice)},
     message="{step} and the cosine of the same angle are exchanged {where}",
 )
 def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) -> Program | None:
-    """Take the sine of an angle for its cosine, and the cosine for its sine."""
+    """Compute the cosine in place of a sine, and the sine in place of each cosine of the same angle.
+
+    Args:
+        program: the right program.
+        place: the node of the sine.
+        choice: what the exchange affects: both passes, or the partner operands alone.
+
+    Returns:
+        The rewritten program; `None` where there is no cosine of the same angle.
+    """
     sine = program.nodes[place[0]]
     cosines = [node.id for node in program.nodes if node.name == "cos" and node.operands == sine.operands]
     if not cosines:
@@ -768,6 +938,8 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
 
 @exchange_sine_and_cosine.example
 def _() -> Example:
+    """Show a rotation of pairs by an angle whose gradient of x is computed with sine and cosine exchanged."""
+
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         a, b = x[..., 0::2], x[..., 1::2]
         return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
@@ -786,30 +958,35 @@ FLAGS = ("keepdim", "descending", "largest", "approximate")
 
 
 @dataclass(frozen=True)
-class OtherFlag:
-    """Another value of an option that has two.
+class FlagChange:
+    """A choice of an option with two values, which gets the wrong one of them.
 
     Args:
-        option: its name.
-        affects: where it is taken.
+        option: the name of the option, such as `"keepdim"`.
+        affects: what the change affects, see `Program.with_nodes`.
     """
 
     option: str
     affects: Affects
 
     def value(self, node: Node) -> object:
-        """Return the other value."""
+        """Return the wrong value of the option, which is the one that the node does not have."""
         own = node.options[self.option]
         return {"none": "tanh", "tanh": "none"}[str(own)] if isinstance(own, str) else not own
 
 
-def other_flags(program: Program, place: Place) -> Iterator[OtherFlag]:
-    """Yield the options of an operation that may have their other value."""
+def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
+    """Yield `FlagChange`s of a node: one for each option with two values, and each `Affects`.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.nodes[place[0]]
     for option in FLAGS:
         if isinstance(node.options.get(option), bool | str):
             modes: tuple[Affects, ...] = ("all", "partners") if option == "keepdim" else ("all", "values", "backward")
-            yield from (OtherFlag(option, affects) for affects in passes(node, *modes))
+            yield from (FlagChange(option, affects) for affects in possible_affects(node, *modes))
 
 
 @operator(
@@ -817,15 +994,24 @@ def other_flags(program: Program, place: Place) -> Iterator[OtherFlag]:
     code=lambda choice: "broadcast-accident" if choice.option == "keepdim" else "wrong-local",
     rank=4.0,
     at=nodes.where(lambda program, place: any(flag in program.nodes[place[0]].options for flag in FLAGS)),
-    choices=other_flags,
+    choices=flag_changes,
     fields=lambda program, place, choice: {
         "option": f"{choice.option}={choice.value(program.nodes[place[0]])!r}",
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     },
     message="{step} is computed with {option} {where}",
 )
-def mistake_option(program: Program, place: Place, choice: OtherFlag) -> Program | None:
-    """Take the other value of an option."""
+def change_flag(program: Program, place: Place, choice: FlagChange) -> Program | None:
+    """Give an option of a node, such as `keepdim` or `descending`, the wrong one of its two values.
+
+    Args:
+        program: the right program.
+        place: a node with such an option.
+        choice: which option, and what the change affects.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def change(node: Node) -> Node:
         return node.with_options(**{choice.option: choice.value(node)})
@@ -833,8 +1019,10 @@ def mistake_option(program: Program, place: Place, choice: OtherFlag) -> Program
     return program.with_nodes({place[0]: change}, choice.affects)
 
 
-@mistake_option.example
+@change_flag.example
 def _() -> Example:
+    """Show x / x.sum(1, keepdim=True), x square, whose gradient is computed without keepdim."""
+
     def forward(x: Tensor) -> Tensor:
         return x / x.sum(1, keepdim=True)
 
@@ -850,13 +1038,13 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherOperand:
-    """Another value in the place of an operand.
+class OperandReplacement:
+    """A choice of an operand of a node, and of the wrong value in its place.
 
     Args:
-        slot: the operand's.
-        name: the other value's.
-        affects: where it is taken.
+        slot: the slot of the operand.
+        name: the name of the wrong value, as seen from the node.
+        affects: what the change affects, see `Program.with_nodes`.
     """
 
     slot: int
@@ -864,13 +1052,25 @@ class OtherOperand:
     affects: Affects
 
 
-def may_be_mistaken(program: Program, name: ValueName, other: int, operand: int) -> bool:
-    """Return whether a value may be taken for an operand: it is an input, an old state, or made in the same way."""
+def may_be_confused(program: Program, name: ValueName, other: int, operand: int) -> bool:
+    """Return whether a value may be taken for an operand: it is an input, loop-carried, or of the same operation.
+
+    Args:
+        program: the program of a trial.
+        name: the name of the value.
+        other: the id of the value.
+        operand: the id of the operand.
+    """
     return not isinstance(name, ComputedValue) or program.nodes[other].name == program.nodes[operand].name
 
 
-def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
-    """Yield the values that may be taken for an operand of an operation: those of its shape that are known by then."""
+def operand_replacements(program: Program, place: Place) -> Iterator[OperandReplacement]:
+    """Yield `OperandReplacement`s: for each floating-point operand of a node each earlier value of its shape.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.nodes[place[0]]
     for slot, operand in node.operands:
         made = program.nodes[operand]
@@ -879,9 +1079,9 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
             if len(program.forward.uses[operand]) < 2:
                 known += [i for _, i in made.operands]  # without the operation that made it, it is left out
             for name, other in values_by_name(program, node.id, made.value.shape).items():
-                if other not in known and other < node.id and may_be_mistaken(program, name, other, operand):
+                if other not in known and other < node.id and may_be_confused(program, name, other, operand):
                     modes: tuple[Affects, ...] = ("all", "values") if program.forward.edges[node.id] else ("values",)
-                    yield from (OtherOperand(slot, name, affects) for affects in passes(node, *modes))
+                    yield from (OperandReplacement(slot, name, affects) for affects in possible_affects(node, *modes))
 
 
 @operator(
@@ -889,16 +1089,25 @@ def other_operands(program: Program, place: Place) -> Iterator[OtherOperand]:
     code=lambda choice: "wrong-operand" if choice.affects == "all" else "wrong-point",
     rank=4.5,
     at=nodes,
-    choices=other_operands,
+    choices=operand_replacements,
     fields=lambda program, place, choice: {
         "other": choice.name.describe(program),
         "own": program.name_of(program.nodes[place[0]].operand(choice.slot) or 0),
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     },
     message="{step} is computed with {other} in place of {own} {where}",
 )
-def mistake_operand(program: Program, place: Place, choice: OtherOperand) -> Program | None:
-    """Take another value for an operand."""
+def replace_operand(program: Program, place: Place, choice: OperandReplacement) -> Program | None:
+    """Compute a node from a wrong value in place of an operand.
+
+    Args:
+        program: the right program.
+        place: a node.
+        choice: which operand, which value, and whether both passes or the values alone are affected.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such value, or it is computed after the node.
+    """
     other = choice.name.find(program, place[0])
     if other is None or other >= place[0]:
         return None
@@ -909,8 +1118,10 @@ def mistake_operand(program: Program, place: Place, choice: OtherOperand) -> Pro
     return program.with_nodes({place[0]: change}, choice.affects)
 
 
-@mistake_operand.example
+@replace_operand.example
 def _() -> Example:
+    """Show sigmoid(x @ w) * tanh(x @ u) whose gate is computed from x @ u, too, in both passes."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         gate = torch.sigmoid(x @ w)
         return gate * torch.tanh(x @ u)
@@ -926,12 +1137,17 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
 
 
-def values_in_its_place(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that may be taken for a value wherever it is used: those of its shape, known by then."""
+def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of the values that may be used wherever a value is read: of its shape, and computed before it.
+
+    Args:
+        program: the program of a trial.
+        place: the value that is replaced: an input or a node.
+    """
     value = program.nodes[place[0]]
     if value.value.dtype.kind == "f":
         for name, other in values_by_name(program, value.id, value.value.shape).items():
-            if other < value.id and may_be_mistaken(program, name, other, value.id):
+            if other < value.id and may_be_confused(program, name, other, value.id):
                 yield name
 
 
@@ -940,11 +1156,22 @@ def values_in_its_place(program: Program, place: Place) -> Iterator[ValueName]:
     code="wrong-point",
     rank=4.0,
     at=values,
-    choices=values_in_its_place,
+    choices=replacement_values,
     message="{choice} is used in place of {value} wherever it is needed, as if it were computed from there",
 )
-def mistake_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute all that follows from a value from another one; the gradient still goes back through it."""
+def replace_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Compute all that reads a value from a wrong value.
+
+    The gradient still goes to the right value, and back through it.
+
+    Args:
+        program: the right program.
+        place: the value that is replaced: an input or a node.
+        choice: the name of the wrong value.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such value, or nothing reads the right one.
+    """
     other = choice.find(program, place[0])
     if other is None:
         return None
@@ -960,8 +1187,10 @@ def mistake_value(program: Program, place: Place, choice: ValueName) -> Program 
     return program.with_nodes(dict.fromkeys(readers, change)) if readers else None
 
 
-@mistake_value.example
+@replace_value.example
 def _() -> Example:
+    """Show y * sigmoid(y @ u) with y = tanh(x @ w), whose second layer is computed again from x in place of y."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         y = torch.tanh(x @ w)
         return y * torch.sigmoid(y @ u)
@@ -978,12 +1207,12 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """A value that is taken for another one, and that for it.
+class ValueExchange:
+    """A choice of a value that is exchanged with the value at a place.
 
     Args:
-        other: the other one.
-        affects: where they are exchanged.
+        other: the name of the value that it is exchanged with.
+        affects: `"all"` where their gradients are exchanged, too; `"values"` where they are not.
     """
 
     other: ValueName
@@ -991,20 +1220,25 @@ class Exchange:
 
 
 def is_complement(program: Program, value: int, other: int) -> bool:
-    """Return whether a value is 1 less another one, as the two gates of a mixture are."""
+    """Return whether the value `other` is computed as 1 less the value `value`, as the two gates of a mixture are."""
     node = program.nodes[other]
-    return node.name == "sub" and node.operand(1) == value and _number(node, 0) == 1.0
+    return node.name == "sub" and node.operand(1) == value and _number_in_slot(node, 0) == 1.0
 
 
-def exchangeable_values(program: Program, place: Place) -> Iterator[Exchange]:
-    """Yield the values that a value may be exchanged with: those that are made by the same operation, or 1 less it."""
+def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
+    """Yield `ValueExchange`s of a value: with a later value of its shape made by the same operation, or 1 less it.
+
+    Args:
+        program: the program of a trial.
+        place: the value: a node.
+    """
     forward, value = program.forward, program.nodes[place[0]]
     if value.operation.family == "input":
         return
     for name, other in values_by_name(program, value.id, value.value.shape).items():
         alike = program.nodes[other].name == value.name and not forward.ancestors[other] >> value.id & 1
         if value.id < other and (alike or is_complement(program, value.id, other)) and forward.uses[other]:
-            yield from (Exchange(name, affects) for affects in ("all", "values"))
+            yield from (ValueExchange(name, affects) for affects in ("all", "values"))
 
 
 @operator(
@@ -1012,15 +1246,27 @@ def exchangeable_values(program: Program, place: Place) -> Iterator[Exchange]:
     code="wrong-operand",
     rank=3.5,
     at=values,
-    choices=exchangeable_values,
+    choices=value_exchanges,
     fields=lambda program, place, choice: {
         "other": choice.other.describe(program),
         "where": "" if choice.affects == "all" else ", and the gradients are not exchanged back",
     },
     message="{value} and {other} are taken for each other wherever they are used{where}",
 )
-def exchange_values(program: Program, place: Place, choice: Exchange) -> Program | None:
-    """Run the program with two values exchanged; of a value and 1 less it, the difference itself stays."""
+def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Program | None:
+    """Exchange a value with a second one wherever either is read: z for 1 - z, and 1 - z for z.
+
+    The second value itself is still computed as before.
+
+    Args:
+        program: the right program.
+        place: the value: a node.
+        choice: the second value, and whether the gradients are exchanged, too.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such value, or the first is read before the second is
+        computed.
+    """
     value, other = place[0], choice.other.find(program, place[0])
     if other is None:
         return None
@@ -1042,6 +1288,8 @@ def exchange_values(program: Program, place: Place, choice: Exchange) -> Program
 
 @exchange_values.example
 def _() -> Example:
+    """Show (1 - z) * n + z * h whose backward pass mixes with the two gates z and 1 - z exchanged."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         z = torch.sigmoid(x @ w + h @ u)
         return (1 - z) * torch.tanh(x @ w) + z * h
@@ -1057,6 +1305,8 @@ def _() -> Example:
 
 @exchange_values.example
 def _() -> Example:
+    """Show (x @ w) * silu(x @ v) whose two products are exchanged in the values, but not their gradients."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         gate = x @ v
         return (x @ w) * (gate * gate.sigmoid())
@@ -1075,32 +1325,44 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherIteration:
-    """A value of a loop that is taken from another iteration.
+class IterationShift:
+    """A choice of a value of a loop that every reader takes from the next or the previous iteration.
 
     Args:
-        key: the key of the nodes that make it.
-        by: how many iterations later, or earlier, wherever it is used.
+        key: the key of the nodes that make the value, one in each iteration.
+        by: how many iterations later it is taken from; negative for earlier.
     """
 
     key: Key
     by: int
 
 
-def values_of_loop(program: Program, key: Key) -> tuple[int, ...]:
-    """Return a loop's value from iteration to iteration; what is handed on begins with what came before the loop."""
+def loop_values(program: Program, key: Key) -> tuple[int, ...]:
+    """Return the ids of a loop's value, iteration by iteration.
+
+    For a loop-carried value the one before the loop comes first.
+
+    Args:
+        program: the program of a trial.
+        key: the key of the nodes that make the value.
+    """
     made = program.forward.by_key.get(key, ())
     before = [carried.values[0] for carried in loop_carried_values(program) if carried.values[1] in made]
     return (*before[:1], *made)
 
 
-def other_iterations(program: Program, place: Place) -> Iterator[OtherIteration]:
-    """Yield the states, and the rows of what a loop goes through, that may be taken from another iteration."""
+def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]:
+    """Yield `IterationShift`s by 1 and by -1: for each loop-carried value, and each row that a loop reads of an array.
+
+    Args:
+        program: the program of a trial.
+        place: not read: the loops of the whole program are meant.
+    """
     handed_on = {program.nodes[carried.values[1]].key for carried in loop_carried_values(program)}
     for key, ids in program.forward.by_key.items():
         rows = program.nodes[ids[0]].name in ("select", "getitem") and len(program.nodes[ids[0]].operands) == 1
         if len(ids) > 2 and (rows or key in handed_on) and program.forward.uses[ids[0]]:
-            yield from (OtherIteration(key, by) for by in (1, -1))
+            yield from (IterationShift(key, by) for by in (1, -1))
 
 
 @operator(
@@ -1108,16 +1370,29 @@ def other_iterations(program: Program, place: Place) -> Iterator[OtherIteration]
     code="wrong-point",
     rank=3.0,
     at=outputs.where(lambda program, place: place[1] == 0),
-    choices=other_iterations,
+    choices=iteration_shifts,
     fields=lambda program, place, choice: {
         "value": program.name_of(program.forward.by_key[choice.key][0]),
         "which": "next" if choice.by > 0 else "previous",
     },
     message="wherever an iteration uses {value}, that of the {which} iteration is taken",
 )
-def take_another_iteration(program: Program, place: Place, choice: OtherIteration) -> Program | None:
-    """Take a value of a loop from the next or the previous iteration, at all of its uses in the loop."""
-    values = values_of_loop(program, choice.key)
+def shift_iteration(program: Program, place: Place, choice: IterationShift) -> Program | None:
+    """Read a value of a loop from the next or the previous iteration at all of its uses.
+
+    Gradients go to the right iteration.
+
+    The first iteration follows the last one.
+
+    Args:
+        program: the right program.
+        place: not read.
+        choice: which value, and by how many iterations.
+
+    Returns:
+        The rewritten program; `None` where nothing reads the value.
+    """
+    values = loop_values(program, choice.key)
     changes: dict[int, Change] = {}
 
     def with_values(others: Mapping[int, int]) -> Change:
@@ -1137,8 +1412,10 @@ def take_another_iteration(program: Program, place: Place, choice: OtherIteratio
     return program.with_nodes(changes) if changes else None
 
 
-@take_another_iteration.example
+@shift_iteration.example
 def _() -> Example:
+    """Show a gated recurrence whose backward pass uses in each iteration the state after it, not the one before."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             gate = torch.sigmoid(step @ w + h @ u)
@@ -1164,13 +1441,13 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherStart:
-    """Another value from which a loop is computed once more.
+class LoopStart:
+    """A choice of a loop-carried value, and of the wrong value that the loop begins with.
 
     Args:
-        key: the key of the nodes that read it at the beginning.
-        slot: in which slot.
-        start: what it is: `"zeros"`, or `"the last state"`.
+        key: the key of the nodes that read the loop-carried value.
+        slot: the slot in which they read it.
+        start: `"zeros"`, or `"the last state"`: the loop-carried value after the last iteration.
     """
 
     key: Key
@@ -1178,13 +1455,18 @@ class OtherStart:
     start: str
 
 
-def other_starts(program: Program, place: Place) -> Iterator[OtherStart]:
-    """Yield the values from which a loop may be computed once more."""
+def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
+    """Yield `LoopStart`s: zeros and the last state, for each floating-point loop-carried value.
+
+    Args:
+        program: the program of a trial.
+        place: not read: the loops of the whole program are meant.
+    """
     known = set()
     for carried in loop_carried_values(program):
         if carried.values[0] not in known and program.nodes[carried.values[0]].value.dtype.kind == "f":
             known.add(carried.values[0])
-            yield from (OtherStart(carried.key, carried.slot, start) for start in ("zeros", "the last state"))
+            yield from (LoopStart(carried.key, carried.slot, start) for start in ("zeros", "the last state"))
 
 
 @operator(
@@ -1192,23 +1474,34 @@ def other_starts(program: Program, place: Place) -> Iterator[OtherStart]:
     code="wrong-point",
     rank=3.5,
     at=outputs.where(lambda program, place: place[1] == 0),
-    choices=other_starts,
+    choices=loop_starts,
     fields=lambda program, place, choice: {"start": choice.start},
     message="the loop is computed once more for the backward pass, from {start} and not from where it began",
 )
-def recompute_from_another_state(program: Program, place: Place, choice: OtherStart) -> Program | None:
-    """Run the loop from another value, and go back through it by the right rules."""
+def recompute_loop_from_wrong_state(program: Program, place: Place, choice: LoopStart) -> Program | None:
+    """Compute the values of a loop from a wrong initial state, and its backward pass at these values.
+
+    Args:
+        program: the right program.
+        place: not read.
+        choice: which loop-carried value, and what it begins with.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such loop-carried value.
+    """
     carried = [c for c in loop_carried_values(program) if (c.key, c.slot) == (choice.key, choice.slot)]
     if not carried:
         return None
     first = carried[0].values[0]
-    last = values_of_loop(program, program.nodes[carried[0].values[1]].key)[-1]
+    last = loop_values(program, program.nodes[carried[0].values[1]].key)[-1]
     state = program.nodes[last].value if choice.start != "zeros" else np.zeros_like(program.nodes[first].value)
     return program.with_nodes({first: lambda node: node.then(lambda _: state)}, "values")
 
 
-@recompute_from_another_state.example
+@recompute_loop_from_wrong_state.example
 def _() -> Example:
+    """Show a recurrence whose backward pass computes the states again from the last state, not the initial one."""
+
     def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step + h @ u)
@@ -1233,10 +1526,17 @@ def _() -> Example:
 # The order of operations --------------------------------------------------------------------------------------------
 
 
-def only_reader(program: Program, place: Place) -> Node | None:
-    """Return the operation that alone reads a value, if both can be exchanged.
+def exchangeable_reader(program: Program, place: Place) -> Node | None:
+    """Return the only reader of a node's value, if the two operations may be done in the other order.
 
-    Both keep the shape, and the later one reads besides it only what was there before the earlier one.
+    Both must keep the shape, and all further operands of the reader must be computed before the node.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+
+    Returns:
+        The reader; `None` where there are several, or it cannot come first.
     """
     node = program.nodes[place[0]]
     readers = [other for other in program.nodes[node.id + 1 :] if node.id in dict(other.operands).values()]
@@ -1245,27 +1545,30 @@ def only_reader(program: Program, place: Place) -> Node | None:
     (reader,) = readers
     slots = [slot for slot, operand in reader.operands if operand == node.id]
     before = all(operand < node.id for _, operand in reader.operands if operand != node.id)
-    operand = main_slot(node)
+    operand = first_slot_of_shape(node)
     same = operand is not None and np.shape(node.values[operand]) == node.value.shape == reader.value.shape
     return reader if same and before and len(slots) == 1 and reader.value.dtype == node.value.dtype else None
 
 
-def main_slot(node: Node) -> int | None:
-    """Return the slot of the first floating-point operand of an operation that has its shape."""
+def first_slot_of_shape(node: Node) -> int | None:
+    """Return the slot of a node's first floating-point operand that has the shape of its value.
+
+    Return `None` where it has none.
+    """
     slots = (slot for slot, _ in node.operands if np.shape(node.values[slot]) == node.value.shape)
     return next((slot for slot in slots if np.asarray(node.values[slot]).dtype.kind == "f"), None)
 
 
-def does_not_commute(program: Program, place: Place) -> bool:
-    """Return whether an operation is followed by one of another kind, so that their order matters."""
-    reader = only_reader(program, place)
+def has_noncommuting_reader(program: Program, place: Place) -> bool:
+    """Return whether the order of a node and its only reader matters: not for two sums, or for two products."""
+    reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")
     return reader is not None and not ({reader.name, program.nodes[place[0]].name} <= {*linear} or
                                        {reader.name, program.nodes[place[0]].name} <= {*PRODUCTS, "neg"})  # fmt: skip
 
 
-def both_passes(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return in which passes two operations may be exchanged."""
+def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
+    """Return what an exchange of two operations may affect: both passes, the values alone, or the derivatives alone."""
     return ("all", "values", "backward")
 
 
@@ -1273,18 +1576,29 @@ def both_passes(program: Program, place: Place) -> tuple[Affects, ...]:
     "operations-in-another-order",
     code="wrong-local",
     rank=4.5,
-    at=nodes.where(does_not_commute),
-    choices=both_passes,
+    at=nodes.where(has_noncommuting_reader),
+    choices=exchange_affects,
     fields=lambda program, place, choice: {
-        "next": expression_of(program, reader) if (reader := only_reader(program, place)) else "the next operation",
-        "where": where_words(program, choice),
+        "next": expression_of(program, reader)
+        if (reader := exchangeable_reader(program, place))
+        else "the next operation",
+        "where": describe_affects(program, choice),
     },
     message="the operation of {step} is done after that of {next}, not before it, {where}",
 )
 def exchange_operations(program: Program, place: Place, choice: Affects) -> Program | None:
-    """Do an operation after the one that reads its value."""
-    own, reader = program.nodes[place[0]], only_reader(program, place)
-    slot = main_slot(own)
+    """Do an operation after the one that reads its value, and not before: the softmax before the mask, say.
+
+    Args:
+        program: the right program.
+        place: the node of the operation that comes first.
+        choice: what the exchange affects, see `Program.with_nodes`.
+
+    Returns:
+        The rewritten program; `None` where the two cannot be exchanged in this trial.
+    """
+    own, reader = program.nodes[place[0]], exchangeable_reader(program, place)
+    slot = first_slot_of_shape(own)
     if reader is None or slot is None:
         return None
     into = next(s for s, operand in reader.operands if operand == own.id)
@@ -1309,6 +1623,8 @@ def exchange_operations(program: Program, place: Place, choice: Affects) -> Prog
 
 @exchange_operations.example
 def _() -> Example:
+    """Show attention with a causal mask before the softmax, whose backward pass applies the mask after the softmax."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         scores = x @ w
         return scores.masked_fill(torch.ones_like(scores).tril() == 0, -torch.inf).softmax(-1) @ v

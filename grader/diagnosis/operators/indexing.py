@@ -1,4 +1,7 @@
-"""Mistakes in index arithmetic: entries that are taken several times, other places, other indices, forgotten ones."""
+"""Mistakes in the vjp of a selection such as `x[i]`: repeated entries, wrong positions, wrong or forgotten indices.
+
+A *selection* is a node that takes entries of its first operand: by an index array, or by literal numbers and slices.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +22,51 @@ from grader.program.selectors import ComputedValue, NamedValue
 from grader.sampling import indices, normal, sized
 
 from .contract import Example, describe_edge_kind, operator
-from .forward_pass import passes, where_words
+from .forward_pass import describe_affects, possible_affects
 from .places import edges, nodes, values
 
-TAKEN = ("getitem", "index_select", "embedding", "gather", "select", "piece")  # what they take, indices decide alone
-taken = edges.of(*TAKEN).at_slot(0)
+SELECTIONS = (
+    "getitem",
+    "index_select",
+    "embedding",
+    "gather",
+    "select",
+    "piece",
+)  # what they take, indices decide alone
+selection_edges = edges.of(*SELECTIONS).at_slot(0)
 COPYING = ("repeat_interleave", "repeat", "tile")  # what takes every entry several times
 
 
-def places_taken(node: Node) -> Array:
-    """Return for each entry of the value of a selection its place in the flattened array; shape: that of the value."""
+def selected_positions(node: Node) -> Array:
+    """Return for each entry of a selection's value its position in the flattened operand.
+
+    Whole numbers, shaped like the value.
+
+    For `x[:, 1]` with x of shape (2, 3) it is [1, 4].
+    """
     x = np.asarray(node.values[0])
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
     return node.operation.run((numbers, *node.values[1:]), node.options).astype(int)
 
 
 def index_slots(node: Node) -> tuple[int, ...]:
-    """Return the slots of a node that hold whole numbers: its index arrays."""
+    """Return the slots of a node that hold its index arrays: whole numbers, with at least one axis."""
     return tuple(
         slot for slot, value in enumerate(node.values) if np.asarray(value).dtype.kind == "i" and np.ndim(value)
     )
 
 
-def has_repetitions(program: Program, place: Place) -> bool:
-    """Return whether a selection takes an entry several times."""
+def selects_repeatedly(program: Program, place: Place) -> bool:
+    """Return whether a selection by an index array, or a node that repeats its operand, takes an entry several times.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (the node, slot 0).
+    """
     node = program.reader(place)
     return (
-        bool(index_slots(node) or node.name in COPYING) and np.unique(places := places_taken(node)).size < places.size
+        bool(index_slots(node) or node.name in COPYING)
+        and np.unique(places := selected_positions(node)).size < places.size
     )
 
 
@@ -60,20 +81,30 @@ REPEATED = {
     "repeated-index-not-added",
     code=lambda choice: "mean-for-sum" if choice == "the mean" else "overwritten",
     rank=2.0,
-    at=edges.of(*TAKEN, *COPYING).at_slot(0).where(has_repetitions),
+    at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
     choices=lambda program, place: REPEATED,
     message="where {step} takes an entry of {operand} several times, its gradient is {what}: it must be the sum of all",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
 )
-def ignore_repetitions(program: Program, place: Place, choice: str) -> Program | None:
-    """Assign what comes to an entry that is taken several times, or average it."""
+def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program | None:
+    """Overwrite or average the contributions to an entry that a selection takes several times, and must sum.
+
+    Args:
+        program: the right program.
+        place: an edge (selection, slot 0).
+        choice: what is left of the contributions to an entry, a key of `REPEATED`: the last, the first, their mean, or
+            the sum of the last ones that follow each other.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def rule(at: EdgeContext) -> Array:
-        part, places, g = np.zeros(np.size(at.x)), places_taken(at.node).ravel(), at.g.ravel()
+        part, places, g = np.zeros(np.size(at.x)), selected_positions(at.node).ravel(), at.g.ravel()
         if choice == "the mean":
             part = np.bincount(places, g, part.size) / np.maximum(np.bincount(places, minlength=part.size), 1)
         elif choice == "the last run":
-            part = sum_last_runs(at.g, places_taken(at.node), part)
+            part = sum_last_runs(at.g, selected_positions(at.node), part)
         else:
             order = slice(None) if choice == "the last" else slice(None, None, -1)
             part[places[order]] = g[order]  # of equal places the last one stays
@@ -83,12 +114,15 @@ def ignore_repetitions(program: Program, place: Place, choice: str) -> Program |
 
 
 def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
-    """Return zeros with the sum of what comes to each place at the last indices in a row that take it.
+    """Return an array in which each position holds the sum of the last rows of `g` in a row that go to this position.
+
+    Where the index is [0, 0, 1, 0], position 0 gets the fourth row of `g` alone, as the run of two is overwritten by
+    it.
 
     Args:
-        g: what comes, in rows.
-        places: where each entry of it goes.
-        part: the zeros.
+        g: shape: (rows, ...).
+        places: the position of each entry of `g` in the result; shaped like `g`.
+        part: zeros to write to, one for each position.
     """
     for number, (row, own) in enumerate(zip(g, places, strict=True)):
         if number and np.array_equal(own, places[number - 1]):
@@ -98,8 +132,10 @@ def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
     return part
 
 
-@ignore_repetitions.example
+@leave_out_sum_over_repetitions.example
 def _() -> Example:
+    """Show tanh(table[rows] @ w) whose gradient of table is added by `dtable[rows] +=`: a repeated row counts once."""
+
     def forward(table: Tensor, rows: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(table[rows] @ w)
 
@@ -113,30 +149,35 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class LastOfAll:
-    """Which contribution of all iterations, and of all indices in each, is left of an entry.
+class LastContribution:
+    """A choice of readers of a value, of whose contributions to an entry only the one written last is left.
 
     Args:
-        arrival: how the contributions come.
+        edge_kind: the readers: one operation of a loop, in every iteration.
         backwards: whether the iterations are gone through from the last to the first.
     """
 
-    arrival: EdgeKind
+    edge_kind: EdgeKind
     backwards: bool
 
 
-def indices_in_iterations(program: Program, place: Place) -> Iterator[LastOfAll]:
-    """Yield the selections by which several iterations take the same entries of a value."""
-    for arrival, ways in edges_by_kind(program, place[0]).items():
-        if len(ways) > 1 and all(edge[0] >= 0 and is_indexed(program.reader(edge)) for edge in ways):
-            every = np.concatenate([places_taken(program.reader(edge)).ravel() for edge in ways])
+def last_contributions(program: Program, place: Place) -> Iterator[LastContribution]:
+    """Yield `LastContribution`s: one in each order for each indexed selection that takes an entry in two iterations.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
+    for edge_kind, ways in edges_by_kind(program, place[0]).items():
+        if len(ways) > 1 and all(edge[0] >= 0 and selects_by_index(program.reader(edge)) for edge in ways):
+            every = np.concatenate([selected_positions(program.reader(edge)).ravel() for edge in ways])
             if np.unique(every).size < every.size:
-                yield from (LastOfAll(arrival, backwards) for backwards in (False, True))
+                yield from (LastContribution(edge_kind, backwards) for backwards in (False, True))
 
 
-def is_indexed(node: Node) -> bool:
-    """Return whether a node takes entries by an array of indices."""
-    return node.name in TAKEN and bool(index_slots(node))
+def selects_by_index(node: Node) -> bool:
+    """Return whether a node is a selection by an index array."""
+    return node.name in SELECTIONS and bool(index_slots(node))
 
 
 @operator(
@@ -144,33 +185,46 @@ def is_indexed(node: Node) -> bool:
     code="overwritten",
     rank=2.2,
     at=values,
-    choices=indices_in_iterations,
+    choices=last_contributions,
     message="of all that comes to an entry of the gradient of {value} by the indices of {step}, only the contribution"
     " that is written last is left: they must add",
-    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.arrival)},
+    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind)},
 )
-def overwrite_in_iterations(program: Program, place: Place, choice: LastOfAll) -> Program | None:
-    """Assign the contributions of all iterations, one after the other."""
-    ordered = sorted(choice.arrival.places(program, place[0]), reverse=choice.backwards)
-    taken = np.zeros(program.nodes[place[0]].value.size, dtype=bool)
+def overwrite_in_iterations(program: Program, place: Place, choice: LastContribution) -> Program | None:
+    """Assign the contribution of each iteration to the selected entries, where contributions must be added.
+
+    An entry that two iterations select keeps the contribution of one of them alone.
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: the selection, and the order of the iterations.
+
+    Returns:
+        The rewritten program; `None` where the loop has fewer than two iterations in this trial.
+    """
+    ordered = sorted(choice.edge_kind.places(program, place[0]), reverse=choice.backwards)
+    selection_edges = np.zeros(program.nodes[place[0]].value.size, dtype=bool)
 
     def assigned(free: Array) -> EdgeVjp:
         def rule(at: EdgeContext) -> Array:
             part = np.zeros(np.size(at.x))
-            part[places_taken(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
+            part[selected_positions(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
             return np.asarray(part * free).reshape(np.shape(at.x))
 
         return rule
 
     for edge in reversed(ordered):
-        program = program.with_vjp(edge, assigned(~taken))
-        taken = taken.copy()
-        taken[places_taken(program.reader(edge)).ravel()] = True
+        program = program.with_vjp(edge, assigned(~selection_edges))
+        selection_edges = selection_edges.copy()
+        selection_edges[selected_positions(program.reader(edge)).ravel()] = True
     return program if len(ordered) > 1 else None
 
 
 @overwrite_in_iterations.example
 def _() -> Example:
+    """Show a loop over tanh(x * table[i[:, j]]) whose gradient of table is assigned, not added, in each iteration."""
+
     def forward(x: Tensor, table: Tensor, i: Tensor) -> Tensor:
         total = torch.zeros_like(x)
         for j in range(i.shape[1]):
@@ -200,16 +254,25 @@ WHERE: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def is_taken_by_rows(program: Program, place: Place) -> bool:
-    """Return whether as many rows are taken by an index array as there are, in another order."""
+def permutes_rows(program: Program, place: Place) -> bool:
+    """Return whether a selection takes as many rows as its operand has, by one index array, as `x[order]` does.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (selection, slot 0).
+    """
     node = program.reader(place)
     own = index_slots(node)
     whole = node.value.shape == np.shape(node.values[0]) and len(own) == 1
-    return whole and np.ndim(node.values[own[0]]) == 1 and places_taken(node).ravel()[0] % max(_row(node), 1) == 0
+    return (
+        whole
+        and np.ndim(node.values[own[0]]) == 1
+        and selected_positions(node).ravel()[0] % max(_row_size(node), 1) == 0
+    )
 
 
-def _row(node: Node) -> int:
-    """Return how many entries a row of what is taken from has."""
+def _row_size(node: Node) -> int:
+    """Return how many entries a row of a selection's operand has."""
     return int(np.prod(np.shape(node.values[0])[1:]))
 
 
@@ -217,16 +280,27 @@ def _row(node: Node) -> int:
     "index-used-forwards",
     code="transposed",
     rank=2.0,
-    at=taken.where(is_taken_by_rows),
+    at=selection_edges.where(permutes_rows),
     message="in the gradient of {operand} the rows are taken by the index of {step} once more: they must be put back",
 )
 def use_index_forwards(program: Program, place: Place, choice: None) -> Program | None:
-    """Take rows of the upstream gradient as the forward pass does."""
+    """Select rows of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
+
+    Args:
+        program: the right program.
+        place: an edge (selection of rows, slot 0).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
 
 
 @use_index_forwards.example
 def _() -> Example:
+    """Show a mixture of x and x[order] whose gradient of x adds the rows g[order], not g put back by order."""
+
     def forward(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
         return share[:, None] * x + (1 - share[:, None]) * x[order]
 
@@ -236,36 +310,55 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n m", "share": "n", "order": indices("n", "n")})
 
 
-def copied_axis(program: Program, place: Place) -> int | None:
-    """Return the one axis along which all copies are made; `None` where there are several."""
+def repeated_axis(program: Program, place: Place) -> int | None:
+    """Return the axis along which a node repeats its operand, counted from the front; `None` where there are several.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (node that repeats its operand, slot 0).
+    """
     node = program.reader(place)
     own, shape = np.shape(node.values[0]), node.value.shape
     longer = [i for i, (size, size_of_all) in enumerate(zip(own, shape, strict=False)) if size < size_of_all]
     return longer[0] if len(own) == len(shape) and len(longer) == 1 and own[longer[0]] > 1 else None
 
 
-BESIDE = "beside each other"
+ADJACENT = "beside each other"
 
 
-def order_of_copies(program: Program, place: Place) -> Iterator[str]:
-    """Yield where the copies of an entry are."""
-    yield BESIDE if program.reader(place).name == "repeat_interleave" else "as far apart as the whole is long"
+def copy_orders(program: Program, place: Place) -> Iterator[str]:
+    """Yield where the right copies of an entry are, in words: adjacent for `repeat_interleave`, far apart for `repeat`.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (node that repeats its operand, slot 0).
+    """
+    yield ADJACENT if program.reader(place).name == "repeat_interleave" else "as far apart as the whole is long"
 
 
 @operator(
     "copies-in-another-order",
     code="summed-wrong-axis",
     rank=2.0,
-    at=edges.of(*COPYING).at_slot(0).where(lambda program, place: copied_axis(program, place) is not None),
-    choices=order_of_copies,
+    at=edges.of(*COPYING).at_slot(0).where(lambda program, place: repeated_axis(program, place) is not None),
+    choices=copy_orders,
     message="the gradient of {operand} adds up copies of different entries in {step}: those of one entry are {choice}",
 )
-def add_copies_in_another_order(program: Program, place: Place, choice: str) -> Program | None:
-    """Take copies that follow each other for copies of the whole, or the other way round."""
-    axis = copied_axis(program, place)
+def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | None:
+    """Sum the gradients of copies as if `repeat_interleave` were `repeat`, or the reverse, and so mix up entries.
+
+    Args:
+        program: the right program.
+        place: an edge (node that repeats its operand, slot 0).
+        choice: where the right copies of an entry are: `ADJACENT`, or far apart.
+
+    Returns:
+        The rewritten program; `None` where the operand is repeated along several axes in this trial.
+    """
+    axis = repeated_axis(program, place)
     if axis is None:
         return None
-    beside = choice == BESIDE
+    beside = choice == ADJACENT
 
     def rule(at: EdgeContext) -> Array:
         size = np.shape(at.x)[axis]
@@ -276,8 +369,10 @@ def add_copies_in_another_order(program: Program, place: Place, choice: str) -> 
     return program.with_vjp(place, rule)
 
 
-@add_copies_in_another_order.example
+@sum_wrong_copies.example
 def _() -> Example:
+    """Show tanh(k.repeat_interleave(2, 1) * q) whose gradient of k adds the two halves of that of the copies."""
+
     def forward(k: Tensor, q: Tensor) -> Tensor:
         return (k.repeat_interleave(2, 1) * q).tanh()
 
@@ -291,19 +386,24 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Slip:
-    """Another place for what a selection takes.
+class SelectionShift:
+    """A choice of an index of a selection, and of the wrong position to which it is moved.
 
     Args:
-        item: which slot, if an array of indices is moved; which of the items of an index or of the options, else.
-        to: `"before"` and `"behind"` for one place away, `"first"` or `"last"` for one end.
+        item: the slot of the index array that is moved; negative for a literal: the axis, as -1 less the axis counted
+            from the front, or -1 for the only literal of a `select` or slice.
+        to: `"before"` or `"behind"`: by one position; `"first"` or `"last"`: to that end of the axis.
     """
 
     item: int
     to: Literal["before", "behind", "first", "last"]
 
     def move(self, node: Node) -> Node:
-        """Return the selection with its index moved."""
+        """Return a selection with its index moved to the wrong position.
+
+        Raises:
+            IndexError: a literal index cannot be moved there, or is there already.
+        """
         if self.item in index_slots(node):
             by = {"before": -1, "behind": 1}[self.to]
             return node.with_operand(self.item, np.asarray(node.values[self.item]) + by)  # numpy counts -1 from the end
@@ -327,10 +427,14 @@ class Slip:
         return node.with_options(index=tuple(items))
 
     def _place(self, index: int, count: int) -> int:
-        """Return the other place of `count` ones.
+        """Return the wrong position for a right one.
+
+        Args:
+            index: the right position; negative ones count from the end.
+            count: how many positions there are.
 
         Raises:
-            IndexError: there is none.
+            IndexError: there is no position there, or it is the right one.
         """
         index = index + count if index < 0 else index
         place = {"before": index - 1, "behind": index + 1, "first": 0, "last": count - 1}[self.to]
@@ -340,43 +444,62 @@ class Slip:
 
 
 def literal_items(node: Node) -> tuple[object, ...]:
-    """Return the index of a `getitem` as far as each item stands for one axis; empty if one does not."""
+    """Return the items of a `getitem`'s index, one for each axis.
+
+    An empty tuple where an item is `None` or an ellipsis.
+    """
     index = node.options["index"]
     if not isinstance(index, tuple) or any(item is None or item is Ellipsis for item in index):
         return ()
     return index
 
 
-def slips(program: Program, place: Place) -> Iterator[Slip]:
-    """Yield the other places for what a selection takes."""
+def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
+    """Yield `SelectionShift`s of a selection: one for each index array or literal, and each wrong position.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (selection, slot 0), or the node of a selection.
+    """
     node = program.reader(place)
     for slot in index_slots(node):
-        yield from (Slip(slot, to) for to in ("before", "behind"))
+        yield from (SelectionShift(slot, to) for to in ("before", "behind"))
     ends: tuple[Literal["before", "behind", "first", "last"], ...] = ("before", "behind", "first", "last")
     if node.name in ("select", "piece"):
-        yield from (Slip(-1, to) for to in ends)
+        yield from (SelectionShift(-1, to) for to in ends)
     elif node.name == "getitem":
         for axis, item in enumerate(literal_items(node)):
             if not isinstance(item, Slot) and item != slice(None):
-                yield from (Slip(-axis - 1, to) for to in ends)
+                yield from (SelectionShift(-axis - 1, to) for to in ends)
 
 
 @operator(
     "gradient-at-another-place",
     code="wrong-operand",
     rank=2.5,
-    at=taken,
-    choices=slips,
+    at=selection_edges,
+    choices=selection_shifts,
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
     message="what arrives at {step} is added to {operand} {where}: it must go where the entries were taken from",
 )
-def add_elsewhere(program: Program, place: Place, choice: Slip) -> Program | None:
-    """Add the gradient at another place than that from which the entries were taken."""
+def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
+    """Add the upstream gradient of a selection to other entries than those that it took, such as x[1:] for `x[:-1]`.
+
+    Args:
+        program: the right program.
+        place: an edge (selection, slot 0).
+        choice: which index is moved, and where to.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: choice.move(at.node).vjp(at.slot, at.g))
 
 
-@add_elsewhere.example
+@add_gradient_at_wrong_position.example
 def _() -> Example:
+    """Show x[:-1].exp() @ w whose gradient of x is written to x[1:]."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x[:-1].exp() @ w
 
@@ -388,8 +511,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t n", "w": "n m"})
 
 
-@add_elsewhere.example
+@add_gradient_at_wrong_position.example
 def _() -> Example:
+    """Show tanh(h[:, -1] @ w) whose gradient of h is written to h[:, 0]."""
+
     def forward(h: Tensor, w: Tensor) -> Tensor:
         return (h[:, -1] @ w).tanh()
 
@@ -402,8 +527,10 @@ def _() -> Example:
     return Example(forward, wrong, {"h": "bs t n", "w": "n m"})
 
 
-@add_elsewhere.example
+@add_gradient_at_wrong_position.example
 def _() -> Example:
+    """Show table[rows].square() whose gradient of table is added to the rows `rows - 1`."""
+
     def forward(table: Tensor, rows: Tensor) -> Tensor:
         return table[rows].square()
 
@@ -419,20 +546,25 @@ IndexName = NamedValue | ComputedValue
 
 
 @dataclass(frozen=True)
-class OtherIndex:
-    """Another array of whole numbers in the place of an index.
+class IndexReplacement:
+    """A choice of an index array of a node, and of the wrong array in its place.
 
     Args:
-        slot: that of the index.
-        name: the other array's.
+        slot: the slot of the index array.
+        name: the name of the wrong array.
     """
 
     slot: int
     name: IndexName
 
 
-def other_indices(program: Program, place: Place) -> Iterator[OtherIndex]:
-    """Yield the arrays of whole numbers that may be taken for an index of a node, such as the other end of an edge."""
+def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacement]:
+    """Yield `IndexReplacement`s: for each index array of a node every earlier integer array of the same shape.
+
+    Args:
+        program: the program of a trial.
+        place: an edge whose reader has the index, or a node.
+    """
     node = program.reader(place)
     names: list[IndexName] = [NamedValue(name) for name in program.inputs]
     names += [ComputedValue(key) for key in program.forward.by_key]
@@ -444,7 +576,7 @@ def other_indices(program: Program, place: Place) -> Iterator[OtherIndex]:
                 known.add(value)
                 array, own = program.nodes[value].value, np.asarray(node.values[slot])
                 if array.dtype.kind == "i" and array.shape == own.shape and not np.array_equal(array, own):
-                    yield OtherIndex(slot, name)
+                    yield IndexReplacement(slot, name)
 
 
 @operator(
@@ -452,23 +584,34 @@ def other_indices(program: Program, place: Place) -> Iterator[OtherIndex]:
     code="wrong-operand",
     rank=2.0,
     at=edges.where(lambda program, place: bool(index_slots(program.reader(place)))),
-    choices=other_indices,
+    choices=index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
         "here": program.name_of(program.reader(place).operand(choice.slot) or 0),
     },
     message="for {operand}, the backward pass of {step} uses {there} in place of the index {here}",
 )
-def use_other_index(program: Program, place: Place, choice: OtherIndex) -> Program | None:
-    """Take the vjp with another index."""
+def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacement) -> Program | None:
+    """Compute the vjp along an edge with a wrong index array; the forward pass is right.
+
+    Args:
+        program: the right program.
+        place: an edge (node with an index array, slot of an operand).
+        choice: which index array, and which one is used in its place.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such array.
+    """
     other = choice.name.find(program, place[0])
     if other is None:
         return None
     return program.with_vjp(place, lambda at: at.right(operands={choice.slot: at.program.nodes[other].value}))
 
 
-@use_other_index.example
+@use_wrong_index_in_vjp.example
 def _() -> Example:
+    """Show a sum of messages along the edges of a graph whose backward pass sends gradients to targets, not sources."""
+
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Sum over the neighbours in a graph."""
         return torch.zeros_like(x).index_add(0, target, (x @ w)[source])
@@ -483,22 +626,30 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherIndexInForward:
-    """Another array of whole numbers in the place of an index of the forward pass.
+class ForwardIndexReplacement:
+    """A choice of an index array of a node, of the wrong array in its place, and of the pass where it is used.
 
     Args:
-        index: which one.
-        affects: where it is taken.
+        index: which index array, and which one in its place.
+        affects: what the change affects, see `Program.with_nodes`.
     """
 
-    index: OtherIndex
+    index: IndexReplacement
     affects: Affects
 
 
-def other_indices_in_forward(program: Program, place: Place) -> Iterator[OtherIndexInForward]:
-    """Yield the arrays of whole numbers that may be taken for an index, and where."""
-    for index in other_indices(program, place):
-        yield from (OtherIndexInForward(index, affects) for affects in passes(program.reader(place), "all", "partners"))
+def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
+    """Yield `ForwardIndexReplacement`s: each `IndexReplacement` in both passes, and in partner operands alone.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
+    for index in index_replacements(program, place):
+        yield from (
+            ForwardIndexReplacement(index, affects)
+            for affects in possible_affects(program.reader(place), "all", "partners")
+        )
 
 
 @operator(
@@ -506,16 +657,25 @@ def other_indices_in_forward(program: Program, place: Place) -> Iterator[OtherIn
     code="wrong-operand",
     rank=3.5,
     at=nodes.where(lambda program, place: bool(index_slots(program.reader(place)))),
-    choices=other_indices_in_forward,
+    choices=forward_index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.index.name.describe(program),
         "here": program.name_of(program.reader(place).operand(choice.index.slot) or 0),
-        "where": where_words(program, choice.affects),
+        "where": describe_affects(program, choice.affects),
     },
     message="{step} is computed with {there} in place of the index {here} {where}",
 )
-def compute_with_other_index(program: Program, place: Place, choice: OtherIndexInForward) -> Program | None:
-    """Run the forward pass with another index, such as that of the other end of an edge."""
+def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
+    """Run the forward pass with a wrong index array in a node, and go back through it.
+
+    Args:
+        program: the right program.
+        place: a node with an index array.
+        choice: which index array, which one in its place, and what the change affects.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such array, or computes it after the node.
+    """
     other = choice.index.name.find(program, place[0])
     if other is None or other >= place[0]:
         return None
@@ -523,8 +683,10 @@ def compute_with_other_index(program: Program, place: Place, choice: OtherIndexI
     return program.with_nodes({place[0]: lambda node: node.with_operand(slot, index, other)}, choice.affects)
 
 
-@compute_with_other_index.example
+@use_wrong_index_in_forward.example
 def _() -> Example:
+    """Show graph messages divided by their target's degree, whose gradients divide by their source's degree."""
+
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Divide the messages by the degree of the node that they go to."""
         degree = torch.ones(len(x), dtype=x.dtype).index_add(0, target, torch.ones(len(target), dtype=x.dtype))
@@ -544,8 +706,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
-@compute_with_other_index.example
+@use_wrong_index_in_forward.example
 def _() -> Example:
+    """Show graph messages times their target's gate, whose gradients multiply by their source's gate."""
+
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Weigh the messages by the gates of the nodes that they go to."""
         gates = torch.sigmoid(x.detach())
@@ -562,27 +726,41 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
-def literal_slips(program: Program, place: Place) -> Iterator[Slip]:
-    """Yield the other places for what a selection takes by numbers and slices; an array of indices is an operand."""
-    yield from (slip for slip in slips(program, place) if slip.item < 0)
+def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
+    """Yield the `SelectionShift`s of the numbers and slices that a selection's index has literally.
+
+    See `selection_shifts`.
+    """
+    yield from (slip for slip in selection_shifts(program, place) if slip.item < 0)
 
 
 @operator(
     "entries-from-another-place",
     code="wrong-operand",
     rank=3.5,
-    at=nodes.of(*TAKEN),
-    choices=literal_slips,
+    at=nodes.of(*SELECTIONS),
+    choices=literal_shifts,
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
     message="in place of {step}, the entries of {operand} are taken {where} in the whole computation",
 )
-def take_elsewhere(program: Program, place: Place, choice: Slip) -> Program | None:
-    """Take the entries from another place, in the forward pass and in the backward pass."""
+def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
+    """Select entries from a wrong position in both passes, such as x[:-1] for `x[1:]`.
+
+    Args:
+        program: the right program.
+        place: the node of a selection.
+        choice: which number or slice of the index is moved, and where to.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_nodes({place[0]: choice.move})
 
 
-@take_elsewhere.example
+@select_from_wrong_position.example
 def _() -> Example:
+    """Show tanh(x[1:] @ w) whose gradients are those of tanh(x[:-1] @ w)."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x[1:] @ w)
 
@@ -599,14 +777,16 @@ def _() -> Example:
 
 
 def spread_gradient(node: Node, g: Array) -> Array | None:
-    """Return the upstream gradient at every entry that a selection of a single one chose from.
+    """Return the upstream gradient at every entry that a selection of one entry from each row could have taken.
+
+    For `x[range(n), labels]` with x of shape (n, classes), all entries of row i get g[i].
 
     Args:
         node: the selection.
         g: shaped like its value.
 
     Returns:
-        Shape: that of the array; `None` where each entry of the value is not chosen along one axis.
+        Shape: that of the operand; `None` where the selection is not of one entry along one axis.
     """
     x = np.asarray(node.values[0])
     if node.name == "gather":
@@ -625,19 +805,26 @@ def spread_gradient(node: Node, g: Array) -> Array | None:
     return None
 
 
-Forgotten = Literal["every entry", "every entry, times the index", "every entry, averaged"]
-FORGOTTEN_CODES = {"every entry": "missing-local", "every entry, averaged": "summed-wrong-axis"}
+WrongSpread = Literal["every entry", "every entry, times the index", "every entry, averaged"]
+SPREAD_CODES = {"every entry": "missing-local", "every entry, averaged": "summed-wrong-axis"}
 
 
-def takes_rows(node: Node) -> bool:
-    """Return whether a selection takes whole rows by an array of their numbers."""
+def selects_rows(node: Node) -> bool:
+    """Return whether a node takes whole rows of its operand by an index array."""
     return bool(index_slots(node)) and node.value.shape[1:] == np.shape(node.values[0])[1:] and node.value.ndim > 1
 
 
-def forgotten_marks(program: Program, place: Place) -> Iterator[Forgotten]:
-    """Yield what may be used in place of the marks of the entries that a selection takes."""
+def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
+    """Yield what a selection's upstream gradient may be given to by mistake: every entry, with or without a factor.
+
+    The factor is the index itself. For a selection of whole rows: the mean of the gradient, to every row.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (selection, slot 0).
+    """
     node = program.reader(place)
-    if takes_rows(node):
+    if selects_rows(node):
         yield "every entry, averaged"
     if spread_gradient(node, node.value) is not None:
         yield "every entry"
@@ -647,14 +834,23 @@ def forgotten_marks(program: Program, place: Place) -> Iterator[Forgotten]:
 
 @operator(
     "selection-forgotten",
-    code=lambda choice: FORGOTTEN_CODES.get(choice, "wrong-operand"),
+    code=lambda choice: SPREAD_CODES.get(choice, "wrong-operand"),
     rank=2.0,
-    at=taken,
-    choices=forgotten_marks,
+    at=selection_edges,
+    choices=wrong_spreads,
     message="what arrives at {step} goes to {choice}: it must go to the entries that were selected alone",
 )
-def forget_selection(program: Program, place: Place, choice: Forgotten) -> Program | None:
-    """Hand the upstream gradient to every entry that might have been selected."""
+def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program | None:
+    """Give the upstream gradient of a selection to all entries that it could have taken, not to the selected alone.
+
+    Args:
+        program: the right program.
+        place: an edge (selection, slot 0).
+        choice: whether they get it as it is, times the index, or averaged over the selected rows.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def rule(at: EdgeContext) -> Array:
         if choice == "every entry, averaged":
@@ -668,8 +864,10 @@ def forget_selection(program: Program, place: Place, choice: Forgotten) -> Progr
     return program.with_vjp(place, rule)
 
 
-@forget_selection.example
+@spread_over_unselected.example
 def _() -> Example:
+    """Show a negative log-likelihood whose gradient subtracts the label's number in place of its one-hot vector."""
+
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         logs = x.log_softmax(-1)
         return -logs[torch.arange(len(x)), labels]
@@ -690,12 +888,25 @@ def _() -> Example:
     "on in its own order",
 )
 def leave_out_gather(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand on as many rows of the upstream gradient as were scattered."""
+    """Give a scattered operand the first rows of the upstream gradient, in place of the rows that it was scattered to.
+
+    For x in `zeros.index_add(0, rows, x)` it is g[:len(x)] in place of g[rows].
+
+    Args:
+        program: the right program.
+        place: an edge (scatter or index_add, slot of what is scattered).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: at.g[tuple(slice(size) for size in np.shape(at.x))])
 
 
 @leave_out_gather.example
 def _() -> Example:
+    """Show zeros.index_add(0, rows, tanh(x)) whose gradient of x uses g[:len(x)] in place of g[rows]."""
+
     def forward(x: Tensor, rows: Tensor) -> Tensor:
         return torch.zeros(9, x.shape[1], dtype=x.dtype).index_add(0, rows, x.tanh())
 
@@ -708,8 +919,16 @@ def _() -> Example:
 # Parts of one value -------------------------------------------------------------------------------------------------
 
 
-def parts_of(program: Program, value: int) -> tuple[Node, ...]:
-    """Return the selections of consecutive entries of a value along one axis, all of one shape, by their places."""
+def consecutive_parts(program: Program, value: int) -> tuple[Node, ...]:
+    """Return the selections by literal indices that take parts of one shape from a value, as `x.chunk(3)` does.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+
+    Returns:
+        The nodes in the order of their positions in the value; empty where their shapes or operations differ.
+    """
     cuts = [
         program.nodes[reader]
         for reader, slot in program.forward.uses[value]
@@ -719,17 +938,20 @@ def parts_of(program: Program, value: int) -> tuple[Node, ...]:
     if len({(cut.name, cut.value.shape) for cut in cuts}) != 1:
         return ()
     return tuple(
-        sorted({int(places_taken(cut).flat[0]): cut for cut in cuts}.values(), key=lambda c: places_taken(c).flat[0])
+        sorted(
+            {int(selected_positions(cut).flat[0]): cut for cut in cuts}.values(),
+            key=lambda c: selected_positions(c).flat[0],
+        )
     )
 
 
 @dataclass(frozen=True)
 class PartOrder:
-    """Another order of the parts of a value.
+    """A wrong order of the gradients of the parts of a value.
 
     Args:
         how: `"exchanged"` for two parts; `"reversed"`, or `"rotated"` for a move by one part, of all parts.
-        first: the number of one of two parts.
+        first: the number of one of two exchanged parts, counted from 0.
         second: that of the other.
     """
 
@@ -738,7 +960,10 @@ class PartOrder:
     second: int = 0
 
     def order(self, count: int) -> list[int]:
-        """Return for each part the number of the part in whose place it is put."""
+        """Return for each of `count` parts the number of the part to whose position its gradient goes.
+
+        With three parts, `"rotated"` is [1, 2, 0].
+        """
         order = list(range(count))
         if self.how == "exchanged":
             order[self.first], order[self.second] = self.second, self.first
@@ -753,8 +978,13 @@ MOST_PARTS = 4  # of which any two may be exchanged
 
 
 def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
-    """Yield the other orders of the parts of a value."""
-    count = len(parts_of(program, place[0]))
+    """Yield `PartOrder`s of a value's parts: exchanges of two of up to four parts, reversed and rotated from three on.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
+    count = len(consecutive_parts(program, place[0]))
     if 1 < count <= MOST_PARTS:
         for second in range(count):
             yield from (PartOrder("exchanged", first, second) for first in range(second))
@@ -774,9 +1004,18 @@ def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
     },
     message="in the gradient of {value}, {parts} are {how}",
 )
-def exchange_parts(program: Program, place: Place, choice: PartOrder) -> Program | None:
-    """Put the gradients of the parts of a value in another order."""
-    parts = parts_of(program.right, place[0])
+def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) -> Program | None:
+    """Write the gradients of the parts of a value to each other's positions: dk, dq, dv for `q, k, v = x.chunk(3)`.
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: the order.
+
+    Returns:
+        The rewritten program; `None` where the value has no such parts in this trial.
+    """
+    parts = consecutive_parts(program.right, place[0])
     if len(parts) < 2 or choice.second >= len(parts):
         return None
 
@@ -788,8 +1027,10 @@ def exchange_parts(program: Program, place: Place, choice: PartOrder) -> Program
     return program
 
 
-@exchange_parts.example
+@reorder_part_gradients.example
 def _() -> Example:
+    """Show q, k, v = (x @ w).chunk(3, -1) whose gradients of q and k are exchanged before they are concatenated."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         q, k, v = (x @ w).chunk(3, -1)
         return (q * k).tanh() * v

@@ -1,4 +1,4 @@
-"""Mistakes in what the backward pass begins with: other inputs, or another upstream gradient than the given one."""
+"""Mistakes in what the backward pass begins with: wrong inputs, a wrong upstream gradient, rows left out."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from grader.sampling import indices, normal
 from .contract import Example, operator
 from .places import edges, outputs
 
-whole = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
+whole_program = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
 
 
-def to_value(value: Array) -> Change:
-    """Return the change of an input to another value."""
+def change_to_value(value: Array) -> Change:
+    """Return a change, for `Program.with_nodes`, that gives the node of an input the given value."""
     return lambda node: replace(node, values=(value,))
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two inputs.
+class InputPair:
+    """A choice of two inputs that are taken for each other.
 
     Args:
         first: the name of one.
-        second: that of the other.
-        gradients: whether their gradients are exchanged, too: then their names are.
+        second: the name of the other.
+        gradients: whether the gradients are exchanged, too, as if the names were.
     """
 
     first: str
@@ -41,31 +41,45 @@ class Pair:
     gradients: bool
 
 
-def inputs_alike(program: Program, place: Place) -> Iterator[Pair]:
-    """Yield the pairs of inputs that have one shape and one type."""
+def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
+    """Yield `InputPair`s: the pairs of inputs of one shape and type, each once more with gradients if both have one.
+
+    Args:
+        program: the program of a trial.
+        place: not read.
+    """
     nodes = [(name, program.nodes[value].value) for name, value in program.inputs.items()]
     for i, (second, b) in enumerate(nodes):
         for first, a in nodes[:i]:
             if a.ndim and a.shape == b.shape and a.dtype == b.dtype:
-                yield Pair(first, second, gradients=False)
+                yield InputPair(first, second, gradients=False)
                 if {first, second} <= set(program.forward.targets):
-                    yield Pair(first, second, gradients=True)
+                    yield InputPair(first, second, gradients=True)
 
 
 @operator(
     "inputs-exchanged",
     code="wrong-operand",
     rank=3.5,
-    at=whole,
-    choices=inputs_alike,
+    at=whole_program,
+    choices=exchangeable_inputs,
     fields=lambda program, place, choice: {"first": choice.first, "second": choice.second},
     message="{first} and {second} are taken for each other, in the whole computation",
 )
-def exchange_inputs(program: Program, place: Place, choice: Pair) -> Program | None:
-    """Run the program with two inputs exchanged."""
+def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Program | None:
+    """Run both passes with the values of two inputs exchanged.
+
+    Args:
+        program: the right program.
+        place: not read: the whole program is meant.
+        choice: which inputs, and whether their gradients are exchanged, too.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     first, second = (program.inputs[name] for name in (choice.first, choice.second))
     values = program.nodes[first].value, program.nodes[second].value
-    other = program.with_nodes({first: to_value(values[1]), second: to_value(values[0])})
+    other = program.with_nodes({first: change_to_value(values[1]), second: change_to_value(values[0])})
     if not choice.gradients:
         return other
 
@@ -77,6 +91,8 @@ def exchange_inputs(program: Program, place: Place, choice: Pair) -> Program | N
 
 @exchange_inputs.example
 def _() -> Example:
+    """Show tanh(a @ w) * b.exp().sum(-1) whose backward pass has a and b exchanged, values and gradients."""
+
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(a @ w) * b.exp().sum(-1, keepdim=True)
 
@@ -90,22 +106,25 @@ def _() -> Example:
 
 
 # What may be taken in the place of an array: of an input, or of the upstream gradient.
-Instead = Mapping[str, Callable[[Array], Array]]
+Replacements = Mapping[str, Callable[[Array], Array]]
 
 
 def repeat_part(x: Array, part: Array) -> Array:
-    """Return an array shaped like x that repeats a part of it; a copy, so that it can be written to."""
+    """Return a new array shaped like `x` that repeats a part of it, such as its first row of shape (1, ...)."""
     return np.array(np.broadcast_to(part, x.shape))
 
 
 def shift_rows(x: Array, by: int) -> Array:
-    """Return an array whose rows are moved by one place, with zeros where they were."""
+    """Return `x` with its rows moved down by 1 for `by=1`, or up by 1 for `by=-1`.
+
+    The row that becomes free is zeros.
+    """
     rows = np.roll(x, by, 0)
     rows[0 if by > 0 else -1] = 0
     return rows
 
 
-ROWS_INSTEAD: Instead = {
+ROW_REPLACEMENTS: Replacements = {
     "its first row in every row": lambda x: repeat_part(x, x[:1]),
     "its last row in every row": lambda x: repeat_part(x, x[-1:]),
     "the row before each of its rows": lambda x: np.roll(x, 1, 0),
@@ -114,7 +133,7 @@ ROWS_INSTEAD: Instead = {
     "the row behind each of its rows and zeros behind the last": lambda x: shift_rows(x, -1),
     "its rows in reversed order": lambda x: np.flip(x, 0),
 }
-NUMBERS_INSTEAD: Instead = {
+NUMBER_REPLACEMENTS: Replacements = {
     "the mean of its rows in every row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
     "the sum of its rows in every row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
     "its mean in every entry": lambda x: repeat_part(x, x.mean()),
@@ -128,37 +147,38 @@ NUMBERS_INSTEAD: Instead = {
     "its negative": np.negative,
     "its columns in rising order": lambda x: np.sort(x, 0),
 }
-CONSTANTS_INSTEAD: Instead = {"0": np.zeros_like, "1": np.ones_like}
-PLACES_INSTEAD: Instead = {
+CONSTANT_REPLACEMENTS: Replacements = {"0": np.zeros_like, "1": np.ones_like}
+INDEX_REPLACEMENTS: Replacements = {
     "1 less than it": lambda x: x - 1,
     "1 more than it": lambda x: x + 1,
     "the numbers 0, 1, 2, ...": lambda x: np.arange(x.size).reshape(x.shape),
 }
-TABLES_INSTEAD: Instead = {"it read column by column": lambda x: x.T.reshape(x.shape)}
-TARGETS_INSTEAD: Instead = {  # where each row adds up to 1
+TABLE_REPLACEMENTS: Replacements = {"it read column by column": lambda x: x.T.reshape(x.shape)}
+SMOOTHED_TARGETS: Replacements = {  # where each row adds up to 1
     f"it smoothed, {share:g} of it spread evenly over its row": (
         lambda x, share=share: (1 - share) * x + share * x.mean(-1, keepdims=True)  # type: ignore[misc]
     )
     for share in (0.1, 0.2, 0.05)
 }
-OTHER_INPUTS: Instead = {
-    **ROWS_INSTEAD, **NUMBERS_INSTEAD, **CONSTANTS_INSTEAD, **PLACES_INSTEAD, **TABLES_INSTEAD, **TARGETS_INSTEAD,
+INPUT_REPLACEMENTS: Replacements = {
+    **ROW_REPLACEMENTS, **NUMBER_REPLACEMENTS, **CONSTANT_REPLACEMENTS, **INDEX_REPLACEMENTS, **TABLE_REPLACEMENTS,
+    **SMOOTHED_TARGETS,
 }  # fmt: skip
 CODES = {
-    "it read column by column": "reshape-for-transpose", **dict.fromkeys(TARGETS_INSTEAD, "wrong-local"),
+    "it read column by column": "reshape-for-transpose", **dict.fromkeys(SMOOTHED_TARGETS, "wrong-local"),
     "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",
     "1": "missing-local", "0": "wrong-point",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class OtherInput:
-    """Something else in the place of an input.
+class InputReplacement:
+    """A choice of an input, and of the wrong array in its place.
 
     Args:
-        names: the input; or several, which are all taken to be the same.
-        instead: what is taken, of `OTHER_INPUTS`.
-        is_point: whether it is all that is differentiated for: then its gradient is that at another point.
+        names: the input; or all biases, each of which is replaced.
+        instead: the wrong array, made of the right one: a key of `INPUT_REPLACEMENTS`.
+        is_point: whether the input is the only target: then the gradient is the right one at a wrong point.
     """
 
     names: tuple[str, ...]
@@ -167,34 +187,46 @@ class OtherInput:
 
     @property
     def code(self) -> str:
-        """The public code."""
+        """Return the public code of the mistake."""
         return CODES.get(self.instead, "wrong-point" if self.is_point else "wrong-operand")
 
 
-def other_inputs(program: Program, place: Place) -> Iterator[OtherInput]:
-    """Yield what may be taken in the place of each input."""
+def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
+    """Yield `InputReplacement`s: for each input every wrong array that differs, and zeros for all biases at once.
+
+    Args:
+        program: the program of a trial.
+        place: not read.
+    """
     for name, value in program.inputs.items():
         array = program.nodes[value].value
         known = [array]
-        kinds: tuple[Instead, ...] = (CONSTANTS_INSTEAD, NUMBERS_INSTEAD) if array.dtype.kind == "f" else ()
-        kinds = (*kinds, *((ROWS_INSTEAD,) if array.ndim else ()))
+        kinds: tuple[Replacements, ...] = (
+            (CONSTANT_REPLACEMENTS, NUMBER_REPLACEMENTS) if array.dtype.kind == "f" else ()
+        )
+        kinds = (*kinds, *((ROW_REPLACEMENTS,) if array.ndim else ()))
         if array.dtype.kind == "i":
-            kinds = (*kinds, PLACES_INSTEAD)
+            kinds = (*kinds, INDEX_REPLACEMENTS)
         if array.ndim == 2:  # a table of places, or of targets
-            kinds = (*kinds, TABLES_INSTEAD if array.dtype.kind == "i" else TARGETS_INSTEAD)
+            kinds = (*kinds, TABLE_REPLACEMENTS if array.dtype.kind == "i" else SMOOTHED_TARGETS)
         for kind in kinds:
             for instead, change in kind.items():
-                other = change(array) if array.ndim or kind is CONSTANTS_INSTEAD else array
+                other = change(array) if array.ndim or kind is CONSTANT_REPLACEMENTS else array
                 if not any(np.array_equal(other, each) for each in known):
                     known.append(other)
-                    yield OtherInput((name,), instead, is_point=set(program.forward.targets) == {name})
+                    yield InputReplacement((name,), instead, is_point=set(program.forward.targets) == {name})
     biases = tuple(name for name, value in program.inputs.items() if is_bias(program, value))
     if len(biases) > 1:
-        yield OtherInput(biases, "0")
+        yield InputReplacement(biases, "0")
 
 
 def is_bias(program: Program, value: int) -> bool:
-    """Return whether an input is added to something larger, and used for nothing else."""
+    """Return whether an input is a bias: all that reads it adds it to larger arrays.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the input.
+    """
     size = program.nodes[value].value.size
     readers = [node for node in program.nodes if value in dict(node.operands).values()]
     return bool(readers) and all(node.name == "add" and size < node.value.size for node in readers)
@@ -204,20 +236,31 @@ def is_bias(program: Program, value: int) -> bool:
     "input-mistaken",
     code=lambda choice: choice.code,
     rank=4.0,
-    at=whole,
-    choices=other_inputs,
+    at=whole_program,
+    choices=input_replacements,
     fields=lambda program, place, choice: {"names": " and ".join(choice.names), "instead": choice.instead},
     message="in place of {names}, {instead} is used in the whole computation",
 )
-def mistake_input(program: Program, place: Place, choice: OtherInput) -> Program | None:
-    """Run the program with something else in the place of an input."""
-    change = OTHER_INPUTS[choice.instead]
+def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program | None:
+    """Run both passes with a wrong array in place of an input, made of the right one: the rows reversed, say.
+
+    Args:
+        program: the right program.
+        place: not read: the whole program is meant.
+        choice: which inputs, and what in place of them.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    change = INPUT_REPLACEMENTS[choice.instead]
     ids = [program.inputs[name] for name in choice.names]
-    return program.with_nodes({i: to_value(change(program.nodes[i].value)) for i in ids})
+    return program.with_nodes({i: change_to_value(change(program.nodes[i].value)) for i in ids})
 
 
-@mistake_input.example
+@replace_input.example
 def _() -> Example:
+    """Show a network of two layers whose values are computed again without the biases."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor) -> Tensor:
         return torch.tanh(torch.tanh(x @ w + b) @ u + c)
 
@@ -231,8 +274,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m", "u": "m k", "c": "k"})
 
 
-@mistake_input.example
+@replace_input.example
 def _() -> Example:
+    """Show table[rows] + shift[rows] whose rows are counted from 1, so that `rows - 1` is used."""
+
     def forward(table: Tensor, shift: Tensor, rows: Tensor) -> Tensor:
         return torch.tanh(table[rows] + shift[rows])
 
@@ -250,9 +295,9 @@ def _() -> Example:
 
 # The upstream gradient ----------------------------------------------------------------------------------------------
 
-OTHER_UPSTREAMS: Instead = {
-    **ROWS_INSTEAD,
-    **NUMBERS_INSTEAD,
+UPSTREAM_REPLACEMENTS: Replacements = {
+    **ROW_REPLACEMENTS,
+    **NUMBER_REPLACEMENTS,
     "its sign": np.sign,
     "its first entry everywhere": lambda g: repeat_part(g, g.reshape(-1)[0]),
     "its part between -1 and 1": lambda g: np.clip(g, -1, 1),
@@ -268,10 +313,17 @@ UPSTREAM_CODES = {
 }  # fmt: skip
 
 
-def other_upstreams(program: Program, place: Place) -> Iterator[str]:
-    """Yield what may be taken in the place of an upstream gradient that is given."""
+def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
+    """Yield the keys of `UPSTREAM_REPLACEMENTS`: the wrong arrays in place of the upstream gradient, if one is given.
+
+    Args:
+        program: the program of a trial.
+        place: the edge from the loss to an output.
+    """
     if program.upstream_name and (g := program.upstreams[place[1]]).ndim:
-        yield from (how for how, change in OTHER_UPSTREAMS.items() if g.ndim > 1 or not np.array_equal(change(g), g))
+        yield from (
+            how for how, change in UPSTREAM_REPLACEMENTS.items() if g.ndim > 1 or not np.array_equal(change(g), g)
+        )
 
 
 @operator(
@@ -279,17 +331,28 @@ def other_upstreams(program: Program, place: Place) -> Iterator[str]:
     code=lambda choice: UPSTREAM_CODES.get(choice, "wrong-operand"),
     rank=3.0,
     at=outputs,
-    choices=other_upstreams,
+    choices=upstream_replacements,
     message="in place of {upstream}, {choice} is used",
 )
-def mistake_upstream(program: Program, place: Place, choice: str) -> Program | None:
-    """Begin the backward pass with something else than the upstream gradient."""
-    change = OTHER_UPSTREAMS[choice]
+def replace_upstream(program: Program, place: Place, choice: str) -> Program | None:
+    """Begin the backward pass with a wrong array, made of the upstream gradient: its rows shifted by one, say.
+
+    Args:
+        program: the right program.
+        place: the edge from the loss to an output.
+        choice: which array, a key of `UPSTREAM_REPLACEMENTS`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    change = UPSTREAM_REPLACEMENTS[choice]
     return program.with_vjp(place, lambda at: change(at.right()))
 
 
-@mistake_upstream.example
+@replace_upstream.example
 def _() -> Example:
+    """Show sigmoid(x @ w) whose backward pass begins with the upstream gradient shifted by one row."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).sigmoid()
 
@@ -330,29 +393,34 @@ WEIGHING = ("twice", "often", "running mean")  # of these, every row counts
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows that count of an upstream gradient.
+class RowWeights:
+    """A choice of wrong weights for the rows of an array of gradients, which must all count once.
 
     Args:
         axis: the axis of the rows, counted from the end.
-        which: which of them, of `ROW_WEIGHTS`.
+        which: which weights, a key of `ROW_WEIGHTS` such as `"only the first row counts"`.
     """
 
     axis: int
     which: str
 
     def weigh(self, g: Array) -> Array:
-        """Return an upstream gradient in which these rows count."""
+        """Return an array with its rows multiplied by the weights; same shape."""
         weights = ROW_WEIGHTS[self.which](g.shape[self.axis])
         return np.asarray(g * weights.reshape(-1, *(1,) * (-self.axis - 1)))
 
 
-def rows_of_upstream(program: Program, place: Place) -> Iterator[Rows]:
-    """Yield which rows may count of an upstream gradient that is given."""
+def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]:
+    """Yield `RowWeights` for each axis of an upstream gradient that is given, as far as they change it.
+
+    Args:
+        program: the program of a trial.
+        place: the edge from the loss to an output.
+    """
     if program.upstream_name:
         g = program.upstreams[place[1]]
         for axis in range(-g.ndim, 0):
-            rows = (Rows(axis, which) for which in ROW_WEIGHTS)
+            rows = (RowWeights(axis, which) for which in ROW_WEIGHTS)
             yield from (choice for choice in rows if not np.array_equal(choice.weigh(g), g))
 
 
@@ -361,20 +429,31 @@ def rows_of_upstream(program: Program, place: Place) -> Iterator[Rows]:
     code=lambda choice: "wrong-factor" if any(word in choice.which for word in WEIGHING) else "partial-batch",
     rank=2.5,
     at=outputs,
-    choices=rows_of_upstream,
+    choices=upstream_row_weights,
     fields=lambda program, place, choice: {
         "which": choice.which,
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
     message="along {axis}, {which} in {upstream}",
 )
-def count_some_rows(program: Program, place: Place, choice: Rows) -> Program | None:
-    """Begin the backward pass with some rows of the upstream gradient."""
+def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program | None:
+    """Multiply the rows of the upstream gradient by wrong weights: 0 leaves a row out, 2 counts it twice.
+
+    Args:
+        program: the right program.
+        place: the edge from the loss to an output.
+        choice: which weights, along which axis.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: choice.weigh(at.right()))
 
 
-@count_some_rows.example
+@weight_upstream_rows.example
 def _() -> Example:
+    """Show exp(x @ w) whose gradient of w is summed over pairs of rows, so that an odd last row is left out."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).exp()
 
@@ -388,17 +467,22 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def ends_in_number(program: Program, place: Place) -> bool:
-    """Return whether an operand is reduced to the one number that is differentiated: its terms are those of a loss."""
+def is_loss_reduction(program: Program, place: Place) -> bool:
+    """Return whether the reader of an edge reduces its operand to an output that is a single number, as a loss is."""
     node = program.reader(place)
     return not node.value.ndim and node.id in program.forward.outputs
 
 
-def rows_of_terms(program: Program, place: Place) -> Iterator[Rows]:
-    """Yield which rows may count of the terms of a loss."""
+def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
+    """Yield `RowWeights` for each axis of the terms that a loss sums, as far as they change an array of ones.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (reduction to the output, slot of the terms).
+    """
     terms = np.ones(np.shape(program.reader(place).values[place[1]]))
     for axis in range(-terms.ndim, 0):
-        rows = (Rows(axis, which) for which in ROW_WEIGHTS)
+        rows = (RowWeights(axis, which) for which in ROW_WEIGHTS)
         yield from (choice for choice in rows if not np.array_equal(choice.weigh(terms), terms))
 
 
@@ -406,21 +490,32 @@ def rows_of_terms(program: Program, place: Place) -> Iterator[Rows]:
     "terms-not-counted",
     code=lambda choice: "wrong-factor" if any(word in choice.which for word in WEIGHING) else "partial-batch",
     rank=2.5,
-    at=edges.of_family("reduction").where(ends_in_number),
-    choices=rows_of_terms,
+    at=edges.of_family("reduction").where(is_loss_reduction),
+    choices=loss_term_weights,
     fields=lambda program, place, choice: {
         "which": choice.which,
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
     message="along {axis}, {which} in the gradient of {step}",
 )
-def count_some_terms(program: Program, place: Place, choice: Rows) -> Program | None:
-    """Begin the backward pass with the gradients of some rows of the terms of a loss."""
+def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program | None:
+    """Multiply the gradients of the terms of a loss by wrong weights along an axis: 0 leaves a row out.
+
+    Args:
+        program: the right program.
+        place: an edge (reduction to the output, slot of the terms).
+        choice: which weights, along which axis.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: choice.weigh(at.right()))
 
 
-@count_some_terms.example
+@weight_loss_terms.example
 def _() -> Example:
+    """Show a mean squared error whose gradient of w is summed over pairs of rows, without an odd last row."""
+
     def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
         return (x @ w - t).square().mean()
 
@@ -435,34 +530,47 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Stray:
-    """A value of the forward pass that is mixed into the upstream gradient.
+class UpstreamMixture:
+    """A choice of a value of the forward pass that is combined with the upstream gradient by mistake.
 
     Args:
-        name: the value's.
-        how: `"added to"`, `"subtracted from"`, `"factor of"`; or `"positive"` where it is passed on only where the
-            value is positive.
+        name: the name of the value, as seen from the output.
+        how: `"added to"`, `"subtracted from"` or `"factor of"`; or `"positive"`, where the upstream gradient is set to
+            0 at entries where the value is not positive.
     """
 
     name: ValueName
     how: str
 
 
-def strays(program: Program, place: Place) -> Iterator[Stray]:
-    """Yield the values of the shape of an output, or of its last axes, that may be mixed into its upstream gradient."""
+def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixture]:
+    """Yield `UpstreamMixture`s: each value of the output's shape, or of its last axes, with each way to combine them.
+
+    Args:
+        program: the program of a trial.
+        place: the edge from the loss to an output.
+    """
     if program.upstream_name:
         output = program.source(place)
         shape = program.nodes[output].value.shape
         for name, value in values_by_name(program, output).items():
             own = program.nodes[value].value.shape
             if own == shape:
-                yield from (Stray(name, how) for how in ("added to", "subtracted from", "positive", "factor of"))
+                yield from (
+                    UpstreamMixture(name, how) for how in ("added to", "subtracted from", "positive", "factor of")
+                )
             elif own and own == shape[len(shape) - len(own) :]:
-                yield from (Stray(name, how) for how in ("added to", "subtracted from", "factor of"))
+                yield from (UpstreamMixture(name, how) for how in ("added to", "subtracted from", "factor of"))
 
 
-def stray_words(upstream: str, value: str, how: str) -> str:
-    """Return how a value is mixed into an upstream gradient."""
+def describe_mixture(upstream: str, value: str, how: str) -> str:
+    """Return a clause that says how a value is combined with the upstream gradient, such as "y is added to out.g ...".
+
+    Args:
+        upstream: the name of the upstream gradient.
+        value: the name of the value.
+        how: as in `UpstreamMixture`.
+    """
     if how == "positive":
         return f"{upstream} is used only where {value} is positive"
     if how == "factor of":
@@ -475,14 +583,23 @@ def stray_words(upstream: str, value: str, how: str) -> str:
     code=lambda choice: {"positive": "wrong-local", "factor of": "extra-factor"}.get(choice.how, "wrong-operand"),
     rank=3.5,
     at=outputs,
-    choices=strays,
+    choices=upstream_mixtures,
     fields=lambda program, place, choice: {
-        "what": stray_words(program.upstream_name, choice.name.describe(program), choice.how)
+        "what": describe_mixture(program.upstream_name, choice.name.describe(program), choice.how)
     },
     message="{what}",
 )
-def mix_into_upstream(program: Program, place: Place, choice: Stray) -> Program | None:
-    """Begin the backward pass with an upstream gradient that a value is mixed into."""
+def mix_into_upstream(program: Program, place: Place, choice: UpstreamMixture) -> Program | None:
+    """Begin the backward pass with the upstream gradient plus, minus, times, or masked by a value of the forward pass.
+
+    Args:
+        program: the right program.
+        place: the edge from the loss to an output.
+        choice: which value, and how they are combined.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such value.
+    """
     value = choice.name.find(program, program.source(place))
     if value is None:
         return None
@@ -498,6 +615,8 @@ def mix_into_upstream(program: Program, place: Place, choice: Stray) -> Program 
 
 @mix_into_upstream.example
 def _() -> Example:
+    """Show tanh(x @ w) whose backward pass begins with g + y, as if a squared error of y came in addition."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).tanh()
 

@@ -24,9 +24,10 @@ class MatrixFormula(NamedTuple):
     """A wrong formula for the vjp of an inverse or a determinant.
 
     Args:
-        code: its public code.
-        message: what is wrong with it.
-        of: takes the upstream gradient, the operand and the value; returns the contribution.
+        code: the public code.
+        message: what is wrong with it, in words.
+        of: takes the upstream gradient, the operand, shape (..., n, n), and the value, of shape (..., n, n) or, for a
+            determinant, (...,); returns the contribution, shaped like the operand.
     """
 
     code: str
@@ -34,13 +35,13 @@ class MatrixFormula(NamedTuple):
     of: Callable[[Array, Array, Array], Array]
 
 
-def _t(x: Array) -> Array:
-    """Return matrices transposed."""
+def _transpose(x: Array) -> Array:
+    """Return an array with its last two axes exchanged."""
     return np.swapaxes(x, -1, -2)
 
 
-def _over(g: Array) -> Array:
-    """Return numbers as matrices of one entry, to be multiplied with matrices."""
+def _as_matrices(g: Array) -> Array:
+    """Return an array of shape (...,) with two axes of size 1 at the end, to be multiplied by (..., n, n)."""
     return np.asarray(g)[..., None, None]
 
 
@@ -48,19 +49,20 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
     "no transpose": MatrixFormula(
         "transposed", "the inverse is not transposed on either side", lambda g, x, y: -y @ g @ y),
     "no transpose on the left": MatrixFormula(
-        "transposed", "the inverse is not transposed on the left", lambda g, x, y: -y @ g @ _t(y)),
+        "transposed", "the inverse is not transposed on the left", lambda g, x, y: -y @ g @ _transpose(y)),
     "no transpose on the right": MatrixFormula(
-        "transposed", "the inverse is not transposed on the right", lambda g, x, y: -_t(y) @ g @ y),
+        "transposed", "the inverse is not transposed on the right", lambda g, x, y: -_transpose(y) @ g @ y),
     "left alone": MatrixFormula(
-        "missing-local", "the inverse is missing on the right", lambda g, x, y: -_t(y) @ g),
+        "missing-local", "the inverse is missing on the right", lambda g, x, y: -_transpose(y) @ g),
     "right alone": MatrixFormula(
-        "missing-local", "the inverse is missing on the left", lambda g, x, y: -g @ _t(y)),
+        "missing-local", "the inverse is missing on the left", lambda g, x, y: -g @ _transpose(y)),
     "twice on the left": MatrixFormula(
-        "wrong-operand", "both inverses are on the left", lambda g, x, y: -_t(y) @ _t(y) @ g),
+        "wrong-operand", "both inverses are on the left", lambda g, x, y: -_transpose(y) @ _transpose(y) @ g),
     "twice on the right": MatrixFormula(
-        "wrong-operand", "both inverses are on the right", lambda g, x, y: -g @ _t(y) @ _t(y)),
+        "wrong-operand", "both inverses are on the right", lambda g, x, y: -g @ _transpose(y) @ _transpose(y)),
     "upstream transposed": MatrixFormula(
-        "transposed", "the upstream gradient is transposed", lambda g, x, y: -_t(y) @ _t(g) @ _t(y)),
+        "transposed", "the upstream gradient is transposed",
+        lambda g, x, y: -_transpose(y) @ _transpose(g) @ _transpose(y)),
     "squares of the inverse": MatrixFormula(
         "elementwise-for-matmul", "the entries of the inverse are squared, as for one over a number",
         lambda g, x, y: -g * y**2),
@@ -69,19 +71,19 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
 }  # fmt: skip
 DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "not transposed": MatrixFormula(
-        "transposed", "the inverse is not transposed", lambda g, x, y: _over(g * y) * np.linalg.inv(x)),
+        "transposed", "the inverse is not transposed", lambda g, x, y: _as_matrices(g * y) * np.linalg.inv(x)),
     "transpose": MatrixFormula(
         "inverse-for-transpose", "the transpose is used, and not the transposed inverse",
-        lambda g, x, y: _over(g * y) * _t(x)),
+        lambda g, x, y: _as_matrices(g * y) * _transpose(x)),
     "entry by entry": MatrixFormula(
         "elementwise-for-matmul", "one over each entry is used in place of the inverse",
-        lambda g, x, y: _over(g * y) / x),
+        lambda g, x, y: _as_matrices(g * y) / x),
     "diagonal": MatrixFormula(
         "wrong-local", "it is the product of the diagonal alone that is differentiated",
-        lambda g, x, y: _over(g * y) * np.eye(x.shape[-1]) / x),
+        lambda g, x, y: _as_matrices(g * y) * np.eye(x.shape[-1]) / x),
     "determinant missing": MatrixFormula(
         "missing-local", "the determinant itself is missing as a factor",
-        lambda g, x, y: _over(g) * _t(np.linalg.inv(x))),
+        lambda g, x, y: _as_matrices(g) * _transpose(np.linalg.inv(x))),
 }  # fmt: skip
 
 
@@ -94,13 +96,24 @@ DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     message="in the gradient through the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
 )
-def mistake_inverse(program: Program, place: Place, choice: str) -> Program | None:
-    """Use another formula for the vjp of an inverse."""
+def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program | None:
+    """Use a wrong formula for the vjp of an inverse y, such as -y @ g @ y in place of -y.T @ g @ y.T.
+
+    Args:
+        program: the right program.
+        place: an edge (matrix inverse, its operand).
+        choice: which formula, a key of `INVERSE_FORMULAS`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: INVERSE_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
 
 
-@mistake_inverse.example
+@use_wrong_inverse_vjp.example
 def _() -> Example:
+    """Show x @ inv(w) whose gradient of w leaves out both transposes of the inverse."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         inverse: Tensor = torch.linalg.inv(w)
         return x @ inverse
@@ -121,13 +134,24 @@ def _() -> Example:
     message="in the gradient of the determinant {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": DETERMINANT_FORMULAS[choice].message},
 )
-def mistake_determinant(program: Program, place: Place, choice: str) -> Program | None:
-    """Use another formula for the vjp of a determinant."""
+def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Program | None:
+    """Use a wrong formula for the vjp of a determinant, such as g * det(x) * inv(x) without the transpose.
+
+    Args:
+        program: the right program.
+        place: an edge (determinant, its operand).
+        choice: which formula, a key of `DETERMINANT_FORMULAS`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, lambda at: DETERMINANT_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
 
 
-@mistake_determinant.example
+@use_wrong_determinant_vjp.example
 def _() -> Example:
+    """Show det(w * u) * x whose gradient of w uses the inverse of w * u in place of its transpose."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         determinant: Tensor = torch.linalg.det(w * u)
         return determinant * x

@@ -15,7 +15,7 @@ from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.selectors import ValueName, named_array, values_by_name
 
-from .contract import Example, name_beside, operator
+from .contract import Example, name_read_by, operator
 from .places import edges, expression_of, values
 from .recurrences import first_values, iterations_of
 
@@ -129,7 +129,7 @@ def use_another_partner(program: Program, place: Place, choice: Partner) -> Prog
 def name_of_replaced(program: Program, place: Place, choice: Partner | GradientForPartner) -> str:
     """Return what a learner calls the value that belongs there."""
     operand = program.source((place[0], choice.slot))
-    return name_beside(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
+    return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
 
 
 @use_another_partner.example
@@ -246,7 +246,7 @@ def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnothe
     fields=lambda program, place, choice: {
         "maker": expression_of(program, maker_of_partner(program, place, choice.slot)),
         "other": choice.value.describe(program),
-        "own": name_beside(
+        "own": name_read_by(
             program, place[0], dict(maker_of_partner(program, place, choice.slot).operands)[choice.inner]
         ),
     },

@@ -1,4 +1,4 @@
-"""Mistakes in going back to the entries that an extreme, a sort or a selection of the greatest took."""
+"""Mistakes in the vjps of a maximum or minimum with ties, and of a sort: the gradient goes to the wrong entries."""
 
 from __future__ import annotations
 
@@ -19,22 +19,36 @@ from .places import edges
 extremes = edges.of("max", "min", "amax", "amin")
 
 
-def axes_of_extreme(node: Node) -> tuple[int, ...]:
-    """Return the axes along which an extreme is taken."""
+def extreme_axes(node: Node) -> tuple[int, ...]:
+    """Return the axes, counted from the front, along which a node takes a maximum or minimum of its operand."""
     dim = node.options.get("dim")
     return axes_of(np.asarray(node.values[0]), dim if isinstance(dim, int | tuple) else None)
 
 
-def spread(node: Node, g: Array) -> Array:
-    """Return what arrives at an extreme at every entry that took part; shape: that of the operand."""
+def broadcast_to_operand(node: Node, g: Array) -> Array:
+    """Return an array repeated along the axes over which a node takes a maximum or minimum.
+
+    Args:
+        node: the maximum or minimum.
+        g: an array shaped like its value, such as the upstream gradient.
+
+    Returns:
+        Shape: that of the operand.
+    """
     x = np.asarray(node.values[0])
-    kept = [1 if axis in axes_of_extreme(node) else size for axis, size in enumerate(x.shape)]
+    kept = [1 if axis in extreme_axes(node) else size for axis, size in enumerate(x.shape)]
     return np.broadcast_to(g.reshape(kept), x.shape)
 
 
-def sole(ties: Array, node: Node, last: bool) -> Array:
-    """Return of equal entries the first, or the last, along the axes of an extreme; a mask shaped like the operand."""
-    axes = axes_of_extreme(node)
+def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
+    """Return a mask in which, of the equal greatest or smallest entries, only the first or last one is left.
+
+    Args:
+        ties: a mask of all these entries, shaped like the operand.
+        node: the maximum or minimum.
+        last: whether the last one is left; else the first, in the order of the axes.
+    """
+    axes = extreme_axes(node)
     lines = np.moveaxis(ties, axes, range(len(axes)))  # the axes of the extreme in front, and then as one
     flat = lines.reshape(-1, *lines.shape[len(axes) :])
     number = (len(flat) - 1 - flat[::-1].argmax(0)) if last else flat.argmax(0)
@@ -45,9 +59,9 @@ def sole(ties: Array, node: Node, last: bool) -> Array:
 # Which of several equal entries get what arrives, by the extreme and these entries. Shape: that of the operand.
 TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     "to every one of them": lambda node, ties: ties,
-    "to the first of them": lambda node, ties: sole(ties, node, last=False),
-    "to the last of them": lambda node, ties: sole(ties, node, last=True),
-    "in equal shares to all of them": lambda node, ties: ties / ties.sum(axes_of_extreme(node), keepdims=True),
+    "to the first of them": lambda node, ties: keep_one_tie(ties, node, last=False),
+    "to the last of them": lambda node, ties: keep_one_tie(ties, node, last=True),
+    "in equal shares to all of them": lambda node, ties: ties / ties.sum(extreme_axes(node), keepdims=True),
 }
 
 
@@ -59,18 +73,31 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     choices=lambda program, place: TIES,
     message="where several entries are the extreme that {step} takes, its gradient goes {choice}",
 )
-def pick_tied_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand the gradient of an extreme to other ones of several equal entries."""
+def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program | None:
+    """Give the gradient of a maximum to all of several equal entries, to the first or last, or in equal shares.
+
+    Which of these torch does depends on the operation.
+
+    Args:
+        program: the right program.
+        place: an edge (maximum or minimum, its operand).
+        choice: which entries get it, a key of `TIES`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def rule(at: EdgeContext) -> Array:
-        ties = np.asarray(at.x) == spread(at.node, at.y)
-        return np.asarray(spread(at.node, at.g) * TIES[choice](at.node, ties))
+        ties = np.asarray(at.x) == broadcast_to_operand(at.node, at.y)
+        return np.asarray(broadcast_to_operand(at.node, at.g) * TIES[choice](at.node, ties))
 
     return program.with_vjp(place, rule)
 
 
-@pick_tied_entries.example
+@give_gradient_to_wrong_ties.example
 def _() -> Example:
+    """Show (x * w).amax(-1) whose backward pass gives the whole gradient to each of several equal greatest entries."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x * w).amax(-1)
 
@@ -83,37 +110,52 @@ def _() -> Example:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
-    "is handed on in the order of the values": ("missing-local", lambda at: _in_own_order(at)),
-    "is brought into the order of the values once more": ("wrong-operand", lambda at: _in_order_again(at)),
+    "is handed on in the order of the values": ("missing-local", lambda at: _unsorted_gradient(at)),
+    "is brought into the order of the values once more": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
     "goes to the entries of the reversed order": (
-        "wrong-operand", lambda at: at.node.vjp(at.slot, np.flip(at.g, _dim(at.node))),
+        "wrong-operand", lambda at: at.node.vjp(at.slot, np.flip(at.g, _sorted_axis(at.node))),
     ),
 }  # fmt: skip
 
 
-def _dim(node: Node) -> int:
-    """Return the axis along which entries are sorted."""
+def _sorted_axis(node: Node) -> int:
+    """Return the axis along which a `sort` or `topk` node sorts."""
     return int(str(node.options.get("dim", -1)))
 
 
-def _in_own_order(at: EdgeContext) -> Array:
-    """Return the gradient in the first places along the axis, and zeros behind it."""
+def _unsorted_gradient(at: EdgeContext) -> Array:
+    """Return g in the first positions along the sorted axis, in the order of the sorted values, with zeros behind it.
+
+    Args:
+        at: an edge (sort or topk, its operand), with its upstream gradient g.
+
+    Returns:
+        Shape: that of the operand.
+    """
     part = np.zeros(np.shape(at.x))
-    np.moveaxis(part, _dim(at.node), 0)[: at.g.shape[_dim(at.node)]] = np.moveaxis(at.g, _dim(at.node), 0)
+    np.moveaxis(part, _sorted_axis(at.node), 0)[: at.g.shape[_sorted_axis(at.node)]] = np.moveaxis(
+        at.g, _sorted_axis(at.node), 0
+    )
     return part
 
 
-def _in_order_again(at: EdgeContext) -> Array:
-    """Return the gradient sorted as the operand is.
+def _gradient_sorted_again(at: EdgeContext) -> Array:
+    """Return g in the order in which the operand is sorted, as if it were one more array to sort.
+
+    Args:
+        at: an edge (sort, its operand), with its upstream gradient g.
+
+    Returns:
+        Shape: that of the operand.
 
     Raises:
-        ValueError: only some entries are taken.
+        ValueError: not all entries are taken, as in a `topk`.
     """
     if at.g.shape != np.shape(at.x):
         raise ValueError("only some entries are taken")
     x = np.asarray(at.x)
-    order = np.argsort(-x if at.node.options.get("descending") else x, _dim(at.node), kind="stable")
-    return np.take_along_axis(at.g, order, _dim(at.node))
+    order = np.argsort(-x if at.node.options.get("descending") else x, _sorted_axis(at.node), kind="stable")
+    return np.take_along_axis(at.g, order, _sorted_axis(at.node))
 
 
 @operator(
@@ -124,13 +166,24 @@ def _in_order_again(at: EdgeContext) -> Array:
     choices=lambda program, place: ORDERS,
     message="the gradient of {step} {choice}: it must go back to where the entries came from",
 )
-def leave_order(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand the gradient of sorted entries on in another order than that of the operand."""
+def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program | None:
+    """Return the gradient of a `sort` in the sorted order, sorted once more, or reversed, not in the operand's order.
+
+    Args:
+        program: the right program.
+        place: an edge (sort or topk, its operand).
+        choice: which wrong order, a key of `ORDERS`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_vjp(place, ORDERS[choice][1])
 
 
-@leave_order.example
+@return_gradient_in_wrong_order.example
 def _() -> Example:
+    """Show x.sort(-1).values * w whose gradient of x is gathered by the order, where it must be scattered by it."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x.sort(-1).values * w
 

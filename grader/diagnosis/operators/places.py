@@ -1,7 +1,7 @@
-"""The kinds of places where operators work, and how such a place is found in the program of any trial.
+"""The kinds of places that operators edit, and spots: names of such places that hold in the program of every trial.
 
-A `Place` is a pair of numbers. An edge is a node and one of its slots; the edge from the loss to output k is
-`(SINK, k)`. A node, or an input, is its id and `WHOLE`. An operator declares a kind of places, such as
+A `Place` is a pair of numbers. An edge is (id of the node that reads, slot of the operand in it); that from the loss to
+output k is `(SINK, k)`. A node, or an input, is (id, `WHOLE`). An operator declares a kind of places, such as
 `edges.of("matmul")`; a `Spot` is some of these places by a name that holds in every trial: one operation of the source
 in all its iterations, or in the last one, or every product with a certain input.
 """
@@ -31,8 +31,8 @@ ITERATION_RANKS: dict[Iterations, float] = {
 
 
 @dataclass(frozen=True)
-class Target:
-    """Selects an input, or a named value, whose gradient is asked for.
+class TargetSelector:
+    """Selects one input, or named value, whose gradient is asked for: the place (its id, `WHOLE`).
 
     Args:
         name: the learner's name of it.
@@ -41,29 +41,32 @@ class Target:
     name: str
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the place; none where a program has no such target."""
+        """Return the place of the input or named value, in a tuple.
+
+        The result is empty where the program has no target of this name.
+        """
         value = program.forward.targets.get(self.name)
         return () if value is None else ((value, WHOLE),)
 
 
 @dataclass(frozen=True)
-class Output:
-    """Selects the edge from the loss to an output, which carries an upstream gradient.
+class OutputSelector:
+    """Selects the edge `(SINK, number)` from the loss to an output, along which its upstream gradient comes.
 
     Args:
-        number: which of the outputs.
+        number: the slot of the output in the loss, counted from 0.
     """
 
     number: int
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the place; none where a program has fewer outputs."""
+        """Return the edge from the loss to the output, in a tuple; empty where the program has fewer outputs."""
         return ((SINK, self.number),) if self.number < len(program.forward.outputs) else ()
 
 
 @dataclass(frozen=True)
 class NodeSelector:
-    """Selects nodes as places.
+    """Selects whole nodes as places (id, `WHOLE`), where a `Selector` by itself selects edges.
 
     Args:
         selector: which nodes.
@@ -72,21 +75,24 @@ class NodeSelector:
     selector: Selector
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the places; none where the forward pass takes another course."""
+        """Return the place (id, `WHOLE`) of each selected node, in order.
+
+        The result is empty where the forward pass ran none of them.
+        """
         return tuple((i, WHOLE) for i in self.selector.nodes(program))
 
 
-PlaceSelector = Selector | NodeSelector | Target | Output
+PlaceSelector = Selector | NodeSelector | TargetSelector | OutputSelector
 
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """Places of one kind, by a name that holds in the program of any trial.
+    """One or more places of one kind, by a name that holds in the program of every trial: what an edit is made at.
 
     Args:
-        selector: finds them.
-        kind: what they must fulfil; the others that the selector finds are left out.
-        known: the places in some forward passes.
+        selector: finds the places in a program.
+        kind: the conditions on the places; those that the selector finds and that do not fulfil them are left out.
+        known: the places in the forward passes that were asked for before.
     """
 
     selector: PlaceSelector
@@ -94,7 +100,10 @@ class Spot:
     known: WeakKeyDictionary[Forward, tuple[Place, ...]] = field(default_factory=WeakKeyDictionary, repr=False)
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the places in the order of the forward pass; none where the program does not have them."""
+        """Return the places of this spot in a program, in the order of the forward pass.
+
+        The result is empty where the program has none.
+        """
         known = self.known.get(program.forward)
         if known is None:
             places = self.selector.places(program)
@@ -103,12 +112,18 @@ class Spot:
 
     @property
     def rank(self) -> float:
-        """What the width of the place adds to an edit's likelihood rank."""
+        """Return what the spot's width and iterations add to an edit's likelihood rank.
+
+        It is 0 for one operation, and for a target.
+        """
         nodes = self._nodes
         return 0.0 if nodes is None else WIDTH_RANKS[nodes.width] + ITERATION_RANKS[nodes.iterations]
 
     def expression(self, program: Program) -> str:
-        """Return what is edited as a learner reads it: an expression, or `every product with u` for a wide place."""
+        """Return the edited operation in the learner's words: its expression, such as `` `x @ w` ``.
+
+        For a spot that holds all operations of one name, with one input or with any, return ``every `matmul` of u``.
+        """
         nodes = self._nodes
         if nodes is not None and nodes.width in ("role", "operation"):
             return replace(nodes, iterations="every", slot=None).describe(program)
@@ -120,8 +135,8 @@ class Spot:
         return expression_of(program, node)
 
     @property
-    def iterations(self) -> str:
-        """In which iterations, in words; empty where it is every one."""
+    def iterations_clause(self) -> str:
+        """Return in which iterations the spot is, such as "in the last iteration"; empty where it is in every one."""
         nodes = self._nodes
         if nodes is None or nodes.iterations == "every":
             return ""
@@ -135,7 +150,7 @@ class Spot:
 
     @property
     def _nodes(self) -> Selector | None:
-        """The selector of the nodes; `None` for a target or an output."""
+        """Return the selector of the spot's nodes or edges; `None` for a target or an output."""
         if isinstance(self.selector, NodeSelector):
             return self.selector.selector
         return self.selector if isinstance(self.selector, Selector) else None
@@ -143,44 +158,47 @@ class Spot:
 
 @dataclass(frozen=True)
 class Places:
-    """A kind of places: `edges`, `nodes`, `values`, `targets` or `outputs`, or those of them that fulfil a condition.
+    """A kind of places: `edges`, `nodes`, `values`, `targets` or `outputs`, or those of them that fulfil conditions.
 
     Args:
-        kind: what a place is.
-        conditions: what each must fulfil.
+        kind: `"edge"`, `"node"`, `"value"`, `"target"` or `"output"`.
+        conditions: predicates of a program and a place that all must hold.
     """
 
     kind: Kind
     conditions: tuple[Predicate, ...] = ()
 
     def where(self, condition: Predicate) -> Places:
-        """Return the places among these that fulfil a condition on the program and the place."""
+        """Return the kind of those places among these for which a predicate of the program and the place holds."""
         return replace(self, conditions=(*self.conditions, condition))
 
     def of(self, *operations: str) -> Places:
-        """Return the places among these at operations of some names, such as `"matmul"`."""
+        """Return the kind of those of these places whose operation has one of the names.
+
+        The operation of an edge is the one that reads: `edges.of("matmul")` are all edges to an operand of a product.
+        """
         names = frozenset(operations)
         return self.where(lambda program, place: program.reader(place).name in names)
 
     def of_family(self, *families: Family) -> Places:
-        """Return the places among these at operations of some families, such as `"pointwise"`."""
+        """Return the kind of those of these places whose operation is of one of the families, such as `"pointwise"`."""
         return self.where(lambda program, place: program.reader(place).operation.family in families)
 
     def at_slot(self, *slots: int) -> Places:
-        """Return the edges among these from certain operands, such as 1 for the denominator of a quotient."""
+        """Return the kind of those of these edges whose operand is in one of the slots, such as 1 for a denominator."""
         return self.where(lambda program, place: place[1] in slots)
 
     def admits(self, program: Program, place: Place) -> bool:
-        """Return whether a place fulfils the conditions."""
+        """Return whether a place of a program fulfils all conditions of this kind."""
         return all(condition(program, place) for condition in self.conditions)
 
     def spots(self, program: Program) -> Iterator[Spot]:
-        """Yield every set of these places that can be named, the narrowest name first, each set once.
+        """Yield a spot for every set of these places that can be named, the narrowest name first, each set once.
 
         Args:
-            program: that of a trial with three iterations or more.
+            program: the right program of a trial with at least three iterations in each loop.
         """
-        listed = _listed(program)[self.kind]
+        listed = _selectors_by_kind(program)[self.kind]
         every = dict.fromkeys(place for _, places in listed for place in places)
         admitted = {place for place in every if self.admits(program, place)}
         known = set()
@@ -198,29 +216,29 @@ targets = Places("target")  # what gets a gradient that is asked for
 outputs = Places("output")  # the edges from the loss
 
 Listed = tuple[tuple[PlaceSelector, tuple[Place, ...]], ...]
-_LISTED: WeakKeyDictionary[Forward, dict[Kind, Listed]] = WeakKeyDictionary()  # every operator asks for them
+_SELECTORS_BY_KIND: WeakKeyDictionary[Forward, dict[Kind, Listed]] = WeakKeyDictionary()  # every operator asks for them
 
 
-def _listed(program: Program) -> dict[Kind, Listed]:
-    """Return every selector of each kind with its places in a program."""
-    if program.forward not in _LISTED:
+def _selectors_by_kind(program: Program) -> dict[Kind, Listed]:
+    """Return for each kind of places every selector that there is in a program, with the places that it selects."""
+    if program.forward not in _SELECTORS_BY_KIND:
         own_nodes = [NodeSelector(selector) for selector in node_selectors(program)]
-        own_targets = [Target(name) for name in program.forward.targets]
+        own_targets = [TargetSelector(name) for name in program.forward.targets]
         selectors: dict[Kind, list[PlaceSelector]] = {
             "edge": [*edge_selectors(program)],
             "node": [*own_nodes],
             "value": [*own_targets, *own_nodes],
             "target": [*own_targets],
-            "output": [Output(k) for k, _ in enumerate(program.forward.outputs)],
+            "output": [OutputSelector(k) for k, _ in enumerate(program.forward.outputs)],
         }
-        _LISTED[program.forward] = {
+        _SELECTORS_BY_KIND[program.forward] = {
             kind: tuple((selector, selector.places(program)) for selector in own) for kind, own in selectors.items()
         }
-    return _LISTED[program.forward]
+    return _SELECTORS_BY_KIND[program.forward]
 
 
 def expression_of(program: Program, node: Node) -> str:
-    """Return an operation as a learner reads it: its expression in the source, with the line where that is needed."""
+    """Return a node's operation in the learner's words: its source expression, with the line if others read alike."""
     if node.id == SINK:
         return "the loss"
     if node.operation.family == "input":
@@ -228,7 +246,7 @@ def expression_of(program: Program, node: Node) -> str:
     if node.composite and node.text:
         return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
     if not node.text:
-        return f"`{label_of(node)}`"
+        return f"`{operation_label(node)}`"
     if program.is_part(node.id):
         return f"the `{node.name}` in `{node.text}`"
     others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
@@ -242,8 +260,8 @@ def expression_of(program: Program, node: Node) -> str:
     return f"`{node.text}`"
 
 
-def label_of(node: Node) -> str:
-    """Return an operation as a learner spells it, with the numbers that it takes: `mean`, `** 2`."""
+def operation_label(node: Node) -> str:
+    """Return the name of a node's operation as a learner spells it, with its constant operands: `mean`, `** 2`."""
     slots = dict(node.operands)
     numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
                if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
@@ -252,10 +270,12 @@ def label_of(node: Node) -> str:
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:
-    """Return the operations at some places as a learner reads them, with the inputs that a gradient goes to from there.
+    """Return the operations at some places in the learner's words, joined by semicolons, each one once.
+
+    An edge to an input is followed by "on the way to" and the name of the input.
 
     Args:
-        program: that of the trial that the places are in.
+        program: the program of the trial that the places are in.
         places: edges, nodes and values.
     """
     texts = []
@@ -267,22 +287,23 @@ def describe_places(program: Program, places: Iterable[Place]) -> str:
 
 
 def target_of(program: Program, place: Place) -> str:
-    """Return the name of a target by its place, as `Program.with_result` takes it."""
+    """Return the name of the target whose value is at a place (id, `WHOLE`), as `Program.with_result` takes it."""
     return next(name for name, value in program.forward.targets.items() if value == place[0])
 
 
-def with_any_shape(program: Program, place: Place, rule: EdgeVjp) -> Program | None:
-    """Return the program that hands out what a rule gives along the only edge to a target, whatever its shape.
+def with_gradient_of_any_shape(program: Program, place: Place, rule: EdgeVjp) -> Program | None:
+    """Return the program in which a target's gradient is what `rule` returns along the only edge to the target.
 
-    So an operator can leave a sum out, or keep an axis: inside the graph the contribution could not be added.
+    So an operator can leave out a sum, or keep an axis: a contribution of another shape than its operand could not be
+    added to other contributions, but it can be the whole answer.
 
     Args:
-        program: the program.
-        place: the edge.
-        rule: returns an array of any shape.
+        program: the program to rewrite.
+        place: the edge (node that reads the target, slot of the target in it).
+        rule: takes the edge with its upstream gradient; returns an array of any shape.
 
     Returns:
-        `None` where the edge leads to no target, or not it alone.
+        The rewritten program; `None` where the operand of the edge is no target, or other nodes read it, too.
     """
     value = program.source(place)
     name = next((name for name, target in program.forward.targets.items() if target == value), None)

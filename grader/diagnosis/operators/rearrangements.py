@@ -19,7 +19,7 @@ from grader.program.queries import contraction_of
 from grader.sampling import normal, sized
 
 from .contract import Example, operator
-from .places import edges, nodes, with_any_shape
+from .places import edges, nodes, with_gradient_of_any_shape
 
 FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
@@ -50,7 +50,7 @@ def rearrange_again(program: Program, place: Place, choice: str) -> Program | No
     def rule(at: EdgeContext) -> Array:
         return at.node.operation.run((at.g, *at.node.values[1:]), at.node.options)
 
-    return with_any_shape(program, place, rule) or program.with_vjp(place, rule)
+    return with_gradient_of_any_shape(program, place, rule) or program.with_vjp(place, rule)
 
 
 @rearrange_again.example
@@ -531,7 +531,7 @@ def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None
         return np.take(at.g, range(size * at.slot, min(size * (at.slot + 1), at.g.shape[dim])), axis=dim)
 
     if choice.how in SHARES:
-        return with_any_shape(program, place, share)
+        return with_gradient_of_any_shape(program, place, share)
 
     def rule(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
@@ -567,7 +567,9 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
     "cut-along-another-axis",
     code="hard-coded",
     rank=2.2,
-    at=edges.of("cat").where(lambda program, place: with_any_shape(program, place, EdgeContext.right) is not None),
+    at=edges.of("cat").where(
+        lambda program, place: with_gradient_of_any_shape(program, place, EdgeContext.right) is not None
+    ),
     choices=lambda program, place: JOINED_ALONG,
     message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
 )
@@ -584,7 +586,7 @@ def cut_along_another_axis(program: Program, place: Place, choice: str) -> Progr
         stop = None if at.slot == len(sizes) - 1 else start + sizes[at.slot]
         return np.asarray(np.moveaxis(np.moveaxis(at.g, axis, 0)[start:stop], 0, axis))
 
-    return with_any_shape(program, place, rule)
+    return with_gradient_of_any_shape(program, place, rule)
 
 
 @cut_along_another_axis.example

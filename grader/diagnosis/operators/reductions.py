@@ -24,7 +24,7 @@ from grader.program.queries import contraction_of
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
-from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_any_shape
+from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape
 from .pointwise import slopes
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
@@ -421,7 +421,7 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     """
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
-        is_answer = with_any_shape(program, place, EdgeContext.right) is not None
+        is_answer = with_gradient_of_any_shape(program, place, EdgeContext.right) is not None
         for kept, summed in itertools.product(terms.summed, terms.operand):
             if min(terms.sizes[kept], terms.sizes[summed]) > 1 and (
                 is_answer or terms.sizes[kept] == terms.sizes[summed]
@@ -448,7 +448,7 @@ def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis)
         return None
     letters = terms.operand.replace(choice.summed, choice.kept)
     if choice.any_shape:
-        return with_any_shape(program, place, lambda at: terms.over(letters, terms.arrays(at)))
+        return with_gradient_of_any_shape(program, place, lambda at: terms.over(letters, terms.arrays(at)))
     return program.with_vjp(place, lambda at: terms.over(letters, terms.arrays(at)).reshape(np.shape(at.x)))
 
 

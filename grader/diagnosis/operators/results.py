@@ -19,7 +19,7 @@ from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import indices, normal, positive, sized
 from grader.shapes import BATCH, guess_axes
 
-from .broadcasts import summed_to
+from .broadcasts import sum_to_shape
 from .contract import Example, operator
 from .places import Predicate, target_of, targets
 
@@ -646,7 +646,7 @@ def multiply_upstream(program: Program, place: Place, choice: ValueName) -> Prog
         return None
     return program.with_result(
         target_of(program, place),
-        lambda program, _: summed_to(program.sweep.gradient(output) * program.nodes[value].value, shape),
+        lambda program, _: sum_to_shape(program.sweep.gradient(output) * program.nodes[value].value, shape),
     )
 
 
