@@ -1,6 +1,8 @@
-"""Operations that compute: pointwise functions, reductions, normalising functions and contractions.
+"""Numpy forward functions and vjps of pointwise functions, reductions, normalising functions and contractions.
 
 The signature of each forward function is torch's own, as far as it is supported: operands by position, options by name.
+A vjp takes the upstream gradient g and the value in front of the same arguments, and returns the contribution to one
+operand, shaped like that operand. An argument that a vjp does not need is called `_`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ Axes = int | Sequence[int] | None
 
 
 def axes_of(x: Operand, dim: Axes) -> tuple[int, ...]:
-    """Return axes counted from the front; all of them for `None`, as torch has it."""
+    """Return the numbers, counted from 0, of the axes of `x` that an argument `dim` means; all axes for `None` or `()`.
+
+    For x of shape (4, 5, 6): `axes_of(x, -1)` is `(2,)`.
+    """
     ndim = np.ndim(x)
     dims = range(ndim) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
     return tuple(axis % ndim for axis in dims) if ndim else ()
@@ -28,88 +33,117 @@ def axes_of(x: Operand, dim: Axes) -> tuple[int, ...]:
 
 
 def sigmoid(x: Operand) -> Array:
-    """Return 1 / (1 + exp(-x)) without overflow."""
+    """Return 1 / (1 + exp(-x)) for each entry of `x`, computed so that nothing overflows."""
     return np.asarray(0.5 * (1 + np.tanh(0.5 * np.asarray(x))))
 
 
 def _erf(x: Operand) -> Array:
-    """Return the error function; numpy has none."""
+    """Return the error function of each entry of `x`, computed by torch, for numpy has none."""
     return np.asarray(torch.erf(tensor_of(x)))
 
 
 def _softplus(x: Operand, /, beta: float = 1.0, threshold: float = 20.0) -> Array:
-    """Return log(1 + exp(beta x)) / beta; x itself above the threshold, as torch does."""
+    """Return log(1 + exp(beta x)) / beta for each entry of `x`; x itself where beta x exceeds `threshold`, as torch."""
     scaled = beta * np.asarray(x)
     return np.where(scaled > threshold, x, np.logaddexp(0, scaled) / beta)
 
 
 def _softplus_derivative(_: Array, x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Array:
-    """Return the derivative of `_softplus`."""
+    """Return the derivative of `_softplus` at each entry of `x`.
+
+    1 where beta x exceeds `threshold`, else sigmoid(beta x).
+    """
     scaled = beta * np.asarray(x)
     return np.where(scaled > threshold, 1.0, sigmoid(scaled))
 
 
 def _normal_cdf(x: Operand) -> Array:
-    """Return the distribution function of the standard normal distribution."""
+    """Return the cumulative distribution function of the standard normal distribution for each entry of `x`."""
     return 0.5 * (1 + _erf(np.asarray(x) / math.sqrt(2)))
 
 
 def _gelu(x: Operand, /, approximate: str = "none") -> Array:
-    """Return x times the normal distribution function, or the approximation of it by tanh."""
-    return np.asarray(x * (_normal_cdf(x) if approximate == "none" else 0.5 * (1 + np.tanh(_gelu_argument(x)))))
+    """Return x times the standard normal distribution function of x, entry by entry.
+
+    Args:
+        x: an array of any shape, or a number.
+        approximate: `"none"` for the exact function, anything else for torch's approximation by tanh.
+    """
+    return np.asarray(x * (_normal_cdf(x) if approximate == "none" else 0.5 * (1 + np.tanh(_gelu_tanh_argument(x)))))
 
 
-def _gelu_argument(x: Operand) -> Operand:
-    """Return what the approximate gelu takes the tanh of."""
+def _gelu_tanh_argument(x: Operand) -> Operand:
+    """Return sqrt(2 / pi) (x + 0.044715 x**3), of which the tanh approximation of gelu takes the tanh."""
     return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
 
 
 def _gelu_derivative(_: Array, x: Operand, approximate: str = "none") -> Array:
-    """Return the derivative of `_gelu`."""
+    """Return the derivative of `_gelu` at each entry of `x`, with `approximate` as it is there."""
     if approximate == "none":
         return _normal_cdf(x) + x * np.exp(-0.5 * np.square(x)) / math.sqrt(2 * math.pi)
-    t = np.tanh(_gelu_argument(x))
+    t = np.tanh(_gelu_tanh_argument(x))
     return np.asarray(0.5 * (1 + t) + 0.5 * x * (1 - t * t) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
 
 
 def _elu(x: Operand, /, alpha: float = 1.0) -> Array:
-    """Return x where it is positive, and alpha (exp(x) - 1) elsewhere."""
+    """Return x for each positive entry of `x`, and alpha (exp(x) - 1) for each other entry."""
     return np.where(np.greater(x, 0), x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 def _clamp(x: Operand, low: Operand, high: Operand, /) -> Array:
-    """Return x moved between two bounds; without end where a bound is missing."""
+    """Return each entry of `x`, replaced by the nearer bound where it lies outside of `low` to `high`.
+
+    Args:
+        x: an array of any shape.
+        low: the lower bound, a number or an array that broadcasts with x; -inf where the call has none.
+        high: the upper bound, likewise; inf where the call has none.
+    """
     return np.minimum(np.maximum(x, low), high)
 
 
-def _inside(x: Operand, low: Operand, high: Operand) -> Array:
-    """Return where a clamp hands the gradient on; at a bound itself as the installed torch does."""
-    if _hands_on_at_bound():
+def _clamp_derivative(x: Operand, low: Operand, high: Operand) -> Array:
+    """Return the derivative of a clamp by x: True for each entry that lies between the bounds, False for all others.
+
+    An entry that equals a bound counts as between the bounds where the installed torch has it so.
+    """
+    if _clamp_passes_at_bound():
         return np.asarray(np.greater_equal(x, low) & np.less_equal(x, high))
     return np.asarray(np.greater(x, low) & np.less(x, high))
 
 
 @cache
-def _hands_on_at_bound() -> bool:
-    """Return whether an entry that equals a bound gets the gradient: in torch up to 2.13 it does, from 2.14 on not."""
+def _clamp_passes_at_bound() -> bool:
+    """Return whether the installed torch gives a clamped entry that equals a bound its gradient: it does up to 2.13."""
     entry = torch.zeros((), requires_grad=True)
     with torch.enable_grad():
         (slope,) = torch.autograd.grad(entry.clamp(min=0), entry)
     return bool(slope)
 
 
-def _first_share(_: Array, x: Operand, y: Operand, *, sign: int) -> Array:
-    """Return which of two operands a maximum takes (a minimum for `sign` -1): 1, 0, or a half where they are equal."""
+def _maximum_derivative(_: Array, x: Operand, y: Operand, *, sign: int) -> Array:
+    """Return the derivative of max(x, y) by x, entry by entry.
+
+    1 where x is the greater, 0 where y is, 0.5 where they tie.
+
+    Args:
+        _: the value max(x, y), which is not needed.
+        x: the operand that is differentiated.
+        y: the partner operand.
+        sign: 1 for the maximum; -1 for the minimum, whose derivative is 1 where x is the smaller.
+    """
     return 0.5 * (1 + sign * np.sign(np.subtract(x, y)))
 
 
-def _chosen(condition: Array, x: Operand, y: Operand) -> Array:
-    """Return x where a condition holds, and y elsewhere."""
+def _choose(condition: Array, x: Operand, y: Operand) -> Array:
+    """Return an array with the entry of `x` where the condition is True, and the entry of `y` where it is False."""
     return np.where(condition, np.asarray(x), np.asarray(y))
 
 
 def _power(x: Operand, n: Operand, /) -> Array:
-    """Return x to the power of n; a plain number n is handed on as it is, so that squares are exact."""
+    """Return x**n entry by entry, in floating point.
+
+    A plain number n is not made an array, so that squares are exact.
+    """
     return np.asarray(np.asarray(x, dtype=float) ** n)
 
 
@@ -165,16 +199,16 @@ define_pointwise("mul", np.multiply, lambda v, x, y: y, lambda v, x, y: x)
 define_pointwise("div", np.true_divide, lambda v, x, y: 1 / np.asarray(y), lambda v, x, y: -x / np.square(y))
 define_pointwise("pow", _power, lambda v, x, n: n * _power(x, np.subtract(n, 1)) if np.any(n) else 0.0,
                  lambda v, x, n: v * np.log(x))  # fmt: skip
-define_pointwise("maximum", np.maximum, lambda v, x, y: _first_share(v, x, y, sign=1),
-                 lambda v, x, y: _first_share(v, y, x, sign=1))  # fmt: skip
-define_pointwise("minimum", np.minimum, lambda v, x, y: _first_share(v, x, y, sign=-1),
-                 lambda v, x, y: _first_share(v, y, x, sign=-1))  # fmt: skip
-define_pointwise("where", lambda c, x, y, /: _chosen(c, x, y), None, lambda v, c, x, y: np.asarray(c),
+define_pointwise("maximum", np.maximum, lambda v, x, y: _maximum_derivative(v, x, y, sign=1),
+                 lambda v, x, y: _maximum_derivative(v, y, x, sign=1))  # fmt: skip
+define_pointwise("minimum", np.minimum, lambda v, x, y: _maximum_derivative(v, x, y, sign=-1),
+                 lambda v, x, y: _maximum_derivative(v, y, x, sign=-1))  # fmt: skip
+define_pointwise("where", lambda c, x, y, /: _choose(c, x, y), None, lambda v, c, x, y: np.asarray(c),
                  lambda v, c, x, y: ~np.asarray(c))  # fmt: skip
-define_pointwise("masked_fill", lambda x, mask, fill, /: _chosen(mask, fill, x),
+define_pointwise("masked_fill", lambda x, mask, fill, /: _choose(mask, fill, x),
                  lambda v, x, mask, fill: ~np.asarray(mask), None,
                  lambda v, x, mask, fill: np.asarray(mask))  # fmt: skip
-define_pointwise("clamp", _clamp, lambda v, x, low, high: _inside(x, low, high),
+define_pointwise("clamp", _clamp, lambda v, x, low, high: _clamp_derivative(x, low, high),
                  lambda v, x, low, high: np.less(x, low) & np.less(low, high),
                  lambda v, x, low, high: np.greater(x, high) | np.greater_equal(low, high))  # fmt: skip
 _COMPARISONS: tuple[tuple[str, Function], ...] = (
@@ -189,39 +223,50 @@ for _name, _compare in _COMPARISONS:
 # Reductions ---------------------------------------------------------------------------------------------------------
 
 
-def _kept(g: Array, x: Operand, dim: Axes, keepdim: bool) -> Array:
-    """Return `g` with the reduced axes as axes of size 1; shape: that of the reduced value with its axes kept."""
+def _restore_axes(g: Array, x: Operand, dim: Axes, keepdim: bool) -> Array:
+    """Return the gradient of a reduced value with the axes that the reduction removed put back as axes of size 1.
+
+    Args:
+        g: the gradient, shaped like the reduced value.
+        x: the array that was reduced.
+        dim: the reduced axes, as torch takes them.
+        keepdim: whether the reduction has kept the axes; then g is returned as it is.
+    """
     return g if keepdim or not np.ndim(x) else np.expand_dims(g, axes_of(x, dim))
 
 
-def _count(x: Operand, dim: Axes) -> int:
-    """Return how many entries are reduced to each entry of the value."""
+def _reduced_size(x: Operand, dim: Axes) -> int:
+    """Return how many entries of `x` a reduction over `dim` makes into one entry; the size of x for all axes."""
     return math.prod(np.shape(x)[axis] for axis in axes_of(x, dim))
 
 
 def _sum(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the sum over some axes."""
+    """Return the sum of `x` over the axes `dim`, which stay as axes of size 1 if `keepdim`."""
     return np.asarray(np.sum(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _sum_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the gradient repeated over the summed axes; shape: that of x."""
-    return np.broadcast_to(_kept(g, x, dim, keepdim), np.shape(x))
+    """Return the vjp of `_sum`: g, shaped like the sum, repeated along the summed axes; shape: that of x."""
+    return np.broadcast_to(_restore_axes(g, x, dim, keepdim), np.shape(x))
 
 
 def _mean(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the mean over some axes."""
+    """Return the mean of `x` over the axes `dim`, which stay as axes of size 1 if `keepdim`."""
     return np.asarray(np.mean(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _mean_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the gradient divided by the number of averaged entries and repeated; shape: that of x."""
-    return np.broadcast_to(_kept(g / _count(x, dim), x, dim, keepdim), np.shape(x))
+    """Return the vjp of `_mean`: g divided by the number of averaged entries, repeated along their axes.
+
+    Returns:
+        Shape: that of x.
+    """
+    return np.broadcast_to(_restore_axes(g / _reduced_size(x, dim), x, dim, keepdim), np.shape(x))
 
 
 def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the variance over some axes; n - correction is its divisor."""
-    count = _count(x, dim)
+    """Return the variance of `x` over the axes `dim`: squared deviations summed and divided by n - `correction`."""
+    count = _reduced_size(x, dim)
     with np.errstate(all="ignore"):  # of a single entry it is no number: with `ddof`, numpy warns of that on its own
         return np.asarray(
             np.var(x, axis=axes_of(x, dim), keepdims=keepdim) * np.divide(count, max(count - correction, 0))
@@ -229,48 +274,56 @@ def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = 
 
 
 def _var_vjp(g: Array, _: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return 2 (x - mean) / (n - correction) times the gradient; shape: that of x."""
+    """Return the vjp of `_var`: 2 (x - mean) / (n - correction) times g; shape: that of x."""
     centred = x - np.mean(x, axis=axes_of(x, dim), keepdims=True)
-    return np.asarray(_kept(g, x, dim, keepdim) * 2 * centred / (_count(x, dim) - correction))
+    return np.asarray(_restore_axes(g, x, dim, keepdim) * 2 * centred / (_reduced_size(x, dim) - correction))
 
 
 def _std(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the standard deviation over some axes."""
+    """Return the standard deviation of `x` over the axes `dim`: the root of `_var` with the same options."""
     return np.asarray(np.sqrt(_var(x, dim, correction=correction, keepdim=keepdim)))
 
 
 def _std_vjp(g: Array, y: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the vjp of the variance for the gradient divided by 2 std; shape: that of x."""
+    """Return the vjp of `_std` with the value y: the vjp of `_var` for g / (2 y); shape: that of x."""
     return _var_vjp(g / (2 * y), y, x, dim, correction=correction, keepdim=keepdim)
 
 
 def _norm(x: Array, /, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the p-norm over some axes."""
+    """Return the p-norm of `x` over the axes `dim`: (sum of abs(x)**p)**(1 / p)."""
     return np.asarray(np.sum(np.abs(x) ** p, axis=axes_of(x, dim), keepdims=keepdim) ** (1 / p))
 
 
 def _norm_vjp(g: Array, y: Array, x: Array, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the vjp of the p-norm, written in terms of its value y; 0 where the norm is 0."""
-    kept = _kept(y, x, dim, keepdim)
+    """Return the vjp of `_norm` with the value y: sign(x) (abs(x) / y)**(p - 1) times g, 0 where y is 0.
+
+    Returns:
+        Shape: that of x.
+    """
+    kept = _restore_axes(y, x, dim, keepdim)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(kept == 0, 0.0, np.sign(x) * (np.abs(x) / kept) ** (p - 1))
-    return np.asarray(_kept(g, x, dim, keepdim) * terms)
+    return np.asarray(_restore_axes(g, x, dim, keepdim) * terms)
 
 
 def _amax(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
-    """Return the greatest entry along some axes."""
+    """Return the greatest entry of `x` along the axes `dim`."""
     return np.asarray(np.max(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _amin(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
-    """Return the least entry along some axes."""
+    """Return the least entry of `x` along the axes `dim`."""
     return np.asarray(np.min(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _extreme_vjp(g: Array, y: Array, x: Array, dim: Axes = (), keepdim: bool = False) -> Array:
-    """Return the gradient shared equally by all entries that equal the greatest, or the least, as torch has it."""
-    ties = x == _kept(y, x, dim, keepdim)
-    return np.asarray(_kept(g, x, dim, keepdim) * ties / ties.sum(axis=axes_of(x, dim), keepdims=True))
+    """Return the vjp of `_amax` or `_amin` with the value y: g, split equally between the entries that equal y.
+
+    Returns:
+        The contribution, shaped like x; zero where x differs from y.
+    """
+    ties = x == _restore_axes(y, x, dim, keepdim)
+    return np.asarray(_restore_axes(g, x, dim, keepdim) * ties / ties.sum(axis=axes_of(x, dim), keepdims=True))
 
 
 define("sum", "reduction", _sum, _sum_vjp)
@@ -286,39 +339,43 @@ define("amin", "reduction", _amin, _extreme_vjp)
 
 
 def softmax(x: Array, /, dim: int) -> Array:
-    """Return softmax probabilities along an axis; shape: that of x."""
+    """Return the softmax probabilities of `x` along the axis `dim`, which sum to 1 along it; shape: that of x."""
     terms = np.exp(x - np.max(x, axis=dim, keepdims=True))
     return np.asarray(terms / terms.sum(axis=dim, keepdims=True))
 
 
 def _softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
-    """Return p (g - sum(p g)) with the probabilities p of x; shape: that of x."""
+    """Return the vjp of `softmax`, with the probabilities p computed from x: p (g - sum(p g)); shape: that of x."""
     return _softmax_value_vjp(g, softmax(x, dim), x, dim)
 
 
 def _softmax_value_vjp(g: Array, p: Array, _: Array, dim: int) -> Array:
-    """Return p (g - sum(p g)) with the probabilities p as they are given."""
+    """Return the vjp of `softmax` from its value p, so that x is not needed: p (g - sum(p g)); shape: that of p."""
     weighed = p * g
     return np.asarray(weighed - p * weighed.sum(axis=dim, keepdims=True))
 
 
 def _log_softmax(x: Array, /, dim: int) -> Array:
-    """Return the logarithms of softmax probabilities along an axis."""
+    """Return the logarithms of the softmax probabilities of `x` along the axis `dim`; shape: that of x."""
     return np.asarray(x - _logsumexp(x, dim, keepdim=True))
 
 
 def _log_softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
-    """Return g - p sum(g) with the probabilities p of x; shape: that of x."""
+    """Return the vjp of `_log_softmax`, with the probabilities p computed from x: g - p sum(g); shape: that of x."""
     return np.asarray(g - softmax(x, dim) * g.sum(axis=dim, keepdims=True))
 
 
 def _log_softmax_value_vjp(g: Array, y: Array, _: Array, dim: int) -> Array:
-    """Return g - exp(y) sum(g) with the log-probabilities y as they are given."""
+    """Return the vjp of `_log_softmax` from its value y, so that x is not needed: g - exp(y) sum(g).
+
+    Returns:
+        Shape: that of y.
+    """
     return np.asarray(g - np.exp(y) * g.sum(axis=dim, keepdims=True))
 
 
 def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> Array:
-    """Return the logarithm of the sum of exponentials over some axes, without overflow."""
+    """Return log(sum(exp(x))) over the axes `dim`, computed so that nothing overflows."""
     axes = axes_of(x, dim)
     greatest = np.max(x, axis=axes, keepdims=True)
     greatest = np.where(np.isfinite(greatest), greatest, 0.0)
@@ -327,17 +384,21 @@ def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> 
 
 
 def _logsumexp_vjp(g: Array, _: Array, x: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
-    """Return the probabilities of x times the gradient; shape: that of x."""
-    return np.asarray(np.exp(x - _logsumexp(x, dim, keepdim=True)) * _kept(g, x, dim, keepdim))
+    """Return the vjp of `_logsumexp`: the softmax probabilities of x over `dim` times g; shape: that of x."""
+    return np.asarray(np.exp(x - _logsumexp(x, dim, keepdim=True)) * _restore_axes(g, x, dim, keepdim))
 
 
 def _cumsum(x: Array, /, dim: int) -> Array:
-    """Return running sums along an axis."""
+    """Return the running sums of `x` along the axis `dim`; shape: that of x."""
     return np.cumsum(x, axis=dim)
 
 
 def _cumsum_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
-    """Return running sums of the gradient from the end of the axis."""
+    """Return the vjp of `_cumsum`: for each entry the sum of g from its position to the end of the axis.
+
+    Returns:
+        Shape: that of x.
+    """
     return np.flip(np.cumsum(np.flip(g, dim), axis=dim), dim)
 
 
@@ -351,7 +412,14 @@ define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 
 
 def matmul_equation(left: int, right: int) -> str:
-    """Return the einsum equation of a matrix product of operands with so many axes, such as `abk,bkj->abj`."""
+    """Return the einsum equation of a matrix product `x @ w` of operands with so many axes each.
+
+    For 2 and 3 axes: `"ik,akj->aij"`; for 3 and 1: `"aik,k->ai"`.
+
+    Args:
+        left: the number of axes of x.
+        right: the number of axes of w.
+    """
     batch = "abcdefgh"[: max(left, right, 2) - 2]
     i, j = "i" * (left > 1), "j" * (right > 1)
     own = [batch[len(batch) - max(ndim - 2, 0) :] for ndim in (left, right)]
@@ -359,7 +427,18 @@ def matmul_equation(left: int, right: int) -> str:
 
 
 def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
-    """Return the contribution to either factor of a matrix product, summed over broadcast batch axes."""
+    """Return the vjp of `x @ w` for one operand, summed over the batch axes along which that operand was broadcast.
+
+    Args:
+        slot: 0 for x, whose contribution is g @ w.T; 1 for w, whose contribution is x.T @ g.
+        g: the upstream gradient, shaped like the product.
+        _: the product, which is not needed.
+        x: the left operand.
+        w: the right operand.
+
+    Returns:
+        The contribution, shaped like the operand.
+    """
     if np.ndim(x) == 1 or np.ndim(w) == 1:
         return _vector_product_vjp(slot, g, x, w)
     part = w if slot == 0 else x
@@ -372,7 +451,7 @@ def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
 
 
 def _vector_product_vjp(slot: int, g: Array, x: Array, w: Array) -> Array:
-    """Return the vjp of a matrix product of which one operand is a vector, or both are."""
+    """Return the vjp of `x @ w` for one operand, where x or w has a single axis, or both; see `_matmul_vjp`."""
     columns, rows = (x if np.ndim(x) > 1 else x[None, :]), (w if np.ndim(w) > 1 else w[:, None])
     if np.ndim(w) == 1:
         g = np.expand_dims(g, -1)
@@ -383,14 +462,16 @@ def _vector_product_vjp(slot: int, g: Array, x: Array, w: Array) -> Array:
 
 
 def parse_einsum(equation: str, values: Sequence[Array]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the value; those for `...` are written out as capitals.
+    """Return the einsum letters of each operand, and those of the value, with `...` written out as capital letters.
+
+    For `"...k,kj"` and operands with 3 and 2 axes: `(["ABk", "kj"], "ABj")`.
 
     Args:
         equation: torch's, with or without `->` and ellipses.
-        values: the operands.
+        values: the operands, of which the numbers of axes are needed.
 
     Raises:
-        ValueError: the operands have other numbers of axes.
+        ValueError: an operand has another number of axes than the equation says.
     """
     operands, arrow, result = equation.replace(" ", "").partition("->")
     parts = operands.split(",")
@@ -406,13 +487,27 @@ def parse_einsum(equation: str, values: Sequence[Array]) -> tuple[list[str], str
 
 
 def _einsum(*values: Array, equation: str) -> Array:
-    """Return the einsum of some operands."""
+    """Return the einsum of the operands `values` by torch's equation."""
     letters, result = parse_einsum(equation, values)
     return np.asarray(np.einsum(f"{','.join(letters)}->{result}", *values, optimize=len(values) > 2))
 
 
 def _einsum_vjp(slot: int, g: Array, _: Array, *values: Array, equation: str) -> Array:
-    """Return the einsum of the gradient and the partner operands; shape: that of the operand."""
+    """Return the vjp of an einsum for the operand in a slot: the einsum of g and the partner operands.
+
+    Args:
+        slot: the number of the operand among `values`.
+        g: the upstream gradient, shaped like the value.
+        _: the value, which is not needed.
+        values: all operands.
+        equation: torch's equation of the forward pass.
+
+    Returns:
+        The contribution, shaped like the operand; an axis that the forward pass sums over alone is filled by repeating.
+
+    Raises:
+        ValueError: a letter stands twice in the operand, as in `"ii->i"`.
+    """
     letters, result = parse_einsum(equation, values)
     own, x = letters[slot], values[slot]
     if len(set(own)) < len(own):

@@ -1,7 +1,7 @@
-"""Torch's functions, read as operations: for each call the operation, its operands and its options.
+"""Translates calls of torch functions into operations of `OPERATIONS`, with their operands and options.
 
-A function under several names is one operation, and what is passed by position is read by name. What is not known here
-is an operation that torch runs and differentiates.
+A function with several names is one operation, and an argument that is passed by position gets its name. A call of a
+function that is not known here becomes an operation that torch runs and differentiates.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Arguments = tuple[object, ...]
 Keywords = Mapping[str, object]
 
 
-class Call(NamedTuple):
-    """One operation with what it is called with.
+class OperationCall(NamedTuple):
+    """An operation with its operands and options: what a call of a torch function computes.
 
     Args:
-        operation: what is computed.
-        operands: tensors, and numbers or arrays.
+        operation: the operation.
+        operands: tensors, numbers and arrays, in the order of the slots.
         options: all other arguments by name.
     """
 
@@ -38,15 +38,15 @@ class Call(NamedTuple):
 
 
 class TorchCall(NamedTuple):
-    """A call of a torch function, and its result.
+    """A call of a torch function, and one of the tensors that it returned.
 
     Args:
         func: the function.
         name: its name; of a property such as `x.T`, that of the property.
         args: its arguments by position.
         kwargs: its arguments by name.
-        results: the tensors that it returned.
-        part: which of several results is meant; `None` where there is one.
+        results: all tensors that it returned.
+        part: the number of the result that is recorded; `None` where the function returns a single tensor.
     """
 
     func: Function
@@ -98,43 +98,51 @@ REVERSED: Mapping[str, str] = {
     "__radd__": "add", "__rsub__": "sub", "rsub": "sub", "__rmul__": "mul", "__rdiv__": "div", "__rtruediv__": "div",
     "__rpow__": "pow", "__rmatmul__": "matmul",
 }  # fmt: skip
-PLACES_OF = {"max": "argmax", "min": "argmin", "sort": "argsort", "topk": "top_places"}  # their second results
+POSITIONS_OF = {"max": "argmax", "min": "argmin", "sort": "argsort", "topk": "top_places"}  # their second results
 WITHOUT_EFFECT = {"inplace", "_stacklevel", "memory_format", "non_blocking", "copy", "sorted", "stable", "dtype"}
 SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "src": "source", "value": "source", "size": "shape",
             "indices": "index", "repeats": "sizes", "dims": "sizes"}  # fmt: skip
 
 
 def function_name(func: Function) -> str:
-    """Return a torch function's name; of a property such as `x.T`, that of the property."""
+    """Return the name of a torch function: `matmul`; of a property such as `x.T`, the name of the property, `T`."""
     name = str(getattr(func, "__name__", func))
     if name == "__get__":
         return str(getattr(getattr(func, "__self__", None), "__name__", name))
     return name
 
 
-def read_call(call: TorchCall) -> Call:
-    """Return a call of a torch function as an operation; one that torch computes where no other is known."""
+def read_call(call: TorchCall) -> OperationCall:
+    """Return the operation that a call of a torch function computes, with its operands and options.
+
+    For `torch.sum(x, 1)`: the operation `sum` of x with the option `dim=1`. Where no operation is known for the call,
+    the operation is one that torch runs and differentiates.
+    """
     name = ALIASES.get(call.name, call.name)
     try:
         if name in READERS:
             return READERS[name](call)
         if name in REVERSED:
             x, y = call.args
-            return Call(OPERATIONS[REVERSED[name]], (y, x), {})
-        if call.part is not None and name in PLACES_OF:
-            return _with_signature(name if call.part == 0 else PLACES_OF[name], SIGNATURES[name], call)
+            return OperationCall(OPERATIONS[REVERSED[name]], (y, x), {})
+        if call.part is not None and name in POSITIONS_OF:
+            return _read_by_signature(name if call.part == 0 else POSITIONS_OF[name], SIGNATURES[name], call)
         if call.part is None and name in SIGNATURES:
-            return _with_signature(name, SIGNATURES[name], call)
+            return _read_by_signature(name, SIGNATURES[name], call)
     except (TypeError, ValueError, LookupError, AttributeError):  # called in a form that is not known here
         pass
     return _computed_by_torch(call)
 
 
-def _arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
-    """Return the arguments of a call by the names of its parameters.
+def _named_arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
+    """Return the arguments of a call by the names of the function's parameters; `None` values are kept.
+
+    Args:
+        parameters: the names of the parameters, in the order of the positions.
+        call: the call; a synonym such as `axis` for `dim` is understood.
 
     Raises:
-        ValueError: there are others, that have an effect.
+        ValueError: there is a further argument that has an effect.
     """
     given = dict(zip(parameters, call.args, strict=False))
     extra = list(call.args[len(parameters) :])
@@ -149,43 +157,52 @@ def _arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
     return given
 
 
-def _with_signature(name: str, signature: str, call: TorchCall) -> Call:
-    """Return a call of an operation, whose arguments are read by a signature as in `SIGNATURES`."""
+def _read_by_signature(name: str, signature: str, call: TorchCall) -> OperationCall:
+    """Return the call of an operation whose arguments are read by a signature.
+
+    Args:
+        name: the operation.
+        signature: the parameters, as in `SIGNATURES`: `"input dim= keepdim="`.
+        call: the call of the torch function.
+
+    Raises:
+        ValueError: an argument is not in the signature, or an operand is no tensor and no number.
+    """
     words = signature.split()
     parameters = [word.strip("*=") for word in words]
     if "*" in signature and len(call.args) > len(words):
         several = len(words) - 1
         call = call._replace(args=(*call.args[:several], call.args[several:]))
-    given = _arguments(parameters, call)
+    given = _named_arguments(parameters, call)
     operands = [given.pop(word) for word in words if not word.endswith("=")]
     if not all(isinstance(operand, (torch.Tensor, int, float)) for operand in operands):
         raise ValueError(f"{call.name} has an operand that is no tensor and no number")
-    options = {key: _plain(value) for key, value in given.items() if value is not None}
+    options = {key: _plain_option(value) for key, value in given.items() if value is not None}
     for word, parameter in zip(words, parameters, strict=True):
         if word.startswith("*") and isinstance(options[parameter], int):
             options[parameter] = (options[parameter],)
-    return Call(OPERATIONS[name], tuple(operands), options)
+    return OperationCall(OPERATIONS[name], tuple(operands), options)
 
 
-def _plain(value: object) -> object:
-    """Return an option with tuples in place of torch's sizes and of lists.
+def _plain_option(value: object) -> object:
+    """Return the value of an option, with tuples in place of lists and of torch's sizes.
 
     Raises:
-        ValueError: it is a tensor.
+        ValueError: the value is a tensor.
     """
     if isinstance(value, torch.Tensor):
         raise ValueError("an option is a tensor")
-    return tuple(map(_plain, value)) if isinstance(value, (tuple, list)) else value
+    return tuple(map(_plain_option, value)) if isinstance(value, (tuple, list)) else value
 
 
 # Functions whose arguments take more than a signature ---------------------------------------------------------------
 
-Reader = Callable[[TorchCall], Call]
+Reader = Callable[[TorchCall], OperationCall]
 READERS: dict[str, Reader] = {}
 
 
-def _reads(*names: str) -> Callable[[Reader], Reader]:
-    """Enter a function into `READERS`, under the names of the torch functions whose calls it reads."""
+def _reads_calls_of(*names: str) -> Callable[[Reader], Reader]:
+    """Return a decorator that adds a function to `READERS`, for calls of the torch functions with the given names."""
 
     def enter(reader: Reader) -> Reader:
         READERS.update(dict.fromkeys(names, reader))
@@ -194,81 +211,89 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
     return enter
 
 
-@_reads("view_as", "reshape_as", "expand_as")
-def _shaped_like(call: TorchCall) -> Call:
-    """Read `x.view_as(y)` and the like."""
-    x, like = _arguments(["input", "other"], call).values()
-    return Call(
-        OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_tensor(like).shape)}
+@_reads_calls_of("view_as", "reshape_as", "expand_as")
+def _read_shape_of_tensor(call: TorchCall) -> OperationCall:
+    """Translate `x.view_as(y)`, `x.reshape_as(y)` or `x.expand_as(y)`."""
+    x, like = _named_arguments(["input", "other"], call).values()
+    return OperationCall(
+        OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_as_tensor(like).shape)}
     )
 
 
-@_reads("where")
-def _where(call: TorchCall) -> Call:
-    """Read `torch.where(c, x, y)` and `x.where(c, y)`."""
+@_reads_calls_of("where")
+def _read_where(call: TorchCall) -> OperationCall:
+    """Translate `torch.where(c, x, y)` or `x.where(c, y)`.
+
+    Raises:
+        ValueError: there is no boolean condition.
+    """
     condition, x, y = call.args
-    if _tensor(condition).dtype != torch.bool:  # the method, `x.where(condition, y)`
+    if _as_tensor(condition).dtype != torch.bool:  # the method, `x.where(condition, y)`
         condition, x = x, condition
-    if _tensor(condition).dtype != torch.bool or not isinstance(y, (torch.Tensor, int, float)):
+    if _as_tensor(condition).dtype != torch.bool or not isinstance(y, (torch.Tensor, int, float)):
         raise ValueError("there is no condition")
-    return Call(OPERATIONS["where"], (condition, x, y), {})
+    return OperationCall(OPERATIONS["where"], (condition, x, y), {})
 
 
-@_reads("T", "mT", "t", "adjoint", "movedim", "moveaxis")
-def _transposed(call: TorchCall) -> Call:
-    """Read `x.T`, `x.mT`, `x.t()` and `x.movedim(...)`."""
-    x = _tensor(call.args[0])
+@_reads_calls_of("T", "mT", "t", "adjoint", "movedim", "moveaxis")
+def _read_transpose(call: TorchCall) -> OperationCall:
+    """Translate `x.T`, `x.mT`, `x.t()`, `x.adjoint()` or `x.movedim(...)` into a `transpose` or a `permute`."""
+    x = _as_tensor(call.args[0])
     order = list(range(x.ndim))
     if call.name in ("movedim", "moveaxis"):
-        given = _arguments(["input", "source", "destination"], call)
+        given = _named_arguments(["input", "source", "destination"], call)
         numbered = np.empty(tuple(range(1, x.ndim + 1)))  # an axis is recognised by its size
         moved = np.moveaxis(numbered, given["source"], given["destination"])  # type: ignore[arg-type]
-        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(size - 1 for size in moved.shape)})
+        return OperationCall(OPERATIONS["permute"], (x,), {"dims": tuple(size - 1 for size in moved.shape)})
     if x.ndim < 2:
-        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(order)})
+        return OperationCall(OPERATIONS["permute"], (x,), {"dims": tuple(order)})
     if call.name == "T" and x.ndim > 2:
-        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(reversed(order))})
-    return Call(OPERATIONS["transpose"], (x,), {"dim0": x.ndim - 2, "dim1": x.ndim - 1})
+        return OperationCall(OPERATIONS["permute"], (x,), {"dims": tuple(reversed(order))})
+    return OperationCall(OPERATIONS["transpose"], (x,), {"dim0": x.ndim - 2, "dim1": x.ndim - 1})
 
 
-@_reads("clamp", "clip", "clamp_min", "clamp_max")
-def _clamp(call: TorchCall) -> Call:
-    """Read a clamp, of which either bound may be missing."""
+@_reads_calls_of("clamp", "clip", "clamp_min", "clamp_max")
+def _read_clamp(call: TorchCall) -> OperationCall:
+    """Translate `clamp`, `clip`, `clamp_min` or `clamp_max`; -inf or inf stands for a bound that is not passed."""
     parameters = {"clamp_min": ["input", "min"], "clamp_max": ["input", "max"]}.get(call.name, ["input", "min", "max"])
-    given = _arguments(parameters, call)
+    given = _named_arguments(parameters, call)
     low, high = given.get("min"), given.get("max")
     bounds = (-math.inf if low is None else low, math.inf if high is None else high)
-    return Call(OPERATIONS["clamp"], (given["input"], *bounds), {})
+    return OperationCall(OPERATIONS["clamp"], (given["input"], *bounds), {})
 
 
-@_reads("max", "min")
-def _extreme(call: TorchCall) -> Call:
-    """Read `max` and `min`: of all entries, along an axis, or of two arrays."""
+@_reads_calls_of("max", "min")
+def _read_max_min(call: TorchCall) -> OperationCall:
+    """Translate `max` or `min`: of all entries, along an axis (values or positions), or of two arrays."""
     if call.part is not None:
-        name = call.name if call.part == 0 else PLACES_OF[call.name]
-        return _with_signature(name, SIGNATURES["max"], call)
-    given = _arguments(["input", "other"], call)
+        name = call.name if call.part == 0 else POSITIONS_OF[call.name]
+        return _read_by_signature(name, SIGNATURES["max"], call)
+    given = _named_arguments(["input", "other"], call)
     if "other" in given:
-        return Call(OPERATIONS[f"{call.name}imum"], (given["input"], _tensor(given["other"])), {})
-    return Call(OPERATIONS[f"a{call.name}"], (given["input"],), {})
+        return OperationCall(OPERATIONS[f"{call.name}imum"], (given["input"], _as_tensor(given["other"])), {})
+    return OperationCall(OPERATIONS[f"a{call.name}"], (given["input"],), {})
 
 
-@_reads("var", "std")
-def _spread(call: TorchCall) -> Call:
-    """Read `var` and `std`, by `unbiased` or by `correction`."""
+@_reads_calls_of("var", "std")
+def _read_var_std(call: TorchCall) -> OperationCall:
+    """Translate `var` or `std`, whose divisor is set by `unbiased` or by `correction`."""
     args = call.args
     if len(args) == 2 and isinstance(args[1], bool):
         args = (args[0], None, args[1])
-    given = _arguments(["input", "dim", "unbiased", "keepdim", "correction"], call._replace(args=args))
+    given = _named_arguments(["input", "dim", "unbiased", "keepdim", "correction"], call._replace(args=args))
     correction = given.get("correction", int(bool(given.get("unbiased", True))))
-    options = {"dim": _plain(given.get("dim")), "correction": correction, "keepdim": given.get("keepdim", False)}
-    return Call(OPERATIONS[call.name], (given["input"],), options)
+    options = {"dim": _plain_option(given.get("dim")), "correction": correction, "keepdim": given.get("keepdim", False)}
+    return OperationCall(OPERATIONS[call.name], (given["input"],), options)
 
 
-@_reads("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
-def _norm(call: TorchCall) -> Call:
-    """Read a norm of vectors."""
-    given = _arguments(
+@_reads_calls_of("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
+def _read_norm(call: TorchCall) -> OperationCall:
+    """Translate the norm of a vector, or of each vector along an axis.
+
+    Raises:
+        ValueError: it is the norm of a matrix, or its order is not a positive, finite number.
+    """
+    given = _named_arguments(
         ["input", "ord" if "linalg" in call.name or "vector" in call.name else "p", "dim", "keepdim"], call
     )
     order = given.get("ord", given.get("p"))
@@ -276,13 +301,17 @@ def _norm(call: TorchCall) -> Call:
     matrix = call.name == "linalg_norm" and given.get("ord") is not None and not isinstance(given.get("dim"), int)
     if not isinstance(order, (int, float)) or not 0 < order < math.inf or matrix:
         raise ValueError("it is no norm of a vector")
-    options = {"p": order, "dim": _plain(given.get("dim")), "keepdim": given.get("keepdim", False)}
-    return Call(OPERATIONS["norm"], (given["input"],), options)
+    options = {"p": order, "dim": _plain_option(given.get("dim")), "keepdim": given.get("keepdim", False)}
+    return OperationCall(OPERATIONS["norm"], (given["input"],), options)
 
 
-@_reads("__getitem__")
-def _getitem(call: TorchCall) -> Call:
-    """Read `x[index]`: the arrays in the index become operands."""
+@_reads_calls_of("__getitem__")
+def _read_getitem(call: TorchCall) -> OperationCall:
+    """Translate `x[index]`; tensors and arrays in the index become operands, and `Slot`s stand for them in the option.
+
+    Raises:
+        ValueError: a truth value is in the index.
+    """
     x, given = call.args
     operands: list[object] = [x]
     index: list[Item] = []
@@ -296,150 +325,197 @@ def _getitem(call: TorchCall) -> Call:
             raise ValueError("a truth value is an index")
         else:
             index.append(int(item))
-    return Call(OPERATIONS["getitem"], tuple(operands), {"index": tuple(index)})
+    return OperationCall(OPERATIONS["getitem"], tuple(operands), {"index": tuple(index)})
 
 
-@_reads("chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__")
-def _piece(call: TorchCall) -> Call:
-    """Read one of the parts that `chunk`, `split`, `unbind` or an iteration gives."""
+@_reads_calls_of(
+    "chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__"
+)
+def _read_part(call: TorchCall) -> OperationCall:
+    """Translate one of the tensors that `chunk`, `split`, `unbind` or an iteration over a tensor returned.
+
+    Raises:
+        ValueError: the call has no several results.
+    """
     own = ["input", "dim"] if call.name in ("unbind", "__iter__") else ["input", "sizes", "dim"]
-    given = _arguments(own, call)
+    given = _named_arguments(own, call)
     dim, part = given.get("dim", 0), call.part
     if not isinstance(dim, int) or part is None:
         raise ValueError("it has no parts")
     if len(own) == 2:
-        return Call(OPERATIONS["select"], (given["input"],), {"dim": dim, "index": part})
+        return OperationCall(OPERATIONS["select"], (given["input"],), {"dim": dim, "index": part})
     lengths = [result.shape[dim] for result in call.results]
     options: dict[str, object] = {"dim": dim, "start": sum(lengths[:part]), "length": lengths[part]}
-    return Call(OPERATIONS["piece"], (given["input"],), options)
+    return OperationCall(OPERATIONS["piece"], (given["input"],), options)
 
 
-@_reads("cat", "concat", "concatenate", "stack")
-def _join(call: TorchCall) -> Call:
-    """Read `cat` and `stack`."""
-    given = _arguments(["tensors", "dim"], call)
-    return Call(
-        OPERATIONS["stack" if call.name == "stack" else "cat"], _several(given["tensors"]), {"dim": given.get("dim", 0)}
+@_reads_calls_of("cat", "concat", "concatenate", "stack")
+def _read_join(call: TorchCall) -> OperationCall:
+    """Translate `cat` or `stack` of several tensors."""
+    given = _named_arguments(["tensors", "dim"], call)
+    return OperationCall(
+        OPERATIONS["stack" if call.name == "stack" else "cat"],
+        _tensor_sequence(given["tensors"]),
+        {"dim": given.get("dim", 0)},
     )
 
 
-@_reads("einsum")
-def _einsum(call: TorchCall) -> Call:
-    """Read an einsum of several operands, or of a list of them."""
+@_reads_calls_of("einsum")
+def _read_einsum(call: TorchCall) -> OperationCall:
+    """Translate `einsum` of operands that are passed one by one or as a list.
+
+    Raises:
+        ValueError: a letter stands twice in an operand, as in `"ii->i"`.
+    """
     equation, *operands = call.args
-    values = _several(operands[0] if len(operands) == 1 and not isinstance(operands[0], torch.Tensor) else operands)
-    letters, _ = parse_einsum(str(equation), [np.empty(_tensor(value).shape) for value in values])
+    values = _tensor_sequence(
+        operands[0] if len(operands) == 1 and not isinstance(operands[0], torch.Tensor) else operands
+    )
+    letters, _ = parse_einsum(str(equation), [np.empty(_as_tensor(value).shape) for value in values])
     if any(len(set(own)) < len(own) for own in letters):
         raise ValueError("an operand has one letter twice")
-    return Call(OPERATIONS["einsum"], values, {"equation": str(equation)})
+    return OperationCall(OPERATIONS["einsum"], values, {"equation": str(equation)})
 
 
-@_reads("linear")
-def _linear(call: TorchCall) -> Call:
-    """Read a linear layer, with or without a bias."""
-    given = _arguments(["input", "weight", "bias"], call)
+@_reads_calls_of("linear")
+def _read_linear(call: TorchCall) -> OperationCall:
+    """Translate `linear`, with or without a bias."""
+    given = _named_arguments(["input", "weight", "bias"], call)
     operands = tuple(value for value in given.values() if value is not None)
-    return Call(OPERATIONS["linear"], tuple(map(_tensor, operands)), {})
+    return OperationCall(OPERATIONS["linear"], tuple(map(_as_tensor, operands)), {})
 
 
-@_reads("take_along_dim")
-def _take_along(call: TorchCall) -> Call:
-    """Read `take_along_dim` where it is a `gather`."""
-    given = _arguments(["input", "index", "dim"], call)
-    x, index, dim = _tensor(given["input"]), _tensor(given["index"]), given["dim"]
+@_reads_calls_of("take_along_dim")
+def _read_take_along_dim(call: TorchCall) -> OperationCall:
+    """Translate `take_along_dim` into a `gather`.
+
+    Raises:
+        ValueError: the index is broadcast, which `gather` does not do.
+    """
+    given = _named_arguments(["input", "index", "dim"], call)
+    x, index, dim = _as_tensor(given["input"]), _as_tensor(given["index"]), given["dim"]
     if any(
         m != n and axis != int(str(dim)) % x.ndim for axis, (m, n) in enumerate(zip(x.shape, index.shape, strict=True))
     ):
         raise ValueError("the index is broadcast")
-    return Call(OPERATIONS["gather"], (x, index), {"dim": dim})
+    return OperationCall(OPERATIONS["gather"], (x, index), {"dim": dim})
 
 
-@_reads("embedding")
-def _embedding(call: TorchCall) -> Call:
-    """Read rows taken from a table."""
-    given = _arguments(
+@_reads_calls_of("embedding")
+def _read_embedding(call: TorchCall) -> OperationCall:
+    """Translate `embedding`: rows of a table with given numbers.
+
+    Raises:
+        ValueError: an option is set that treats certain rows differently.
+    """
+    given = _named_arguments(
         ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"], call
     )
     if given.get("padding_idx") not in (None, -1) or given.get("max_norm") or given.get("scale_grad_by_freq"):
         raise ValueError("some rows are treated in another way")
-    return Call(OPERATIONS["embedding"], (given["weight"], given["input"]), {})
+    return OperationCall(OPERATIONS["embedding"], (given["weight"], given["input"]), {})
 
 
-@_reads("conv1d", "conv2d", "conv3d")
-def _convolution(call: TorchCall) -> Call:
-    """Read a convolution; its options become one whole number for each axis."""
+@_reads_calls_of("conv1d", "conv2d", "conv3d")
+def _read_convolution(call: TorchCall) -> OperationCall:
+    """Translate `conv1d`, `conv2d` or `conv3d`; stride, padding and dilation become one whole number for each axis.
+
+    Raises:
+        ValueError: the array has no axis of examples, or the padding differs between the two ends of an axis.
+    """
     axes = int(call.name[4])
-    given = _arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
-    x, w, bias = _tensor(given["input"]), _tensor(given["weight"]), given.get("bias")
+    given = _named_arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
+    x, w, bias = _as_tensor(given["input"]), _as_tensor(given["weight"]), given.get("bias")
     if x.ndim != axes + 2:
         raise ValueError("there are no examples")
-    dilation = _sizes(given.get("dilation", 1), axes)
+    dilation = _axis_sizes(given.get("dilation", 1), axes)
     padding = given.get("padding", 0)
     if padding == "same":
         whole = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
         if any(width % 2 for width in whole):
             raise ValueError("the padding is not the same at both ends")
         padding = tuple(width // 2 for width in whole)
-    options = {"stride": _sizes(given.get("stride", 1), axes), "dilation": dilation, "groups": given.get("groups", 1),
-               "padding": _sizes(0 if padding == "valid" else padding, axes)}  # fmt: skip
-    return Call(OPERATIONS["convolution"], (x, w) if bias is None else (x, w, bias), options)
+    options = {"stride": _axis_sizes(given.get("stride", 1), axes), "dilation": dilation,
+               "groups": given.get("groups", 1),
+               "padding": _axis_sizes(0 if padding == "valid" else padding, axes)}  # fmt: skip
+    return OperationCall(OPERATIONS["convolution"], (x, w) if bias is None else (x, w, bias), options)
 
 
-@_reads("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
-def _transposed_convolution(call: TorchCall) -> Call:
-    """Read a transposed convolution; its options become one whole number for each axis."""
+@_reads_calls_of("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def _read_transposed_convolution(call: TorchCall) -> OperationCall:
+    """Translate `conv_transpose1d` to `conv_transpose3d`; stride, padding and dilation become one number for each axis.
+
+    Raises:
+        ValueError: the array has no axis of examples.
+    """
     axes = int(call.name[-2])
     sizes = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
     more = ["stride", "padding", "output_padding", "groups", "dilation"]
-    given = _arguments(["input", "weight", "bias", *more], call)
-    x, w, bias = _tensor(given["input"]), _tensor(given["weight"]), given.get("bias")
+    given = _named_arguments(["input", "weight", "bias", *more], call)
+    x, w, bias = _as_tensor(given["input"]), _as_tensor(given["weight"]), given.get("bias")
     if x.ndim != axes + 2:
         raise ValueError("there are no examples")
-    options = {name: _sizes(given.get(name, value), axes) for name, value in sizes.items()}
+    options = {name: _axis_sizes(given.get(name, value), axes) for name, value in sizes.items()}
     operands = (x, w) if bias is None else (x, w, bias)
-    return Call(OPERATIONS["transposed_convolution"], operands, {**options, "groups": given.get("groups", 1)})
+    return OperationCall(OPERATIONS["transposed_convolution"], operands, {**options, "groups": given.get("groups", 1)})
 
 
-@_reads("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
+@_reads_calls_of("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
         "avg_pool1d", "avg_pool2d", "avg_pool3d")  # fmt: skip
-def _pool(call: TorchCall) -> Call:
-    """Read a pooling; its options become one whole number for each axis."""
+def _read_pool(call: TorchCall) -> OperationCall:
+    """Translate a maximum or average pooling; kernel size, stride and padding become one whole number for each axis.
+
+    Raises:
+        ValueError: `ceil_mode`, `return_indices` or `divisor_override` is set.
+    """
     axes, greatest = int(call.name[-2]), "max" in call.name
     more = (
         ["dilation", "ceil_mode", "return_indices"]
         if greatest
         else ["ceil_mode", "count_include_pad", "divisor_override"]
     )
-    given = _arguments(["input", "kernel_size", "stride", "padding", *more], call)
+    given = _named_arguments(["input", "kernel_size", "stride", "padding", *more], call)
     if given.get("ceil_mode") or given.get("return_indices") or given.get("divisor_override"):
         raise ValueError("these windows are not known here")
-    kernel = _sizes(given["kernel_size"], axes)
+    kernel = _axis_sizes(given["kernel_size"], axes)
     stride = given.get("stride")
-    options: dict[str, object] = {"kernel_size": kernel, "padding": _sizes(given.get("padding", 0), axes),
-                                  "stride": kernel if stride in (None, ()) else _sizes(stride, axes)}  # fmt: skip
+    options: dict[str, object] = {"kernel_size": kernel, "padding": _axis_sizes(given.get("padding", 0), axes),
+                                  "stride": kernel if stride in (None, ()) else _axis_sizes(stride, axes)}  # fmt: skip
     if greatest:
-        options["dilation"] = _sizes(given.get("dilation", 1), axes)
+        options["dilation"] = _axis_sizes(given.get("dilation", 1), axes)
     elif given.get("count_include_pad") is False:
         options["count_include_pad"] = False
-    return Call(OPERATIONS["max_pool" if greatest else "mean_pool"], (given["input"],), options)
+    return OperationCall(OPERATIONS["max_pool" if greatest else "mean_pool"], (given["input"],), options)
 
 
-def _tensor(value: object) -> torch.Tensor:
-    """Return a value that must be a tensor."""
+def _as_tensor(value: object) -> torch.Tensor:
+    """Return a value that must be a tensor.
+
+    Raises:
+        ValueError: it is none.
+    """
     if not isinstance(value, torch.Tensor):
         raise ValueError("it is no tensor")
     return value
 
 
-def _several(values: object) -> tuple[torch.Tensor, ...]:
-    """Return the tensors of a sequence."""
+def _tensor_sequence(values: object) -> tuple[torch.Tensor, ...]:
+    """Return the items of a sequence, which must all be tensors, as a tuple.
+
+    Raises:
+        ValueError: it is no sequence of tensors.
+    """
     if not isinstance(values, Iterable):
         raise ValueError("it is no sequence of tensors")
-    return tuple(map(_tensor, values))
+    return tuple(map(_as_tensor, values))
 
 
-def _sizes(value: object, axes: int) -> tuple[int, ...]:
-    """Return a whole number for each axis, where one may stand for all."""
+def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
+    """Return one whole number for each axis; a single number stands for all of them: 2 for 3 axes is (2, 2, 2).
+
+    Raises:
+        ValueError: these are no whole numbers, or not one for each axis.
+    """
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     numbers = numbers * axes if len(numbers) == 1 else numbers
     if len(numbers) != axes or not all(isinstance(n, int) for n in numbers):
@@ -450,13 +526,17 @@ def _sizes(value: object, axes: int) -> tuple[int, ...]:
 # All other functions -------------------------------------------------------------------------------------------------
 
 
-def _computed_by_torch(call: TorchCall) -> Call:
-    """Return a call as an operation that torch runs; its operands are all tensors among its arguments."""
+def _computed_by_torch(call: TorchCall) -> OperationCall:
+    """Return a call as an operation that torch runs and differentiates.
+
+    Its operands are all tensors among its arguments.
+    """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func)
     options: dict[str, object] = {}
 
     def template(value: object) -> object:
+        """Return an argument with a `Slot` in place of each tensor, and add the tensors to `operands`."""
         if isinstance(value, torch.Tensor):
             operands.append(value)
             return Slot(len(operands) - 1)
@@ -473,6 +553,8 @@ def _computed_by_torch(call: TorchCall) -> Call:
             options[name] = value
 
     def run(*tensors: torch.Tensor, **chosen: object) -> torch.Tensor:
+        """Call the torch function with these tensors as its operands; `chosen` replaces its plain arguments."""
+
         def fill(item: object) -> object:
             if isinstance(item, Slot):
                 return tensors[item.slot]
@@ -480,13 +562,16 @@ def _computed_by_torch(call: TorchCall) -> Call:
 
         given = [chosen.get(names[i] if i < len(names) else f"argument_{i}", fill(item)) for i, item in enumerate(args)]
         result = call.func(*given, **{name: chosen.get(name, fill(item)) for name, item in kwargs.items()})
-        return _tensor(result if call.part is None else result[call.part])  # type: ignore[index]
+        return _as_tensor(result if call.part is None else result[call.part])  # type: ignore[index]
 
-    return Call(torch_operation(call.name, run, len(operands)), tuple(operands), options)
+    return OperationCall(torch_operation(call.name, run, len(operands)), tuple(operands), options)
 
 
 def _parameter_names(func: Function) -> list[str]:
-    """Return the names of a function's parameters, as far as Python knows them."""
+    """Return the names of a function's parameters.
+
+    None where Python does not know them, as of a function written in C.
+    """
     try:
         return list(inspect.signature(func).parameters)
     except (TypeError, ValueError):

@@ -1,7 +1,8 @@
-"""Losses and layers that are one call and several operations: they are recorded as what they are made of.
+"""Losses and layers of torch written out in simpler operations, which are recorded in place of the one call.
 
-Each function here has the name and the parameters of torch's own. For arguments that are not taken apart it raises a
-ValueError, or `is_special` says so before it is called; the call is then one operation.
+Each function here has the name and the parameters of torch's own, and computes the same value. For arguments that it
+cannot write out it raises a ValueError, or `has_special_numbers` says so before it is called: then the call is recorded
+as one operation that torch computes. In the shapes, bs stands for the examples and c for the classes or the channels.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ Composite = Callable[..., Tensor]
 NO_CLASS = -100  # torch's own `ignore_index`
 
 
-def _reduced(terms: Tensor, reduction: str) -> Tensor:
-    """Return the mean or the sum of a loss's terms, or the terms."""
+def _reduce(terms: Tensor, reduction: str) -> Tensor:
+    """Return the mean of a loss's terms, their sum, or the terms as they are, for `"mean"`, `"sum"` or `"none"`.
+
+    Raises:
+        ValueError: `reduction` is another word.
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"there is no reduction {reduction}")
     return terms.mean() if reduction == "mean" else terms.sum() if reduction == "sum" else terms
@@ -27,17 +32,31 @@ def _reduced(terms: Tensor, reduction: str) -> Tensor:
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: None = None,
                   ignore_index: int = NO_CLASS, reduce: None = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
-    """Return the cross entropy of scores with classes or with probabilities."""
+    """Return the cross entropy of scores with class numbers or class probabilities, as torch's `cross_entropy` does.
+
+    Args:
+        input: the scores; shape: (bs, c, ...) or (c,).
+        target: class numbers, without the axis of the classes; or probabilities, shaped like input.
+        weight: a weight for each class; shape: (c,).
+        size_average: taken for the signature of torch alone, as `reduce`.
+        ignore_index: see `has_special_numbers`.
+        reduce: see `size_average`.
+        reduction: see `_reduce`.
+        label_smoothing: the share of the probability that is spread over all classes.
+
+    Raises:
+        ValueError: it cannot be written out: class weights with probabilities, or with smoothed labels.
+    """
     axis = 0 if input.dim() == 1 else 1
     if target.dtype.is_floating_point:
         if weight is not None or label_smoothing:
             raise ValueError("weights of classes are not taken apart")
         terms = -(target * input.log_softmax(axis)).sum(axis)
-        return terms.sum() / (terms.numel() or 1) if reduction == "mean" else _reduced(terms, reduction)
+        return terms.sum() / (terms.numel() or 1) if reduction == "mean" else _reduce(terms, reduction)
     if label_smoothing and weight is None:
         logs = input.log_softmax(axis)
         right = nll_loss(logs, target, None, None, ignore_index, None, reduction)
-        smooth = _reduced(-logs.mean(axis), reduction)
+        smooth = _reduce(-logs.mean(axis), reduction)
         return (1 - label_smoothing) * right + label_smoothing * smooth
     if label_smoothing:
         raise ValueError("weights of smoothed classes are not taken apart")
@@ -46,121 +65,215 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: None = None,
              ignore_index: int = NO_CLASS, reduce: None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Return the negative log-probability of the right classes."""
+    """Return the negative log-probability of the right classes, as torch's `nll_loss` does.
+
+    Args:
+        input: log-probabilities; shape: (bs, c, ...).
+        target: class numbers, without the axis of the classes.
+        weight: a weight for each class, by which a mean divides; shape: (c,).
+        size_average: must not be set, as `reduce`.
+        ignore_index: see `has_special_numbers`.
+        reduce: see `size_average`.
+        reduction: see `_reduce`.
+
+    Raises:
+        ValueError: it cannot be written out: `target` holds no class numbers, or `input` has one axis.
+    """
     if target.dtype != torch.int64 or input.dim() < 2 or reduce or size_average:
         raise ValueError("only one class for each example is taken apart")
     logs = input.gather(1, target.unsqueeze(1)).squeeze(1)
     if weight is None:
-        return -_reduced(logs, reduction)
+        return -_reduce(logs, reduction)
     weights = weight[target]
     total = weights * logs
-    return -total.sum() / weights.sum() if reduction == "mean" else -_reduced(total, reduction)
+    return -total.sum() / weights.sum() if reduction == "mean" else -_reduce(total, reduction)
 
 
 def mse_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean",
              weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the squared difference."""
-    _refuse(size_average, reduce, weight)
-    return _reduced((input - target) ** 2, reduction)
+    """Return the squared differences of predictions and targets, of any one shape, averaged or summed.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce, weight)
+    return _reduce((input - target) ** 2, reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the absolute difference."""
-    _refuse(size_average, reduce, weight)
-    return _reduced((input - target).abs(), reduction)
+    """Return the absolute differences of predictions and targets, of any one shape, averaged or summed.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce, weight)
+    return _reduce((input - target).abs(), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:  # fmt: skip
-    """Return the absolute difference, squared near zero."""
-    _refuse(size_average, reduce)
+    """Return the smooth L1 loss of predictions and targets, of any one shape, averaged or summed.
+
+    A difference d costs d**2 / (2 beta) where abs(d) < beta, and abs(d) - beta / 2 where it is not.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce)
     difference = input - target
     size = difference.abs()
-    return _reduced(torch.where(size < beta, 0.5 * difference**2 / beta, size - 0.5 * beta), reduction)
+    return _reduce(torch.where(size < beta, 0.5 * difference**2 / beta, size - 0.5 * beta), reduction)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the absolute difference times delta, squared near zero."""
-    _refuse(weight)
+    """Return the Huber loss of predictions and targets, of any one shape, averaged or summed.
+
+    A difference d costs d**2 / 2 where abs(d) <= delta, and delta (abs(d) - delta / 2) where it is not.
+
+    Raises:
+        ValueError: `weight` is set, which cannot be written out.
+    """
+    _refuse_arguments(weight)
     difference = input - target
     size = difference.abs()
-    return _reduced(torch.where(size <= delta, 0.5 * difference**2, delta * (size - 0.5 * delta)), reduction)
+    return _reduce(torch.where(size <= delta, 0.5 * difference**2, delta * (size - 0.5 * delta)), reduction)
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: None = None,
                          reduce: None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Return the cross entropy of probabilities with truth values."""
-    _refuse(size_average, reduce)
+    """Return the cross entropy of probabilities with targets from 0 to 1 of the same shape, averaged or summed.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce)
     terms = -(target * input.log() + (1 - target) * (1 - input).log())
-    return _reduced(terms if weight is None else weight * terms, reduction)
+    return _reduce(terms if weight is None else weight * terms, reduction)
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                      size_average: None = None, reduce: None = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the cross entropy of the sigmoid of scores with truth values."""
-    _refuse(size_average, reduce, pos_weight)
+    """Return the cross entropy of sigmoid(input) with targets from 0 to 1 of the same shape, averaged or summed.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce, pos_weight)
     terms = torch.nn.functional.softplus(input) - input * target
-    return _reduced(terms if weight is None else weight * terms, reduction)
+    return _reduce(terms if weight is None else weight * terms, reduction)
 
 
 def kl_div(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:  # fmt: skip
-    """Return the Kullback-Leibler divergence of log-probabilities from a target."""
-    _refuse(size_average, reduce)
+    """Return the Kullback-Leibler divergence of targets from log-probabilities, entry by entry, averaged or summed.
+
+    Args:
+        input: log-probabilities, of any shape.
+        target: probabilities; log-probabilities if `log_target`.
+        size_average: must not be set, as `reduce`.
+        reduce: see `size_average`.
+        reduction: see `_reduce`; `"batchmean"` divides the sum by the number of rows.
+        log_target: whether the targets are logarithms.
+
+    Raises:
+        ValueError: an argument is set that cannot be written out.
+    """
+    _refuse_arguments(size_average, reduce)
     terms = target.exp() * (target - input) if log_target else target * (target.log() - input)
-    return terms.sum() / len(terms) if reduction == "batchmean" else _reduced(terms, reduction)
+    return terms.sum() / len(terms) if reduction == "batchmean" else _reduce(terms, reduction)
 
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:  # fmt: skip
-    """Return the input standardized over its last axes."""
-    value = _standardized(input, tuple(range(-len(normalized_shape), 0)), eps)
-    return _scaled(value, weight, bias)
+    """Return the input standardized over its last axes, times a weight and plus a bias where these are given.
+
+    Args:
+        input: shape: (..., *normalized_shape).
+        normalized_shape: the sizes of the axes that are standardized over.
+        weight: shape: normalized_shape.
+        bias: shape: normalized_shape.
+        eps: is added to the variance.
+    """
+    value = _standardize(input, tuple(range(-len(normalized_shape), 0)), eps)
+    return _scale_and_shift(value, weight, bias)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:  # fmt: skip
-    """Return the input divided by the root of its mean square over its last axes."""
+    """Return the input divided by the root of its mean square over its last axes, times a weight where it is given.
+
+    Args:
+        input: shape: (..., *normalized_shape).
+        normalized_shape: the sizes of the axes that the mean is taken over.
+        weight: shape: normalized_shape.
+        eps: is added to the mean square.
+    """
     axes = tuple(range(-len(normalized_shape), 0))
     eps = torch.finfo(input.dtype).eps if eps is None else eps
-    return _scaled(input / (input.square().mean(axes, keepdim=True) + eps).sqrt(), weight, None)
+    return _scale_and_shift(input / (input.square().mean(axes, keepdim=True) + eps).sqrt(), weight, None)
 
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
-    """Return the input standardized over the examples, or by running statistics."""
+    """Return the input standardized for each channel: over the examples if `training`, else by the running statistics.
+
+    Args:
+        input: shape: (bs, c, ...).
+        running_mean: shape: (c,).
+        running_var: shape: (c,).
+        weight: is multiplied; shape: (c,).
+        bias: is added; shape: (c,).
+        training: whether mean and variance are those of the input.
+        momentum: ignored: the running statistics are not updated.
+        eps: is added to the variance.
+
+    Raises:
+        ValueError: neither is it training, nor are there running statistics.
+    """
     shape = (-1, *(1,) * (input.dim() - 2))
     weight, bias = (None if row is None else row.reshape(shape) for row in (weight, bias))
     if training:
-        return _scaled(_standardized(input, (0, *range(2, input.dim())), eps), weight, bias)
+        return _scale_and_shift(_standardize(input, (0, *range(2, input.dim())), eps), weight, bias)
     if running_mean is None or running_var is None:
         raise ValueError("there are no statistics")
     value = (input - running_mean.reshape(shape)) / (running_var.reshape(shape) + eps).sqrt()
-    return _scaled(value, weight, bias)
+    return _scale_and_shift(value, weight, bias)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
-    """Return the input standardized over groups of channels."""
+    """Return the input standardized over groups of its channels, times a weight and plus a bias where these are given.
+
+    Args:
+        input: shape: (bs, c, ...).
+        num_groups: how many groups the channels are split into.
+        weight: shape: (c,).
+        bias: shape: (c,).
+        eps: is added to the variance.
+    """
     shape = (-1, *(1,) * (input.dim() - 2))
     grouped = input.reshape(len(input), num_groups, -1)
-    value = _standardized(grouped, (-1,), eps).reshape(input.shape)
-    return _scaled(value, *(None if row is None else row.reshape(shape) for row in (weight, bias)))
+    value = _standardize(grouped, (-1,), eps).reshape(input.shape)
+    return _scale_and_shift(value, *(None if row is None else row.reshape(shape) for row in (weight, bias)))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
-    """Return the input divided by its norm along an axis."""
-    _refuse(out)
+    """Return the input divided by its p-norm along an axis, or by `eps` where the norm is less.
+
+    Raises:
+        ValueError: `out` is given.
+    """
+    _refuse_arguments(out)
     length: Tensor = torch.linalg.vector_norm(input, p, dim, keepdim=True).clamp_min(eps)
     return input / length.expand_as(input)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the product of two vectors divided by their norms."""
+    """Return the dot product of two arrays along an axis divided by their norms along it, each at least `eps`."""
     lengths = (torch.linalg.vector_norm(x, 2, dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
     unit1, unit2 = (x / length for x, length in zip((x1, x2), lengths, strict=True))
     products: Tensor = unit1 * unit2
@@ -170,7 +283,25 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:  # fmt: skip
-    """Return values weighted by the softmax of the products of queries and keys."""
+    """Return the values weighted by the softmax of the scores q·k, as torch's function of this name does.
+
+    Args:
+        query: shape: (..., queries, n).
+        key: shape: (..., keys, n).
+        value: shape: (..., keys, m).
+        attn_mask: True where a query may see a key, or numbers that are added to the scores; shape: (..., queries,
+            keys).
+        dropout_p: must be 0.
+        is_causal: whether each query sees only the keys up to its own position.
+        scale: the factor of the scores; 1 / sqrt(n) by default.
+        enable_gqa: must be False.
+
+    Returns:
+        Shape: (..., queries, m).
+
+    Raises:
+        ValueError: it cannot be written out: there is dropout, or keys are shared between heads.
+    """
     if dropout_p or enable_gqa:
         raise ValueError("dropout and shared keys are not taken apart")
     scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
@@ -184,13 +315,21 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return a matrix product plus another matrix."""
+    """Return beta times a matrix plus alpha times the product of two matrices."""
     product = mat1 @ mat2
     return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
 
 
-def is_special(name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
-    """Return whether a call has numbers that torch treats in a way of its own, so that it is not taken apart."""
+def has_special_numbers(name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
+    """Return whether a call holds numbers that torch treats in a special way, so that it must not be written out.
+
+    These are examples with the class `ignore_index`, probabilities of exactly 0 or 1, and 0 log 0 in `kl_div`.
+
+    Args:
+        name: the function, a key of `COMPOSITES`.
+        args: its arguments by position.
+        kwargs: its arguments by name.
+    """
     given = inspect.signature(COMPOSITES[name]).bind(*args, **kwargs).arguments
     x, target = given.get("input"), given.get("target")
     if name in ("cross_entropy", "nll_loss"):  # examples that do not count
@@ -202,24 +341,27 @@ def is_special(name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
     return False
 
 
-def _refuse(*arguments: object) -> None:
-    """Refuse arguments that are not taken apart.
+def _refuse_arguments(*arguments: object) -> None:
+    """Check that none of some arguments that cannot be written out is set.
 
     Raises:
-        ValueError: one of them is given.
+        ValueError: one of them is not `None`.
     """
     if any(argument is not None for argument in arguments):
         raise ValueError("an argument is not taken apart")
 
 
-def _standardized(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """Return x less its mean, divided by its standard deviation, over some axes."""
+def _standardize(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    """Return `x` less its mean, divided by its standard deviation, over the given axes.
+
+    `eps` is added to the variance.
+    """
     centred = x - x.mean(axes, keepdim=True)
     return centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
 
 
-def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return x times a gain and plus a shift, where they are given."""
+def _scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """Return `x` times the weight and plus the bias, which broadcast with it; `None` leaves either out."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 

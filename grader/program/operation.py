@@ -1,10 +1,10 @@
-"""The record of an operation: how to run it, and its vector-Jacobian product (vjp) for each operand.
+"""The record of an operation: a forward function, and a vector-Jacobian product (vjp) for each operand.
 
 An operation is called as `forward(*values, **options)`: the operands by position, as arrays or plain numbers, and
-everything else by name. A vjp takes the upstream gradient and the result in front of the same arguments, and returns
-the contribution to one operand. It computes from what it is given alone, so that an edit can hand it other operands,
-another result or other options. The operations themselves are in `arithmetic`, `rearrangement` and `windows`; what they
-lack is run and differentiated by torch (`torch_operation`).
+everything else by name. A vjp takes the upstream gradient and the value in front of the same arguments, and returns the
+contribution to one operand. It computes from its arguments alone, so that an edit can call it with wrong operands, a
+wrong value or wrong options. The operations are defined in `arithmetic`, `rearrangement` and `windows`; what they lack
+is run and differentiated by torch (`torch_operation`).
 """
 
 from __future__ import annotations
@@ -27,27 +27,32 @@ Family = Literal[
 
 
 class NoCandidate(ValueError):
-    """An edit gives no gradient that anybody could have written: nothing is known to be wrong with the program."""
+    """Signals that an edited program has no gradients: no learner can have written it, and the search skips it.
+
+    Raised while a program is edited or computed, such as where numpy refuses a shape. It says nothing against the
+    forward pass without the edit. An operator that does not apply at a place returns `None` instead.
+    """
 
 
 class Vague(NoCandidate):
-    """Rounding hides what an edit gives in a trial: the others must tell."""
+    """Signals that rounding hides in one trial what an edited program computes, so that this trial is not counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One operation of a forward pass.
+    """One kind of operation, such as the matrix product: how its value is computed, and the vjp for each operand.
 
     Args:
         name: such as `matmul`; one for all spellings of an operation (`@`, `mm`, `Tensor.matmul`).
-        family: what kind of operation it is.
+        family: the group of operations that it belongs to, such as `"reduction"`.
         forward: takes the operands by position and the options by name; returns the value.
         vjps: for each slot the function that takes the upstream gradient, the value, the operands and the options, and
-            returns the contribution to the operand in that slot, shaped like it. `None` for an operand that gets no
-            gradient, such as a mask. The last of them serves all slots behind it, and takes the slot as well, where
-            `variadic` is set.
-        variadic: the number of operands is free, as in `cat`.
-        value_vjp: the vjp for the only operand, written in terms of the value in place of the operand, as 1 - tanh**2.
+            returns the contribution to the operand in that slot, shaped like the operand. `None` for an operand that
+            gets no gradient, such as a mask. Where `variadic` is set, the last of them serves all further slots, and
+            takes the slot as its first argument.
+        variadic: whether the number of operands is free, as in `cat`.
+        value_vjp: the vjp for an only operand, written in terms of the value in place of the operand: 1 - value**2 for
+            tanh.
     """
 
     name: str
@@ -58,10 +63,10 @@ class Operation:
     value_vjp: Function | None = None
 
     def run(self, values: Sequence[Operand], options: Options) -> Array:
-        """Return the value for these operands.
+        """Return the value of the operation for the given operands and options.
 
         Raises:
-            NoCandidate: the operation cannot be computed for them.
+            NoCandidate: numpy or torch cannot compute it, such as for shapes that do not fit.
         """
         try:
             return np.asarray(self.forward(*values, **options))
@@ -69,26 +74,29 @@ class Operation:
             raise NoCandidate(f"{self.name}: {error}") from error
 
     def is_differentiable(self, slot: int) -> bool:
-        """Return whether an operand in this slot may get a gradient."""
-        return bool(self.vjps) and (self.variadic or slot < len(self.vjps)) and self._rule(slot) is not None
+        """Return whether the operation has a vjp for the operand in a slot.
+
+        `where(mask, x, y)` has them for slots 1 and 2.
+        """
+        return bool(self.vjps) and (self.variadic or slot < len(self.vjps)) and self._slot_vjp(slot) is not None
 
     def vjp(self, slot: int, g: Array, value: Array, values: Sequence[Operand], options: Options) -> Array:
-        """Return the contribution to the operand in a slot.
+        """Return what an upstream gradient contributes to the operand in a slot: for `x @ w` and slot 0, `g @ w.T`.
 
         Args:
-            slot: which of `values`.
+            slot: the number of the operand in `values`.
             g: the upstream gradient, shaped like the value.
-            value: what the operation gave; rules that are written in terms of it use it.
-            values: the operands.
-            options: the options.
+            value: the value of the operation; used by a vjp that is written in terms of it.
+            values: all operands, in the order of the slots.
+            options: the options by name.
 
         Returns:
             The contribution, shaped like `values[slot]` where `g` is shaped like the value.
 
         Raises:
-            NoCandidate: the rule cannot be computed for them.
+            NoCandidate: the operand has no gradient, or numpy or torch cannot compute the vjp.
         """
-        rule = self._rule(slot)
+        rule = self._slot_vjp(slot)
         if rule is None:
             raise NoCandidate(f"operand {slot} of {self.name} has no gradient")
         try:
@@ -101,18 +109,24 @@ class Operation:
     def bind_vjp(
         self, slot: int, value: Array, values: Sequence[Operand], options: Options
     ) -> Callable[[Array], Array]:
-        """Return the vjp as a function of the upstream gradient alone; it raises whatever numpy does.
+        """Return the vjp for the operand in a slot as a function of the upstream gradient alone.
 
-        It is written in terms of the value where that can be, which is faster.
+        The function raises whatever numpy raises. It uses `value_vjp` where there is one, which is faster.
+
+        Args:
+            slot: the number of the operand in `values`.
+            value: the value of the operation.
+            values: all operands.
+            options: the options by name.
         """
-        rule = self.value_vjp or self._rule(slot)
+        rule = self.value_vjp or self._slot_vjp(slot)
         assert rule is not None
         if self.variadic:
             return lambda g: rule(slot, g, value, *values, **options)  # type: ignore[return-value]
         return lambda g: rule(g, value, *values, **options)  # type: ignore[return-value]
 
-    def _rule(self, slot: int) -> Function | None:
-        """Return the vjp for a slot."""
+    def _slot_vjp(self, slot: int) -> Function | None:
+        """Return the function of `vjps` that serves a slot; `None` where the operand in it gets no gradient."""
         return self.vjps[min(slot, len(self.vjps) - 1)] if self.variadic else self.vjps[slot]
 
 
@@ -128,10 +142,10 @@ def define(
     variadic: bool = False,
     value_vjp: Function | None = None,
 ) -> Operation:
-    """Add an operation to `OPERATIONS`, and return it; see `Operation` for the arguments.
+    """Make an operation, add it to `OPERATIONS` under its name, and return it; see `Operation` for the arguments.
 
     Raises:
-        ValueError: there is one of this name.
+        ValueError: `OPERATIONS` has an operation of this name already.
     """
     if name in OPERATIONS:
         raise ValueError(f"there are two operations called {name}")
@@ -140,7 +154,10 @@ def define(
 
 
 def unbroadcast(g: Array, operand: Operand) -> Array:
-    """Sum `g` over the axes that broadcasting added or stretched, to the shape of `operand`."""
+    """Return `g` summed over the axes along which broadcasting has repeated `operand`; shape: that of operand.
+
+    For g of shape (4, 3) and an operand of shape (3,): g.sum(0).
+    """
     shape = operand.shape if isinstance(operand, np.ndarray) else ()
     if g.shape == shape:
         return g
@@ -152,17 +169,20 @@ def unbroadcast(g: Array, operand: Operand) -> Array:
 def define_pointwise(
     name: str, forward: Function, *derivatives: Function | None, of_value: Function | None = None
 ) -> Operation:
-    """Add an operation that works entry by entry on broadcast operands.
+    """Make an operation that works entry by entry on broadcast operands, add it to `OPERATIONS`, and return it.
 
     Args:
         name: see `Operation`.
         forward: see `Operation`.
         derivatives: for each slot the function of the value, the operands and the options that returns the derivative
-            of the value with respect to that operand, entry by entry; `None` for an operand that gets no gradient.
-        of_value: takes the same, and returns the derivative with respect to the only operand from the value alone.
+            of the value by that operand, entry by entry; a boolean array stands for 1 and 0. `None` for an operand that
+            gets no gradient.
+        of_value: takes the same arguments, and computes the derivative by the only operand from the value alone.
     """
 
     def rule(slot: int, derivative: Function) -> Function:
+        """Return the vjp for a slot: g times the derivative, summed to the shape of the operand."""
+
         def vjp(g: Array, value: Array, *values: Operand, **options: object) -> Array:
             slope = np.asarray(derivative(value, *values, **options))
             # where a mask is closed nothing comes through, not even what is no number
@@ -176,16 +196,16 @@ def define_pointwise(
 
 
 def tensor_of(value: Operand) -> torch.Tensor:
-    """Return a torch tensor of an array or a number; it may share the array's memory."""
+    """Return an array or a number as a torch tensor, which may share the array's memory."""
     array = np.asarray(value)
     return torch.from_numpy(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())
 
 
 def torch_operation(name: str, call: Callable[..., torch.Tensor], slots: int) -> Operation:
-    """Return an operation that torch computes, and differentiates with autograd.
+    """Return an operation that torch runs, and that autograd differentiates by each of its operands.
 
     Args:
-        name: its torch name.
+        name: the name of the torch function.
         call: takes `slots` tensors by position and the options by name, and returns a tensor.
         slots: the number of operands.
     """

@@ -1,7 +1,7 @@
-"""What can be told of gradients without computing them all: projections on random directions, and rounding.
+"""Projections of gradients on random directions, and how far rounding moves each gradient.
 
-`draw_tangents` prepares a trial; `Program.change` then costs one rule and one product for a candidate, for all answers
-at once. `tolerances` tells how far rounding to single precision moves each gradient.
+`draw_tangents` prepares the program of one trial; `Program.change` then costs one vjp and one product for a candidate,
+for all targets at once. `tolerances` estimates the error of single precision.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def draw_tangents(
     dtype: type[np.floating] = np.float64,
     largest: float = float("inf"),
 ) -> Tangents:
-    """Draw random directions of every target, and return the derivatives of all values along them.
+    """Draw random directions of each target, and return the derivative of every value along each of them.
 
-    Each is the central difference of two runs of the forward pass. Forward-mode differentiation costs torch most of a
-    second in each process before the first tangent.
+    A derivative is the central difference of two runs of the forward pass: forward-mode differentiation would cost
+    torch most of a second in each process before the first tangent.
 
     Args:
-        program: the right one.
-        generator: what the directions are drawn from.
-        targets: those whose gradients are probed, such as the wrong answers; all by default.
-        directions: for each target; for many, no more than it has entries. One leaves three times as many wrong
-            candidates as two.
-        dtype: of the tangents; single precision takes half of the memory, which they are most of.
+        program: the right program of a trial.
+        generator: the source of the random directions.
+        targets: the names of the inputs whose gradients are probed, such as those with a wrong answer; all by default.
+        directions: the number for each target, which is cut to the number of its entries. With one direction three
+            times as many wrong candidates pass as with two.
+        dtype: of the derivatives; single precision takes half of the memory.
         largest: the most entries of a value whose derivatives are kept.
     """
     forward = program.forward
@@ -55,7 +55,7 @@ def draw_tangents(
         step = STEP * max(1.0, float(np.abs(x).max(initial=0.0)))
         for row, direction in enumerate(drawn[name], rows[name].start):
             ahead, back = (
-                forward.run_nodes({target: _moved(by * direction)}, gradient_paths=True) for by in (step, -step)
+                forward.run_nodes({target: _change_adding(by * direction)}, gradient_paths=True) for by in (step, -step)
             )
             for value, (a, b) in enumerate(zip(ahead, back, strict=True)):
                 if a is not b and forward.uses[value] and a.value.size <= largest:
@@ -71,30 +71,34 @@ def draw_tangents(
     return Tangents(drawn, rows, tangents, np.concatenate(right))
 
 
-def _moved(by: Array) -> Change:
-    """Return the change that adds an array to a node's value."""
+def _change_adding(by: Array) -> Change:
+    """Return the change of a node that adds an array to its value.
+
+    Args:
+        by: the array, shaped like the value.
+    """
     return lambda node: node.then(lambda value: value + by)
 
 
 @np.errstate(all="ignore")
 def tolerances(program: Program, generator: np.random.Generator) -> dict[str, float]:
-    """Return how far rounding to single precision may move each gradient, in proportion to its greatest entry.
+    """Return for each target how far single precision may move its gradient, in proportion to its greatest entry.
 
-    Every value of the forward pass and every contribution of the backward pass is moved by a relative error as one
-    rounding makes it; noise on the inputs alone would miss what cancels. A trial with a tolerance beyond some 5 % tells
-    nothing of that answer.
+    Every value of the forward pass and every contribution of the backward pass gets a random relative error of the size
+    of one rounding; noise on the inputs alone would miss what cancels. In a trial whose tolerance exceeds some 5 % a
+    target cannot be judged.
 
     Args:
-        program: the right one.
-        generator: what the errors are drawn from.
+        program: the right program of a trial.
+        generator: the source of the random errors.
     """
 
     def rounded(value: Array) -> Array:
-        """Return a value with the error of one rounding in each entry."""
+        """Return a value with the relative error of one rounding in each entry."""
         return value * (1 + SINGLE_PRECISION * generator.standard_normal(value.shape))
 
     def rule(at: EdgeContext) -> Array:
-        """Return the right contribution, rounded."""
+        """Return the right contribution with such errors."""
         return rounded(at.right())
 
     forward = program.forward
@@ -110,6 +114,9 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
 
 
 def _scaled_error(array: Array, right: Array) -> float:
-    """Return the greatest difference in proportion to the greatest entry; infinite where that is zero."""
+    """Return the greatest difference of two arrays, divided by the greatest entry of `right`.
+
+    Infinite where that is zero.
+    """
     error, size = np.abs(array - right).max(initial=0.0), np.abs(right).max(initial=0.0)
     return float(error / size) if size else (float("inf") if error else 0.0)

@@ -1,4 +1,8 @@
-"""Operations that move entries and compute nothing: other shapes, selections, joins, orders, and writes in place."""
+"""Numpy forward functions and vjps of reshapes, selections, joins and writes, which move entries and compute nothing.
+
+A vjp takes the upstream gradient g and the value in front of the arguments of its forward function, and returns the
+contribution to one operand, shaped like that operand. An argument that a vjp does not need is called `_`.
+"""
 
 from __future__ import annotations
 
@@ -15,89 +19,106 @@ from .operation import Array, Operand, define
 # Other shapes -------------------------------------------------------------------------------------------------------
 
 
-def _as_operand(g: Array, _: Array, x: Array, *arguments: object, **options: object) -> Array:
-    """Return the upstream gradient in the operand's shape: the vjp of all that keeps the order of the entries."""
+def _reshape_vjp(g: Array, _: Array, x: Array, *arguments: object, **options: object) -> Array:
+    """Return g in the shape of x: the vjp of every operation that keeps the order of the entries, such as a reshape."""
     return g.reshape(np.shape(x))
 
 
 def _flatten(x: Array, /, start_dim: int = 0, end_dim: int = -1) -> Array:
-    """Return x with adjacent axes made one."""
+    """Return `x` with its axes from `start_dim` to `end_dim` (included) merged into one, as torch's `flatten` does."""
     start, end = start_dim % max(x.ndim, 1), end_dim % max(x.ndim, 1)
     return x.reshape((*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
 def _unflatten(x: Array, /, dim: int, sizes: Sequence[int]) -> Array:
-    """Return x with one axis made several."""
+    """Return `x` with its axis `dim` split into axes of the given sizes, as torch's `unflatten` does."""
     dim %= x.ndim
     return x.reshape((*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
 
 def _squeeze(x: Array, /, dim: int | Sequence[int] | None = None) -> Array:
-    """Return x without axes of size 1."""
+    """Return `x` without those of the axes `dim` that have size 1; without all axes of size 1 for `None`."""
     axes = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     return x.squeeze(tuple(axis for axis in axes if x.shape[axis] == 1))
 
 
 def _unsqueeze(x: Array, /, dim: int) -> Array:
-    """Return x with a new axis of size 1."""
+    """Return `x` with a new axis of size 1, which has the number `dim` in the result."""
     return np.expand_dims(x, dim % (x.ndim + 1))
 
 
 def _expand(x: Array, /, shape: Sequence[int]) -> Array:
-    """Return x repeated along axes of size 1 and new axes in front; -1 keeps a size."""
+    """Return `x` repeated to a shape, along its axes of size 1 and along new axes in front.
+
+    -1 keeps the size of an axis.
+    """
     own = (1,) * (len(shape) - np.ndim(x)) + np.shape(x)
     return np.broadcast_to(x, tuple(o if size == -1 else size for size, o in zip(shape, own, strict=True)))
 
 
 def _expand_vjp(g: Array, _: Array, x: Array, shape: Sequence[int]) -> Array:
-    """Return the gradient summed over the repeated axes; shape: that of x."""
+    """Return the vjp of `_expand`: g summed over the axes along which x was repeated; shape: that of x."""
     added = g.ndim - np.ndim(x)
     stretched = tuple(added + axis for axis, size in enumerate(np.shape(x)) if size == 1)
     return np.asarray(g.sum((*range(added), *stretched)).reshape(np.shape(x)))
 
 
 def _repeat(x: Array, /, sizes: Sequence[int]) -> Array:
-    """Return x laid side by side several times along each axis."""
+    """Return `x` laid side by side `sizes[i]` times along each axis i, as torch's `repeat` does."""
     return np.tile(x, sizes)
 
 
 def _repeat_vjp(g: Array, _: Array, x: Array, sizes: Sequence[int]) -> Array:
-    """Return the sum over all copies of x; shape: that of x."""
+    """Return the vjp of `_repeat`: the sum of g over all copies of x; shape: that of x."""
     own = (1,) * (len(sizes) - x.ndim) + x.shape
     split = [number for pair in zip(sizes, own, strict=True) for number in pair]
     return np.asarray(g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(x.shape))
 
 
 def _transpose(x: Array, /, dim0: int, dim1: int) -> Array:
-    """Return x with two axes exchanged."""
+    """Return `x` with the axes `dim0` and `dim1` exchanged."""
     return np.swapaxes(x, dim0, dim1)
 
 
 def _permute_vjp(g: Array, _: Array, x: Array, dims: Sequence[int]) -> Array:
-    """Return the gradient with its axes in the order of x."""
+    """Return the vjp of `permute(x, dims)`: g with its axes moved back to the order that they have in x.
+
+    Returns:
+        Shape: that of x.
+    """
     return np.transpose(g, np.argsort([dim % x.ndim for dim in dims]))
 
 
 def _roll(x: Array, /, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Array:
-    """Return x shifted cyclically along some axes."""
+    """Return `x` shifted cyclically by `shifts` along the axes `dims`, as torch's `roll` does."""
     return np.roll(x, shifts, axis=dims)
 
 
 def _roll_vjp(
     g: Array, _: Array, x: Array, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
 ) -> Array:
-    """Return the gradient shifted back."""
+    """Return the vjp of `_roll`: g shifted cyclically by `-shifts` along the same axes; shape: that of x."""
     return np.roll(g, np.negative(shifts), axis=dims)
 
 
 def _pad_widths(ndim: int, pad: Sequence[int]) -> list[tuple[int, int]]:
-    """Return numbers of entries before and behind each axis; torch gives them in pairs, the last axis first."""
+    """Return the numbers of entries that torch's argument `pad` adds before and behind each axis, axis by axis.
+
+    Torch gives them in pairs, the last axis first: for 3 axes and `pad` (1, 2) they are [(0, 0), (0, 0), (1, 2)].
+    """
     pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)][::-1]
     return [(0, 0)] * (ndim - len(pairs)) + pairs
 
 
 def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0) -> Array:
-    """Return x with a constant around it; a negative width cuts entries off."""
+    """Return `x` with entries of a constant value around it; a negative width cuts entries off.
+
+    Args:
+        x: an array of any shape.
+        pad: the widths before and behind an axis in pairs, the last axis first, as torch has it.
+        mode: ignored: the padding is constant in any mode.
+        value: the constant.
+    """
     widths = _pad_widths(x.ndim, pad)
     cut = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     wide = [(max(a, 0), max(b, 0)) for a, b in widths]
@@ -107,15 +128,15 @@ def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float |
 def _pad_vjp(
     g: Array, _: Array, x: Array, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0
 ) -> Array:
-    """Return the gradient without the padding, and zeros for what was cut off."""
+    """Return the vjp of `_pad`: g without the padding, and with zeros for what was cut off; shape: that of x."""
     return _pad(g, [-width for width in pad])
 
 
-def _whole(number: float) -> int:
-    """Return a whole number as an integer, for an edit may have made a float of it.
+def _whole_number(number: float) -> int:
+    """Return a whole number as an `int`: an edit may have changed the number to a float such as 2.0.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no whole number.
     """
     if number != int(number):
         raise ValueError(f"{number} is no whole number")
@@ -124,17 +145,17 @@ def _whole(number: float) -> int:
 
 for _name, _forward in (("reshape", lambda x, /, shape: np.reshape(x, shape)), ("flatten", _flatten),
                         ("unflatten", _unflatten), ("squeeze", _squeeze), ("unsqueeze", _unsqueeze)):  # fmt: skip
-    define(_name, "rearrangement", _forward, _as_operand)
+    define(_name, "rearrangement", _forward, _reshape_vjp)
 define("expand", "rearrangement", _expand, _expand_vjp)
 define("repeat", "rearrangement", _repeat, _repeat_vjp)
 define("transpose", "rearrangement", _transpose, lambda g, v, x, dim0, dim1: _transpose(g, dim0, dim1))
 define("permute", "rearrangement", lambda x, /, dims: np.transpose(x, dims), _permute_vjp)
 define("flip", "rearrangement", lambda x, /, dims: np.flip(x, dims), lambda g, v, x, dims: np.flip(g, dims))
 define("roll", "rearrangement", _roll, _roll_vjp)
-define("tril", "rearrangement", lambda x, /, diagonal=0: np.tril(x, _whole(diagonal)),
-       lambda g, v, x, diagonal=0: np.tril(g, _whole(diagonal)))  # fmt: skip
-define("triu", "rearrangement", lambda x, /, diagonal=0: np.triu(x, _whole(diagonal)),
-       lambda g, v, x, diagonal=0: np.triu(g, _whole(diagonal)))  # fmt: skip
+define("tril", "rearrangement", lambda x, /, diagonal=0: np.tril(x, _whole_number(diagonal)),
+       lambda g, v, x, diagonal=0: np.tril(g, _whole_number(diagonal)))  # fmt: skip
+define("triu", "rearrangement", lambda x, /, diagonal=0: np.triu(x, _whole_number(diagonal)),
+       lambda g, v, x, diagonal=0: np.triu(g, _whole_number(diagonal)))  # fmt: skip
 define("pad", "rearrangement", _pad, _pad_vjp)
 
 
@@ -143,7 +164,11 @@ define("pad", "rearrangement", _pad, _pad_vjp)
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of an operand inside an option, such as the tensor in the index of `x[:, rows]`."""
+    """The position of an operand inside an option: the index of `x[:, rows]` is `(slice(None), Slot(1))`.
+
+    Args:
+        slot: the slot of the operand.
+    """
 
     slot: int
 
@@ -151,19 +176,27 @@ class Slot:
 Item = int | slice | None | Slot | EllipsisType
 
 
-def _filled(index: Sequence[Item], values: Sequence[Operand]) -> tuple[Any, ...]:
-    """Return an index with its operands in place; `values` begin with the array that is indexed."""
+def _fill_index(index: Sequence[Item], values: Sequence[Operand]) -> tuple[Any, ...]:
+    """Return an index for numpy, in which each `Slot` is replaced by the operand in that slot.
+
+    Args:
+        index: one item for each indexed axis.
+        values: all operands; the first is the array that is indexed.
+    """
     return tuple(values[item.slot] if isinstance(item, Slot) else item for item in index)
 
 
 def _getitem(x: Array, /, *indices: Array, index: Sequence[Item]) -> Array:
-    """Return x[index], with the index operands in their places."""
-    return np.asarray(x[_filled(index, (x, *indices))])
+    """Return `x[index]`, in which each `Slot` of the index stands for one of `indices`.
+
+    The first of them has slot 1.
+    """
+    return np.asarray(x[_fill_index(index, (x, *indices))])
 
 
 def _getitem_vjp(slot: int, g: Array, _: Array, x: Array, *indices: Array, index: Sequence[Item]) -> Array:
-    """Return zeros with the gradient added where the entries were taken; shape: that of x."""
-    part, at = np.zeros(np.shape(x)), _filled(index, (x, *indices))
+    """Return the vjp of `_getitem` for x: zeros to which g is added where the entries were taken; shape: that of x."""
+    part, at = np.zeros(np.shape(x)), _fill_index(index, (x, *indices))
     if indices:
         np.add.at(part, at, g)  # an entry may be taken several times
     else:
@@ -171,54 +204,76 @@ def _getitem_vjp(slot: int, g: Array, _: Array, x: Array, *indices: Array, index
     return part
 
 
-def _take(x: Array, /, index: Array, *, dim: int) -> Array:
-    """Return the entries of x at these places along an axis, each for a whole slice."""
+def _index_select(x: Array, /, index: Array, *, dim: int) -> Array:
+    """Return the slices of `x` with the numbers `index` along the axis `dim`, as torch's `index_select` does."""
     return np.take(x, index, axis=dim)
 
 
-def _take_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Array:
-    """Return zeros with the gradient added to the slices that were taken; shape: that of x."""
+def _index_select_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Array:
+    """Return the vjp of `_index_select` for x: zeros to which g is added at the slices that were taken.
+
+    Returns:
+        Shape: that of x.
+    """
     part = np.zeros(np.shape(x))
     np.add.at(np.moveaxis(part, dim, 0), index, np.moveaxis(g, dim, 0))
     return part
 
 
-def _along(x: Array, index: Array, dim: int) -> tuple[Array, ...]:
-    """Return the index arrays of `x.gather(dim, index)`: those of its own place, but for one axis."""
+def _index_along(x: Array, index: Array, dim: int) -> tuple[Array, ...]:
+    """Return the numpy index of the entries that `x.gather(dim, index)` takes: `index` along the axis `dim` of x.
+
+    Returns:
+        One integer array for each axis, which broadcast to the shape of `index`.
+    """
     places: list[Array] = list(np.indices(index.shape, sparse=True))
     places[dim % x.ndim] = index
     return tuple(places)
 
 
 def _gather(x: Array, /, index: Array, *, dim: int) -> Array:
-    """Return for each entry of the index the entry of x at this place along an axis."""
-    return np.asarray(x[_along(x, index, dim)])
+    """Return the entries `x.gather(dim, index)`.
+
+    For each entry of `index` the entry of x with this number along `dim`.
+    """
+    return np.asarray(x[_index_along(x, index, dim)])
 
 
 def _gather_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Array:
-    """Return zeros with the gradient added where the entries were taken; shape: that of x."""
+    """Return the vjp of `_gather` for x: zeros to which g is added where the entries were taken; shape: that of x."""
     part = np.zeros(x.shape)
-    np.add.at(part, _along(x, index, dim), g)
+    np.add.at(part, _index_along(x, index, dim), g)
     return part
 
 
 def _scatter(x: Array, /, index: Array, source: Operand, *, dim: int) -> Array:
-    """Return x with the source written to the places of the index along an axis."""
-    value, at = np.array(x), _along(x, index, dim)
+    """Return a copy of `x` with the source written where `gather` with this index reads, as torch's `scatter` does.
+
+    Args:
+        x: an array of any shape.
+        index: integers, with as many axes as x.
+        source: a number, or an array that is at least as large as the index along each axis.
+        dim: the axis that the numbers in the index count along.
+    """
+    value, at = np.array(x), _index_along(x, index, dim)
     value[at] = source if np.ndim(source) == 0 else source[tuple(map(slice, index.shape))]  # type: ignore[index]
     return value
 
 
 def _scatter_add(x: Array, /, index: Array, source: Array, *, dim: int) -> Array:
-    """Return x with the source added at the places of the index along an axis."""
+    """Return a copy of `x` to which the source is added where `gather` with this index would read; see `_scatter`."""
     value = np.array(x)
-    np.add.at(value, _along(x, index, dim), source[tuple(map(slice, index.shape))])
+    np.add.at(value, _index_along(x, index, dim), source[tuple(map(slice, index.shape))])
     return value
 
 
-def _scattered_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, *, dim: int) -> Array:
-    """Return the gradient of what is scattered: that which arrives where it went."""
-    arriving = g[_along(x, index, dim)]
+def _scatter_source_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, *, dim: int) -> Array:
+    """Return the vjp of `_scatter` and `_scatter_add` for the source: g at the positions that the source went to.
+
+    Returns:
+        Shape: that of the source; its sum where the source is a number.
+    """
+    arriving = g[_index_along(x, index, dim)]
     if np.ndim(source) == 0:
         return np.asarray(arriving.sum())
     part = np.zeros(np.shape(source))
@@ -227,72 +282,94 @@ def _scattered_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, 
 
 
 def _scatter_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, *, dim: int) -> Array:
-    """Return the gradient, zero where x was written over."""
+    """Return the vjp of `_scatter` for x: g, with zeros where x was overwritten by the source; shape: that of x."""
     part = np.array(g)
-    part[_along(x, index, dim)] = 0.0
+    part[_index_along(x, index, dim)] = 0.0
     return part
 
 
 def _index_add(x: Array, /, index: Array, source: Array, *, dim: int) -> Array:
-    """Return x with slices of the source added at these places along an axis."""
+    """Return a copy of `x` to which slice i of the source is added at slice `index[i]` along the axis `dim`."""
     value = np.array(x)
     np.add.at(np.moveaxis(value, dim, 0), index, np.moveaxis(source, dim, 0))
     return value
 
 
-def _piece(x: Array, /, dim: int, start: int, length: int) -> Array:
-    """Return `length` entries along an axis from `start` on: what `narrow`, `chunk` and `split` give."""
+def _narrow(x: Array, /, dim: int, start: int, length: int) -> Array:
+    """Return `length` entries of `x` along the axis `dim`, from `start` on: what `narrow`, `chunk` and `split` give."""
     start %= x.shape[dim] or 1
     return x[(slice(None),) * (dim % x.ndim) + (slice(start, start + length),)]
 
 
-def _piece_vjp(g: Array, _: Array, x: Array, dim: int, start: int, length: int) -> Array:
-    """Return zeros with the gradient in place of the piece; shape: that of x."""
+def _narrow_vjp(g: Array, _: Array, x: Array, dim: int, start: int, length: int) -> Array:
+    """Return the vjp of `_narrow`: zeros with g in place of the entries that were taken; shape: that of x."""
     part = np.zeros(x.shape)
-    _piece(part, dim, start, length)[...] = g
+    _narrow(part, dim, start, length)[...] = g
     return part
 
 
 def _select(x: Array, /, dim: int, index: int) -> Array:
-    """Return the slice at one place along an axis, without this axis."""
+    """Return slice `index` of `x` along the axis `dim`, without this axis: `select(x, 0, i)` is x[i]."""
     return np.asarray(np.take(x, index, axis=dim))
 
 
 def _select_vjp(g: Array, _: Array, x: Array, dim: int, index: int) -> Array:
-    """Return zeros with the gradient in place of the slice; shape: that of x."""
+    """Return the vjp of `_select`: zeros with g in place of the slice; shape: that of x."""
     part = np.zeros(x.shape)
     part[(slice(None),) * (dim % x.ndim) + (index,)] = g
     return part
 
 
 def _argmax(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Return the places of the greatest entries along an axis, the first of equal ones."""
+    """Return the positions of the greatest entries of `x` along an axis, or in the flattened x.
+
+    The first of equal ones.
+    """
     return np.asarray(np.argmax(x, axis=dim, keepdims=keepdim))
 
 
 def _argmin(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Return the places of the least entries along an axis, the first of equal ones."""
+    """Return the positions of the least entries of `x` along an axis, or in the flattened x.
+
+    The first of equal ones.
+    """
     return np.asarray(np.argmin(x, axis=dim, keepdims=keepdim))
 
 
 def _argsort(x: Array, /, dim: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the places of the entries along an axis in order; equal ones stay in theirs."""
+    """Return the positions in `x` of its entries in rising order along an axis, or in falling order.
+
+    Equal ones in order.
+    """
     return np.argsort(-np.asarray(x) if descending else x, axis=dim, kind="stable")
 
 
-def _top_places(x: Array, /, k: int, dim: int = -1, largest: bool = True) -> Array:
-    """Return the places of the k greatest entries along an axis, or of the least, in order."""
-    return _piece(_argsort(x, dim, descending=largest), dim, 0, k)
+def _top_positions(x: Array, /, k: int, dim: int = -1, largest: bool = True) -> Array:
+    """Return the positions of the k greatest entries of `x` along an axis in falling order.
+
+    Of the least if not `largest`.
+    """
+    return _narrow(_argsort(x, dim, descending=largest), dim, 0, k)
 
 
-def _extreme(x: Array, dim: int, keepdim: bool, place: Array) -> Array:
-    """Return the entries at these places along an axis."""
+def _entries_at(x: Array, dim: int, keepdim: bool, place: Array) -> Array:
+    """Return the entries of `x` at the given positions along the axis `dim`, such as the greatest ones.
+
+    Args:
+        x: an array of any shape.
+        dim: the axis that the positions count along.
+        keepdim: whether `place` has this axis.
+        place: the positions, shaped like x but for the axis `dim`, which is missing if not `keepdim`.
+
+    Returns:
+        Shape: that of `place`.
+    """
     entries = np.take_along_axis(x, place if keepdim else np.expand_dims(place, dim), dim)
     return entries if keepdim else entries.squeeze(dim)
 
 
-def _extreme_vjp(g: Array, x: Array, dim: int, keepdim: bool, place: Array) -> Array:
-    """Return the gradient at these places along an axis, and zero elsewhere."""
+def _entries_at_vjp(g: Array, x: Array, dim: int, keepdim: bool, place: Array) -> Array:
+    """Return the vjp of `_entries_at` for x: zeros with g at the given positions along `dim`; shape: that of x."""
     part = np.zeros(x.shape)
     kept = [a if keepdim else np.expand_dims(a, dim) for a in (place, g)]
     np.put_along_axis(part, kept[0], kept[1], dim)
@@ -300,66 +377,69 @@ def _extreme_vjp(g: Array, x: Array, dim: int, keepdim: bool, place: Array) -> A
 
 
 define("getitem", "selection", _getitem, _getitem_vjp, None, variadic=True)
-define("index_select", "selection", _take, _take_vjp, None)
-define("embedding", "selection", lambda x, index, /: x[index], lambda g, v, x, index: _take_vjp(g, v, x, index, dim=0),
+define("index_select", "selection", _index_select, _index_select_vjp, None)
+define("embedding", "selection", lambda x, index, /: x[index],
+       lambda g, v, x, index: _index_select_vjp(g, v, x, index, dim=0),
        None)  # fmt: skip
 define("gather", "selection", _gather, _gather_vjp, None)
-define("scatter", "selection", _scatter, _scatter_vjp, None, _scattered_vjp)
-define("scatter_add", "selection", _scatter_add, lambda g, v, x, index, source, *, dim: g, None, _scattered_vjp)
+define("scatter", "selection", _scatter, _scatter_vjp, None, _scatter_source_vjp)
+define("scatter_add", "selection", _scatter_add, lambda g, v, x, index, source, *, dim: g, None, _scatter_source_vjp)
 define("index_add", "selection", _index_add, lambda g, v, x, index, source, *, dim: g, None,
-       lambda g, v, x, index, source, *, dim: _take(g, index, dim=dim))  # fmt: skip
-define("piece", "selection", _piece, _piece_vjp)
+       lambda g, v, x, index, source, *, dim: _index_select(g, index, dim=dim))  # fmt: skip
+define("piece", "selection", _narrow, _narrow_vjp)
 define("select", "selection", _select, _select_vjp)
 define("argmax", "selection", _argmax)
 define("argmin", "selection", _argmin)
 define("argsort", "selection", _argsort)
-define("top_places", "selection", _top_places)
-define("max", "selection", lambda x, /, dim, keepdim=False: _extreme(x, dim, keepdim, _argmax(x, dim, keepdim)),
-       lambda g, v, x, dim, keepdim=False: _extreme_vjp(g, x, dim, keepdim, _argmax(x, dim, keepdim)))  # fmt: skip
-define("min", "selection", lambda x, /, dim, keepdim=False: _extreme(x, dim, keepdim, _argmin(x, dim, keepdim)),
-       lambda g, v, x, dim, keepdim=False: _extreme_vjp(g, x, dim, keepdim, _argmin(x, dim, keepdim)))  # fmt: skip
+define("top_places", "selection", _top_positions)
+define("max", "selection", lambda x, /, dim, keepdim=False: _entries_at(x, dim, keepdim, _argmax(x, dim, keepdim)),
+       lambda g, v, x, dim, keepdim=False: _entries_at_vjp(g, x, dim, keepdim, _argmax(x, dim, keepdim)))  # fmt: skip
+define("min", "selection", lambda x, /, dim, keepdim=False: _entries_at(x, dim, keepdim, _argmin(x, dim, keepdim)),
+       lambda g, v, x, dim, keepdim=False: _entries_at_vjp(g, x, dim, keepdim, _argmin(x, dim, keepdim)))  # fmt: skip
 define("sort", "selection", lambda x, /, dim=-1, descending=False, stable=True:
-       _extreme(x, dim, True, _argsort(x, dim, descending)),
+       _entries_at(x, dim, True, _argsort(x, dim, descending)),
        lambda g, v, x, dim=-1, descending=False, stable=True:
-       _extreme_vjp(g, x, dim, True, _argsort(x, dim, descending)))  # fmt: skip
+       _entries_at_vjp(g, x, dim, True, _argsort(x, dim, descending)))  # fmt: skip
 define("topk", "selection", lambda x, /, k, dim=-1, largest=True:
-       _extreme(x, dim, True, _top_places(x, k, dim, largest)),
+       _entries_at(x, dim, True, _top_positions(x, k, dim, largest)),
        lambda g, v, x, k, dim=-1, largest=True:
-       _extreme_vjp(g, x, dim, True, _top_places(x, k, dim, largest)))  # fmt: skip
+       _entries_at_vjp(g, x, dim, True, _top_positions(x, k, dim, largest)))  # fmt: skip
 
 
 # Joins and writes ---------------------------------------------------------------------------------------------------
 
 
 def _cat(*parts: Array, dim: int = 0) -> Array:
-    """Return arrays joined along an axis."""
+    """Return the arrays `parts` joined along their axis `dim`."""
     return np.concatenate(parts, axis=dim)
 
 
 def _cat_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
-    """Return the piece of the gradient that belongs to one array."""
+    """Return the vjp of `_cat` for the array in a slot: the entries of g along `dim` that come from this array."""
     start = sum(part.shape[dim] for part in parts[:slot])
-    return _piece(g, dim, start, parts[slot].shape[dim])
+    return _narrow(g, dim, start, parts[slot].shape[dim])
 
 
 def _stack(*parts: Array, dim: int = 0) -> Array:
-    """Return arrays joined along a new axis."""
+    """Return the arrays `parts`, all of one shape, joined along a new axis `dim`."""
     return np.stack(parts, axis=dim)
 
 
 def _stack_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
-    """Return the slice of the gradient that belongs to one array."""
+    """Return the vjp of `_stack` for the array in a slot: the slice of g along `dim` with this number."""
     return np.asarray(np.take(g, slot, axis=dim))
 
 
 def _write(base: Array, /, *parts: Array, regions: Sequence[Array], shape: Sequence[int]) -> Array:
-    """Return an array with parts written into it, one after the other.
+    """Return a copy of `base` into which the arrays `parts` have been written, one after the other.
+
+    For `states[0] = h` on a tensor of shape (2, 3) there is one part, h, with the region [0, 1, 2].
 
     Args:
-        base: what was there before; shape: `shape`.
-        parts: what is written.
-        regions: for each part the flat places in the array that its entries go to, shaped like the part.
-        shape: the array's.
+        base: what the memory held before; shape: `shape`, or one that broadcasts to it.
+        parts: the arrays that are written.
+        regions: for each part the flat positions that its entries go to, shaped like the part.
+        shape: the shape of the result.
     """
     value = np.array(np.broadcast_to(base, tuple(shape)), order="C")
     for part, region in zip(parts, regions, strict=True):
@@ -370,7 +450,20 @@ def _write(base: Array, /, *parts: Array, regions: Sequence[Array], shape: Seque
 def _write_vjp(
     slot: int, g: Array, _: Array, base: Array, *parts: Array, regions: Sequence[Array], shape: Sequence[int]
 ) -> Array:
-    """Return what arrives in a part's region, or at the base, where no later part was written over it."""
+    """Return the vjp of `_write`: g in the region of the part in a slot, zero where a later part was written over it.
+
+    Args:
+        slot: 0 for the base; i for `parts[i - 1]`.
+        g: the upstream gradient; shape: `shape`.
+        _: the value, which is not needed.
+        base: see `_write`, as for `parts`, `regions` and `shape`.
+        parts: see `_write`.
+        regions: see `_write`.
+        shape: see `_write`.
+
+    Returns:
+        The contribution, shaped like the part, or like the value for the base.
+    """
     part: Array = np.array(g, order="C").reshape(-1)
     for region in regions[slot:]:  # those of the parts behind this one; of all parts for the base
         part[region] = 0.0

@@ -24,7 +24,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .calls import Arguments, Function, Keywords, TorchCall, function_name, read_call
-from .composites import COMPOSITES, is_special
+from .composites import COMPOSITES, has_special_numbers
 from .forward import INPUT, Forward, Key, Node
 from .operation import OPERATIONS, Array, Operand, Operation, Options
 from .program import Program
@@ -316,7 +316,7 @@ class _Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if name in COMPOSITES:
             try:
-                if not is_special(name, args, kwargs):
+                if not has_special_numbers(name, args, kwargs):
                     return self._take_apart(name, args, kwargs)
             except (ValueError, TypeError):  # called in a form that is not taken apart
                 pass

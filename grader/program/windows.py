@@ -1,8 +1,9 @@
-"""Operations on windows of an array: convolutions, pooling and unfolding, in any number of axes.
+"""Numpy forward functions and vjps of operations on windows of an array: convolutions, pooling and unfolding.
 
-Everything goes tap by tap: for one place inside the window, the entries of the array that it meets are a strided piece
-of the array. A tap that lies outside meets zeros, and what an upstream gradient has beyond the last window is left
-out, so that each rule can be computed with a wrong stride, dilation or padding as well.
+A tap is a position inside the window, such as (0, 2) of a 3 by 3 kernel. All is computed tap by tap: the entries that
+one tap meets in all windows are a strided part of the array. A tap outside of the array meets zeros, and what an
+upstream gradient has beyond the last window is left out, so that each vjp can be computed with a wrong stride, dilation
+or padding as well. Arguments of type `Sizes` have one whole number for each axis that the windows slide along.
 """
 
 from __future__ import annotations
@@ -19,19 +20,29 @@ from .operation import Array, define
 Sizes = tuple[int, ...]
 
 
-def _taps(kernel: Sequence[int]) -> Iterator[Sizes]:
-    """Yield every place inside a window."""
+def _tap_positions(kernel: Sequence[int]) -> Iterator[Sizes]:
+    """Yield the position of every tap of a window: (0, 0), (0, 1), (1, 0), (1, 1) for a kernel of sizes (2, 2)."""
     return itertools.product(*map(range, kernel))
 
 
 def _window_count(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """Return how many windows fit along an axis."""
+    """Return how many windows fit along one axis of `size` entries, with `padding` zeros at both of its ends."""
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def _widened(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, count: Sizes,
+def _pad_for_windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, count: Sizes,
              fill: float = 0.0) -> Array:  # fmt: skip
-    """Return an array padded on its last axes so far that `count` windows fit."""
+    """Return `x` padded at its last axes, in front by `padding` and behind so far that `count` windows fit.
+
+    Args:
+        x: the last axes are those that the windows slide along.
+        kernel: the size of a window, as the following for each of these axes.
+        stride: the distance between two windows.
+        padding: the number of entries that are added in front.
+        dilation: the distance between two taps.
+        count: the number of windows.
+        fill: the value of the added entries.
+    """
     sizes = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, count, strict=True)
     behind = [max((c - 1) * s + d * (k - 1) + 1 - size - p, 0) for size, k, s, p, d, c in sizes]
     widths = [(0, 0)] * (x.ndim - len(kernel)) + list(zip(padding, behind, strict=True))
@@ -39,14 +50,30 @@ def _widened(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: S
 
 
 def _tap_slices(tap: Sizes, stride: Sizes, dilation: Sizes, count: Sizes) -> tuple[Any, ...]:
-    """Return the index of the entries of a widened array that one tap of all windows meets."""
+    """Return the index of the entries of a padded array that one tap meets in all windows.
+
+    Args:
+        tap: the position of the tap in the window.
+        stride: the distance between two windows, for each axis.
+        dilation: the distance between two taps.
+        count: the number of windows.
+
+    Returns:
+        An ellipsis, and a slice for each axis that the windows slide along.
+    """
     starts = [t * d for t, d in zip(tap, dilation, strict=True)]
     slices: list[slice] = [slice(a, a + (c - 1) * s + 1, s) for a, s, c in zip(starts, stride, count, strict=True)]
     return (Ellipsis, *slices)
 
 
-def _narrowed(wide: Array, padding: Sizes, shape: Sizes) -> Array:
-    """Return the part of a widened array that is the array itself; its last axes have the sizes of `shape`."""
+def _strip_padding(wide: Array, padding: Sizes, shape: Sizes) -> Array:
+    """Return the part of a padded array that is left without the padding: the inverse of `_pad_for_windows`.
+
+    Args:
+        wide: the padded array; where it is too short, zeros are appended.
+        padding: the entries in front of each of the last axes.
+        shape: the shape of the array itself, whose last sizes are taken.
+    """
     sizes = shape[-len(padding) :]
     missing = [max(p + n - size, 0) for p, n, size in zip(padding, sizes, wide.shape[-len(padding) :], strict=True)]
     if any(missing):
@@ -56,63 +83,85 @@ def _narrowed(wide: Array, padding: Sizes, shape: Sizes) -> Array:
     return np.asarray(wide[index])
 
 
-def _by_groups(w: Array, groups: int) -> Array:
-    """Return a kernel with an axis for its groups; shape: (groups, outputs of a group, inputs of a group, *kernel)."""
+def _split_groups(w: Array, groups: int) -> Array:
+    """Return a convolution kernel with an axis for its groups.
+
+    Args:
+        w: shape: (outputs, channels / groups, *kernel).
+        groups: the number of groups.
+
+    Returns:
+        Shape: (groups, outputs / groups, channels / groups, *kernel).
+    """
     return w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
 
 
 def _convolution(
     x: Array, w: Array, bias: Array | float = 0.0, /, *, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Array:
-    """Return a cross-correlation, as torch's `conv1d` to `conv3d` compute it.
+    """Return the cross-correlation of an array with a kernel, as torch's `conv1d` to `conv3d` compute it.
 
     Args:
         x: shape: (examples, channels, *sizes).
         w: shape: (outputs, channels / groups, *kernel).
         bias: shape: (outputs,); or 0.
-        stride: for each axis of the kernel, as the following are.
-        padding: zeros at both ends.
+        stride: the distance between two windows, as the following for each axis of the kernel.
+        padding: the number of zeros at both ends.
         dilation: the distance between two taps.
         groups: the number of groups that channels and outputs are split into.
+
+    Returns:
+        Shape: (examples, outputs, *windows).
+
+    Raises:
+        ValueError: the kernel is larger than the padded array.
     """
     kernel = w.shape[2:]
     places = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
     count = tuple(_window_count(*place) for place in places)
     if min(count) < 1:
         raise ValueError("the kernel is larger than the array")
-    wide = _widened(x, kernel, stride, padding, dilation, count)
+    wide = _pad_for_windows(x, kernel, stride, padding, dilation, count)
     wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
-    kernels = _by_groups(w, groups)
+    kernels = _split_groups(w, groups)
     value = sum(
         np.einsum("ngc...,goc->ngo...", wide[_tap_slices(tap, stride, dilation, count)],
                   kernels[(slice(None),) * 3 + tap])
-        for tap in _taps(kernel)
+        for tap in _tap_positions(kernel)
     )  # fmt: skip
     return np.asarray(np.reshape(value, (len(x), -1, *count)) + np.reshape(bias, (-1, *(1,) * len(kernel))))
 
 
 def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                            padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
-    """Return the sum over the taps of the gradient times the kernel; shape: that of x."""
+    """Return the vjp of `_convolution` for x: for each entry the sum over the taps that met it of g times the kernel.
+
+    Returns:
+        Shape: that of x.
+    """
     kernel, count = w.shape[2:], g.shape[2:]
-    wide: Array = np.zeros(_widened(x, kernel, stride, padding, dilation, count).shape)
+    wide: Array = np.zeros(_pad_for_windows(x, kernel, stride, padding, dilation, count).shape)
     wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
-    upstream, kernels = g.reshape(len(g), groups, -1, *count), _by_groups(w, groups)
-    for tap in _taps(kernel):
+    upstream, kernels = g.reshape(len(g), groups, -1, *count), _split_groups(w, groups)
+    for tap in _tap_positions(kernel):
         part = np.einsum("ngo...,goc->ngc...", upstream, kernels[(slice(None),) * 3 + tap])
         wide[_tap_slices(tap, stride, dilation, count)] += part
-    return _narrowed(wide.reshape(len(x), -1, *wide.shape[3:]), padding, x.shape)
+    return _strip_padding(wide.reshape(len(x), -1, *wide.shape[3:]), padding, x.shape)
 
 
 def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                             padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
-    """Return for each tap the sum of the gradient times the entries that it met; shape: that of w."""
+    """Return the vjp of `_convolution` for w: for each tap the sum of g times the entries of x that the tap met.
+
+    Returns:
+        Shape: that of w.
+    """
     kernel, count = w.shape[2:], g.shape[2:]
-    wide = _widened(x, kernel, stride, padding, dilation, count)
+    wide = _pad_for_windows(x, kernel, stride, padding, dilation, count)
     wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
     upstream = g.reshape(len(g), groups, -1, math.prod(count))
-    part = np.zeros(_by_groups(w, groups).shape)
-    for tap in _taps(kernel):
+    part = np.zeros(_split_groups(w, groups).shape)
+    for tap in _tap_positions(kernel):
         met = wide[_tap_slices(tap, stride, dilation, count)].reshape(len(x), groups, -1, math.prod(count))
         part[(slice(None),) * 3 + tap] = np.einsum("ngop,ngcp->goc", upstream, met)
     return part.reshape(w.shape)
@@ -121,7 +170,7 @@ def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array 
 def _convolution_bias_vjp(
     g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, **options: object
 ) -> Array:
-    """Return the gradient summed over examples and windows; shape: (outputs,)."""
+    """Return the vjp of `_convolution` for the bias: g summed over examples and windows; shape: (outputs,)."""
     return np.asarray(g.sum((0, *range(2, g.ndim))))
 
 
@@ -129,17 +178,22 @@ def _transposed_convolution(
     x: Array, w: Array, bias: Array | float = 0.0, /, *, stride: Sizes, padding: Sizes, output_padding: Sizes,
     dilation: Sizes, groups: int,
 ) -> Array:  # fmt: skip
-    """Return what a convolution contributes to its array, as torch's `conv_transpose1d` to `conv_transpose3d` do.
+    """Return the transposed convolution of an array with a kernel, as torch's `conv_transpose1d` to `3d` compute it.
+
+    It is the vjp of `_convolution` for its array, with x as the upstream gradient, plus a bias.
 
     Args:
         x: shape: (examples, channels, *windows).
         w: shape: (channels, outputs / groups, *kernel).
         bias: shape: (outputs,); or 0.
-        stride: for each axis of the kernel, as the following are.
-        padding: what is cut off at both ends.
-        output_padding: what is added at the end.
+        stride: the distance between two windows, as the following for each axis of the kernel.
+        padding: the number of entries that are cut off at both ends.
+        output_padding: the number of entries that are added at the end.
         dilation: the distance between two taps.
         groups: the number of groups that channels and outputs are split into.
+
+    Returns:
+        Shape: (examples, outputs, *sizes).
     """
     kernel = w.shape[2:]
     axes = zip(x.shape[2:], kernel, stride, padding, output_padding, dilation, strict=True)
@@ -153,14 +207,18 @@ def _transposed_convolution_input_vjp(
     g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes, padding: Sizes,
     output_padding: Sizes, dilation: Sizes, groups: int,
 ) -> Array:  # fmt: skip
-    """Return the gradient of the windows that each entry was spread over times the kernel; shape: that of x."""
+    """Return the vjp of `_transposed_convolution` for x: for each entry the sum over the taps of g times the kernel.
+
+    Returns:
+        Shape: that of x.
+    """
     kernel, count = w.shape[2:], x.shape[2:]
-    wide = _widened(g, kernel, stride, padding, dilation, count)
-    wide, kernels = wide.reshape(len(x), groups, -1, *wide.shape[2:]), _by_groups(w, groups)
+    wide = _pad_for_windows(g, kernel, stride, padding, dilation, count)
+    wide, kernels = wide.reshape(len(x), groups, -1, *wide.shape[2:]), _split_groups(w, groups)
     parts = (
         np.einsum("ngo...,gco->ngc...", wide[_tap_slices(tap, stride, dilation, count)],
                   kernels[(slice(None),) * 3 + tap])
-        for tap in _taps(kernel)
+        for tap in _tap_positions(kernel)
     )  # fmt: skip
     return np.asarray(sum(parts)).reshape(x.shape)
 
@@ -168,7 +226,11 @@ def _transposed_convolution_input_vjp(
 def _transposed_convolution_kernel_vjp(
     g: Array, value: Array, x: Array, w: Array, bias: Array | float = 0.0, *, output_padding: Sizes, **options: Any
 ) -> Array:
-    """Return for each tap the sum of the entries times the gradient that it met; shape: that of w."""
+    """Return the vjp of `_transposed_convolution` for w: for each tap the sum of x times the g that the tap met.
+
+    Returns:
+        Shape: that of w.
+    """
     return _convolution_kernel_vjp(x, value, g, w, **options)
 
 
@@ -176,81 +238,93 @@ def windows_of(
     x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float = 0.0,
     count: Sizes | None = None,
 ) -> Array:  # fmt: skip
-    """Return the entries of `count` windows, or of all that fit; shape: (taps, *other axes, *windows).
+    """Return the entries that the windows of an array meet: for each tap those that it meets in every window.
+
+    For x = [1, 2, 3, 4], a kernel of size 2 and a stride of 1: [[1, 2, 3], [2, 3, 4]].
 
     Args:
         x: the last axes are those that the windows slide along.
-        kernel: for each of these axes the size of a window, as the following are.
+        kernel: the size of a window, as the following for each of these axes.
         stride: the distance between two windows.
-        padding: entries with the value `fill` at both ends.
+        padding: the number of entries with the value `fill` at both ends.
         dilation: the distance between two taps.
-        fill: what a tap outside the array meets.
-        count: the number of windows.
+        fill: the value that a tap outside of the array meets.
+        count: the number of windows; by default all that fit.
+
+    Returns:
+        Shape: (taps, *axes of x without windows, *windows).
     """
     if count is None:
         places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
         count = tuple(_window_count(*place) for place in places)
-    wide = _widened(x, kernel, stride, padding, dilation, count, fill)
-    return np.stack([wide[_tap_slices(tap, stride, dilation, count)] for tap in _taps(kernel)])
+    wide = _pad_for_windows(x, kernel, stride, padding, dilation, count, fill)
+    return np.stack([wide[_tap_slices(tap, stride, dilation, count)] for tap in _tap_positions(kernel)])
 
 
 def sum_windows(parts: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
-    """Return for each entry of an array the sum of what all windows have for it: the transpose of `windows_of`.
+    """Return for each entry of an array the sum of what all windows that meet it have for it: the vjp of `windows_of`.
 
     Args:
-        parts: shape: (taps, *other axes, *windows).
-        x: the array.
-        kernel: for each axis of the windows their size, as the following are.
+        parts: shape: (taps, *axes of x without windows, *windows).
+        x: the array; only its shape matters.
+        kernel: the size of a window, as the following for each axis of the windows.
         stride: the distance between two windows.
-        padding: the entries that are added at both ends, and left out of the sum.
+        padding: the number of entries added at both ends, which are left out of the result.
         dilation: the distance between two taps.
 
     Returns:
         Shape: that of x.
     """
     count = parts.shape[-len(kernel) :]
-    wide = np.zeros(_widened(x, kernel, stride, padding, dilation, count).shape)
-    for tap, part in zip(_taps(kernel), parts, strict=True):
+    wide = np.zeros(_pad_for_windows(x, kernel, stride, padding, dilation, count).shape)
+    for tap, part in zip(_tap_positions(kernel), parts, strict=True):
         wide[_tap_slices(tap, stride, dilation, count)] += part
-    return _narrowed(wide, padding, x.shape)
+    return _strip_padding(wide, padding, x.shape)
 
 
 def _max_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
-    """Return the greatest entry of each window."""
+    """Return the greatest entry of each window of `x`; shape: (*axes without windows, *windows)."""
     return np.asarray(windows_of(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
 
 
 def _max_pool_vjp(
     g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> Array:
-    """Return the gradient at the first greatest entry of each window."""
+    """Return the vjp of `_max_pool`: g at the greatest entry of each window, the first of equal ones.
+
+    Returns:
+        Shape: that of x.
+    """
     count = g.shape[-len(kernel_size) :]
     greatest = windows_of(x, kernel_size, stride, padding, dilation, -np.inf, count).argmax(0)
-    parts = np.stack([g * (greatest == number) for number, _ in enumerate(_taps(kernel_size))])
+    parts = np.stack([g * (greatest == number) for number, _ in enumerate(_tap_positions(kernel_size))])
     return sum_windows(parts, x, kernel_size, stride, padding, dilation)
 
 
 def _mean_pool(
     x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
 ) -> Array:
-    """Return the mean of each window; the padding counts as zeros, or not at all."""
+    """Return the mean of each window of `x`; the padding counts as zeros if `count_include_pad`, else not at all."""
     entries = windows_of(x, kernel_size, stride, padding, (1,) * len(kernel_size))
-    return np.asarray(entries.sum(0) / entries_of_windows(x, entries.shape, kernel_size, stride, padding,
+    return np.asarray(entries.sum(0) / window_sizes(x, entries.shape, kernel_size, stride, padding,
                                                           count_include_pad))  # fmt: skip
 
 
-def entries_of_windows(
+def window_sizes(
     x: Array, shape: tuple[int, ...], kernel: Sizes, stride: Sizes, padding: Sizes, padded: bool
 ) -> Array | int:
-    """Return how many entries each window has.
+    """Return the number of entries that a mean over each window divides by.
 
     Args:
-        x: the array.
-        shape: (taps, *other axes, *windows).
-        kernel: for each axis of the windows their size, as the following are.
+        x: the array that the windows slide over.
+        shape: the shape of the entries of all windows: (taps, *axes without windows, *windows).
+        kernel: the size of a window, as the following for each axis of the windows.
         stride: the distance between two windows.
-        padding: the entries that are added at both ends.
-        padded: whether these count.
+        padding: the number of entries added at both ends.
+        padded: whether the added entries count.
+
+    Returns:
+        The size of the kernel if `padded`; else an array of shape (*windows,).
     """
     if padded:
         return math.prod(kernel)
@@ -261,20 +335,27 @@ def entries_of_windows(
 def _mean_pool_vjp(
     g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
 ) -> Array:
-    """Return the gradient shared equally by the entries of each window; shape: that of x."""
+    """Return the vjp of `_mean_pool`: g divided equally between the entries of each window; shape: that of x."""
     shape = (math.prod(kernel_size), *g.shape)
-    parts = np.broadcast_to(g / entries_of_windows(x, shape, kernel_size, stride, padding, count_include_pad), shape)
+    parts = np.broadcast_to(g / window_sizes(x, shape, kernel_size, stride, padding, count_include_pad), shape)
     return sum_windows(parts, x, kernel_size, stride, padding, (1,) * len(kernel_size))
 
 
 def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
-    """Return windows along one axis, which become the last axis, as `Tensor.unfold` has it."""
+    """Return the windows of `x` along one axis, each as a row of a new last axis, as `Tensor.unfold` does.
+
+    Args:
+        x: an array of any shape.
+        dimension: the axis that the windows slide along.
+        size: the size of a window.
+        step: the distance between two windows.
+    """
     windows = np.lib.stride_tricks.sliding_window_view(x, size, axis=dimension)
     return windows[(slice(None),) * (dimension % x.ndim) + (slice(None, None, step),)]
 
 
 def _unfold_vjp(g: Array, _: Array, x: Array, dimension: int, size: int, step: int) -> Array:
-    """Return the sum of the gradient over all windows that an entry is in; shape: that of x."""
+    """Return the vjp of `_unfold`: for each entry the sum of g over all windows that it is in; shape: that of x."""
     axis = dimension % x.ndim
     upstream = np.moveaxis(g, axis, 0)
     last = (len(upstream) - 1) * step + size  # beyond the array if the step is wrong
