@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from grader.program.forward import SINK, Place
+from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
 from grader.program.queries import idle_edges
@@ -25,6 +25,7 @@ from .operators.contract import Operator
 from .operators.places import Spot, expression_of
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
+OUTPUT_RANK = 0.4  # and that the last derivative is taken at the output of the right forward pass
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
 AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
 LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
@@ -238,6 +239,57 @@ class WithoutIdle(Explanatory):
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts: what contributes nothing needs no word."""
         return self.edit.facts(program)
+
+
+@dataclass(frozen=True, eq=False)
+class WithRightOutput(Explanatory):
+    """An edit of the forward pass, where the last derivative is still taken at the right output.
+
+    A backward pass is handed the output, and computes only the values before it once more.
+
+    Args:
+        edit: what is done.
+    """
+
+    edit: Edit
+
+    @property
+    def code(self) -> str:
+        """Return the edit's code."""
+        return self.edit.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Return where the edit is done."""
+        return self.edit.spots
+
+    @property
+    def rank(self) -> float:
+        """Return the edit's rank, and more for the output."""
+        return self.edit.rank + OUTPUT_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the edited program in which the operation that makes the output has the right vjp.
+
+        Raises:
+            NoCandidate: the edit changes no forward pass.
+        """
+        edited = self.edit.apply(program)
+        if edited.forward is program.forward:
+            raise NoCandidate("the edit is one of the backward pass alone")
+        for output in program.forward.outputs:
+            for slot, _ in program.forward.edges[output]:
+                edited = edited.with_vjp((output, slot), partial(_vjp_of, program.nodes[output], slot))
+        return edited
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's facts: that the output is right needs no word."""
+        return self.edit.facts(program)
+
+
+def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:
+    """Return the vjp of a node in a slot for the upstream gradient at a place of another program."""
+    return node.vjp(slot, at.g)
 
 
 @dataclass(frozen=True, eq=False)

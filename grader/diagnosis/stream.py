@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.program.operation import Array
+from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
@@ -23,6 +23,7 @@ from .case import Candidate, Case, Rewriting, Screen
 from .edits import (
     FACTOR_RANK,
     IDLE_RANK,
+    OUTPUT_RANK,
     PAIR_RANK,
     PATH_RANK,
     ROWS,
@@ -38,6 +39,7 @@ from .edits import (
     Times,
     TimesOnPath,
     WithoutIdle,
+    WithRightOutput,
 )
 from .operators.contract import Operator
 from .operators.places import WHOLE, Spot, edges
@@ -82,6 +84,11 @@ def stream(
                 Source(operator.rank + IDLE_RANK, partial(without_idle, operator, case.listing))
                 for operator in operators
             ]
+        if has_output_in_derivative(case.listing):
+            sources += [
+                Source(operator.rank + OUTPUT_RANK, partial(with_right_output, operator, case.listing))
+                for operator in operators
+            ]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
     return merged(sources)
 
@@ -116,6 +123,22 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
 def without_idle(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
     """Yield every edit with an operator in a backward pass without the paths that contribute nothing."""
     yield from map(WithoutIdle, edits(operator, program))
+
+
+def has_output_in_derivative(program: Program) -> bool:
+    """Return whether the derivative of an operation that makes an output is written in terms of it, as 1 - tanh**2."""
+    return any(program.nodes[i].operation.value_vjp is not None for i in program.forward.outputs)
+
+
+def with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
+    """Yield every edit of the forward pass with an operator, where the last derivative is taken at the right output."""
+    for edit in edits(operator, program):
+        try:
+            if edit.apply(program).forward is program.forward:
+                return  # an operator of the backward pass; of those that work in both, the forward pass comes first
+        except NoCandidate:
+            continue
+        yield WithRightOutput(edit)
 
 
 def in_rows(case: Case) -> Iterator[Candidate]:

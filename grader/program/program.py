@@ -483,9 +483,15 @@ def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
 
 
 def difference(after: Array | None, before: Array | None) -> Array | None:
-    """Return `after - before`, where `None` stands for zeros."""
+    """Return `after - before`, where `None` stands for zeros.
+
+    Raises:
+        NoCandidate: their shapes differ: the value has another shape in the edited forward pass.
+    """
     if before is None or after is None:
         return after if before is None else -before
+    if after.shape != before.shape:
+        raise NoCandidate(f"a gradient of shape {after.shape} in place of one of {before.shape}")
     return np.asarray(after - before)
 
 

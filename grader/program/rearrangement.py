@@ -70,8 +70,9 @@ def _repeat(x: Array, /, sizes: Sequence[int]) -> Array:
 
 def _repeat_vjp(g: Array, _: Array, x: Array, sizes: Sequence[int]) -> Array:
     """Return the vjp of `_repeat`: the sum of g over all copies of x; shape: that of x."""
-    own = (1,) * (len(sizes) - x.ndim) + x.shape
-    split = [number for pair in zip(sizes, own, strict=True) for number in pair]
+    own = (1,) * (g.ndim - x.ndim) + x.shape
+    copies = (1,) * (g.ndim - len(sizes)) + tuple(sizes)
+    split = [number for pair in zip(copies, own, strict=True) for number in pair]
     return np.asarray(g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(x.shape))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ from .contract import Example, operator
 from .places import edges, nodes
 from .pointwise import slopes_at
 
-MASKING = ("relu", "where", "masked_fill", "clamp", "maximum", "minimum", "mul")  # a product may be with a mask
+MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink", "where", "masked_fill", "clamp",
+           "maximum", "minimum", "mul")  # a product may be with a mask  # fmt: skip
 
 
 def has_mask(program: Program, place: Place) -> bool:
@@ -34,13 +36,24 @@ def has_mask(program: Program, place: Place) -> bool:
     own = program.forward.edges[node.id]
     if node.name not in MASKING or not own:
         return False
-    return node.name != "mul" or _is_mask(node.values[1 - own[0][0]])
+    return node.name != "mul" or len(_two_values(node.values[1 - own[0][0]])) == 2
 
 
 def _is_mask(value: Operand) -> bool:
     """Return whether an operand is an array, with at least one axis, of zeros and ones alone."""
     array = np.asarray(value)
     return array.ndim > 0 and bool(((array == 0) | (array == 1)).all())
+
+
+def _two_values(value: Operand) -> tuple[float, ...]:
+    """Return the two numbers that an array consists of, 0 and 1 for a mask; nothing for an array of others."""
+    array = np.asarray(value)
+    if _is_mask(array):
+        return 0.0, 1.0
+    if not array.ndim or not array.size or array.dtype.kind != "f":
+        return ()
+    values = (float(array.min()), float(array.max()))
+    return values if values[0] != values[1] and bool(np.isin(array, values).all()) else ()
 
 
 masking = nodes.where(has_mask)
@@ -67,15 +80,19 @@ def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ..
     rank=2.0,
     at=masking,
     choices=masked_slot_groups,
-    message="in what {step} contributes to {operands} the mask is inverted: the gradient goes where it must not",
+    message="in what {step} contributes to {operands} the mask is inverted: {consequence}",
     fields=lambda program, place, choice: {
-        "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
+        "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice),
+        "consequence": "the gradient goes where it must not"
+        if 0.0 in ends_of_slopes(program, place, choice[0])
+        else "its two factors are exchanged",
     },
 )
 def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
     """Multiply the upstream gradient of a node by 1 less its mask, in the vjps of the operands in the slots `choice`.
 
-    For relu(x), x gets g where x <= 0, and 0 where x is positive.
+    For relu(x), x gets g where x <= 0, and 0 where x is positive. For a product with an array that consists of two
+    numbers, these are exchanged.
 
     Args:
         program: the right program.
@@ -86,8 +103,33 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
         The rewritten program; never `None`.
     """
     for slot in choice:
-        program = program.with_vjp((place[0], slot), lambda at: unbroadcast(at.g * (1 - slopes_at(at)), at.x))
+        program = program.with_vjp((place[0], slot), partial(_inverted, sum(ends_of_slopes(program, place, slot))))
     return program
+
+
+def _inverted(total: float, at: EdgeContext) -> Array:
+    """Return the contribution along an edge with each derivative taken from the sum of the two that there are."""
+    return unbroadcast(at.g * (total - slopes_at(at)), at.x)
+
+
+def ends_of_slopes(program: Program, place: Place, slot: int) -> tuple[float, float]:
+    """Return the two derivatives that a masking operation has in a slot: 0 and 1, or the two factors of a product."""
+    node = program.nodes[place[0]]
+    low, high = (_two_values(node.values[1 - slot]) or (0.0, 1.0)) if node.name == "mul" else (0.0, 1.0)
+    return low, high
+
+
+@invert_mask.example
+def _() -> Example:
+    """Show squares weighted by 1 on the diagonal and 0.2 off it, and the weights exchanged in the backward pass."""
+
+    def forward(x: Tensor) -> Tensor:
+        return (x.square() * torch.where(torch.eye(len(x), dtype=x.dtype) > 0, 1.0, 0.2)).sum()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": 2 * g * x * torch.where(torch.eye(len(x), dtype=x.dtype) > 0, 0.2, 1.0)}
+
+    return Example(forward, wrong, {"x": "n n"})
 
 
 @invert_mask.example
@@ -215,42 +257,77 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
 
 
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # of Klambauer et al., 2017; as in torch
+# The derivative of each half of a function with a bend at 0, as a formula that can be evaluated on both sides of it.
+LOWER: Mapping[str, Callable[[Node, Array], Array]] = {
+    "leaky_relu": lambda node, x: np.full(x.shape, _option(node, "negative_slope")),
+    "elu": lambda node, x: _option(node, "alpha") * np.exp(x),
+    "celu": lambda node, x: np.exp(x / _option(node, "alpha")),
+    "selu": lambda node, x: SELU_SCALE * SELU_ALPHA * np.exp(x),
+}  # fmt: skip
+HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = {
+    "exchanged": (
+        "inverted-mask", "above 0 and that below 0 are exchanged",
+        lambda x, lower, upper: np.where(x > 0, lower, upper),
+    ),
+    "lower": ("wrong-local", "below 0 is used above it, too", lambda x, lower, upper: lower),
+    "upper": ("wrong-local", "above 0 is used below it, too", lambda x, lower, upper: upper),
+}  # fmt: skip
+
+
+def _option(node: Node, name: str) -> float:
+    """Return a number that is an option of an operation, or its second operand."""
+    return float(str(node.options[name])) if name in node.options else float(np.asarray(node.values[1]))
+
+
 @operator(
-    "lower-branch-everywhere",
-    code="wrong-local",
-    rank=2.5,
-    at=edges.of("leaky_relu", "elu", "celu", "selu"),
-    message="the derivative of {step} below 0 is used above it, too",
+    "halves-of-derivative-mistaken",
+    code=lambda choice: HALVES[choice][0],
+    rank=2.0,
+    at=edges.of(*LOWER).at_slot(0),
+    choices=lambda program, place: HALVES,
+    message="the derivative of {step} {how}",
+    fields=lambda program, place, choice: {"how": HALVES[choice][1]},
 )
-def use_derivative_below_zero(program: Program, place: Place, choice: None) -> Program | None:
-    """Use the derivative that a leaky relu (or elu, celu, selu) has at -|x| for every entry of its operand x.
+def mistake_halves(program: Program, place: Place, choice: str) -> Program | None:
+    """Evaluate the formula of the derivative below 0 at entries above 0, or that above 0 at entries below it."""
 
-    A positive x so gets the slope of the negative side.
+    def rule(at: EdgeContext) -> Array:
+        x = np.asarray(at.x)
+        upper = np.full(x.shape, SELU_SCALE if at.node.name == "selu" else 1.0)
+        return np.asarray(at.g * HALVES[choice][2](x, LOWER[at.node.name](at.node, x), upper))
 
-    Args:
-        program: the right program.
-        place: the edge (activation function, its operand).
-        choice: always `None`: there is nothing to choose.
-
-    Returns:
-        The rewritten program; never `None`.
-    """
-    return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.abs(at.x)}))
+    return program.with_vjp(place, rule)
 
 
-@use_derivative_below_zero.example
+@mistake_halves.example
 def _() -> Example:
-    """Show a leaky relu of slope 0.1 whose backward pass multiplies by 0.1 everywhere, at positive entries, too."""
+    """Show an ELU whose derivative is alpha exp(z) everywhere."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        return torch.tanh(torch.nn.functional.leaky_relu(x @ w, 0.1) * v)
+        return torch.tanh(torch.nn.functional.elu(x @ w, 0.7) * v)
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        z = torch.nn.functional.leaky_relu(x @ w, 0.1)
-        dz = g * (1 - torch.tanh(z * v) ** 2) * v
-        return {"w": x.T @ (0.1 * dz)}
+        z = x @ w
+        dz = g * (1 - torch.tanh(torch.nn.functional.elu(z, 0.7) * v) ** 2) * v
+        return {"w": x.T @ (0.7 * z.exp() * dz)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m"})
+
+
+@mistake_halves.example
+def _() -> Example:
+    """Show a leaky ReLU whose small slope is used above 0."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.nn.functional.leaky_relu(x @ w, 0.1).square()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        z = x @ w
+        dz = g * 2 * torch.nn.functional.leaky_relu(z, 0.1)
+        return {"w": x.T @ torch.where(z > 0, 0.1 * dz, dz)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 # Masks that are made from something else ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from torch import Tensor
 from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
-from grader.sampling import normal
+from grader.sampling import normal, positive
 
 from .contract import Example, operator
 from .places import edges, with_gradient_of_any_shape
@@ -106,6 +106,14 @@ def _slice_along(array: Array, axes: tuple[int, ...], which: slice) -> Array:
     return array[tuple(which if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
+def _last_nonzero(array: Array, axes: tuple[int, ...]) -> Array:
+    """Return along some axes the last entry that is not 0, or 0; these axes have size 1 in the result."""
+    moved = np.moveaxis(array, axes, range(len(axes)))
+    flat = moved.reshape(-1, *moved.shape[len(axes) :])
+    last = len(flat) - 1 - (flat[::-1] != 0).argmax(0)
+    return np.expand_dims(np.take_along_axis(flat, last[None], 0)[0], axes)
+
+
 COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
     "averaged": CopyReduction(
         "mean-for-sum", "what its copies along {axes} send back is averaged, and must be summed",
@@ -122,6 +130,11 @@ COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
     "largest": CopyReduction(
         "partial-batch", "of what its copies along {axes} send back only the largest is kept: it must be summed",
         lambda array, axes: array.max(axis=axes, keepdims=True),
+    ),
+    "overwritten": CopyReduction(
+        "overwritten",
+        "where its copies along {axes} send several gradients that are not 0 back, the last one is kept: they must add",
+        lambda array, axes: _last_nonzero(array, axes),
     ),
 }  # fmt: skip
 
@@ -193,6 +206,24 @@ def _() -> Example:
         return {"b": db[-1, -1] if b.dim() == 1 else db[-1]}
 
     return Example(forward, wrong, {"x": "bs n m", "b": normal("m | n m")})
+
+
+@reduce_copies_wrongly.example
+def _() -> Example:
+    """Show a maximum over neighbours whose gradient is assigned to the winners, each assignment replacing the last."""
+
+    def forward(h: Tensor, seen: Tensor) -> Tensor:
+        return (h.unsqueeze(0) * seen.unsqueeze(2)).amax(1).square()
+
+    def wrong(h: Tensor, seen: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y, winner = (h.unsqueeze(0) * seen.unsqueeze(2)).max(1)
+        dh = torch.zeros_like(h)
+        for i in range(len(y)):
+            kept = seen[i, winner[i]]
+            dh.scatter_(0, winner[i][None], (g[i] * 2 * y[i] * kept)[None])
+        return {"h": dh}
+
+    return Example(forward, wrong, {"h": "n m", "seen": positive("n n")})
 
 
 WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from grader.program.arithmetic import axes_of
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
-from grader.sampling import mask, spaced
+from grader.sampling import mask, positive, spaced
 
 from .contract import Example, operator
 from .places import edges
@@ -107,6 +108,40 @@ def _() -> Example:
         return {"x": g[:, None] * w * (y == y.amax(-1, keepdim=True))}
 
     return Example(forward, wrong, {"x": mask("bs n"), "w": "1"})
+
+
+def _shares(at: EdgeContext) -> Array:
+    """Return the gradient in equal shares at all entries of each line, but for those that are masked by infinity."""
+    counted = np.isfinite(np.asarray(at.x))
+    count = np.maximum(counted.sum(axes_of_extreme(at.node), keepdims=True), 1)
+    return np.asarray(spread(at.node, at.g) * counted / count)
+
+
+@operator(
+    "extreme-as-mean",
+    code="wrong-local",
+    rank=2.5,
+    at=extremes,
+    message="{step} is differentiated as a mean: every entry gets an equal share of the gradient, and the extreme one"
+    " must get all of it",
+)
+def share_among_all(program: Program, place: Place, choice: None) -> Program | None:
+    """Divide the gradient of an extreme among all entries that take part; those that are infinite take none."""
+    return program.with_vjp(place, _shares)
+
+
+@share_among_all.example
+def _() -> Example:
+    """Show the greatest of the entries that are not masked in each row, differentiated as their mean."""
+
+    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        return (x * w).masked_fill(a <= a.mean(-1, keepdim=True), -torch.inf).amax(-1)
+
+    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        seen = (a > a.mean(-1, keepdim=True)).to(x.dtype)
+        return {"x": g[:, None] * seen / seen.sum(-1, keepdim=True) * w}
+
+    return Example(forward, wrong, {"x": "bs n", "a": positive("bs n"), "w": "n"})
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {

@@ -21,6 +21,7 @@ from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, EdgeContext, Program, Sweep
 from grader.program.queries import contraction_of
+from grader.sampling import normal, sized
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
@@ -799,7 +800,8 @@ def _() -> Example:
 Count = (
     int
     | Literal[
-        "all entries", "all entries that are left", "one less", "the square of it", "the sum of the sizes", "not zero"
+        "all entries", "all entries that are left", "one less", "the square of it", "the sum of the sizes", "not zero",
+        "of the largest",
     ]
 )  # fmt: skip
 
@@ -811,6 +813,7 @@ COUNT_WORDS: Mapping[Count, str] = {
     "the square of it": "the square of their number",
     "the sum of the sizes": "the sum of the sizes of all axes",
     "not zero": "the number of entries that are not 0",
+    "of the largest": "the number of entries of the largest of these means",
 }
 
 
@@ -818,6 +821,8 @@ def other_counts(program: Program, place: Place) -> Iterator[Count]:
     """Yield the counts that a mean may be divided by in place of its own."""
     node = program.reader(place)
     axes, shape = reduced_axes(node), np.shape(node.values[0])
+    if len(counts_in_iterations(program, node)) > 1:
+        yield "of the largest"
     yield "one less"
     yield "the square of it"
     if not node.value.ndim and not np.asarray(node.values[0]).all():
@@ -830,8 +835,15 @@ def other_counts(program: Program, place: Place) -> Iterator[Count]:
     yield from (axis for axis, size in enumerate(shape) if (axis,) != axes and size > 1)
 
 
-def size_of_count(node: Node, count: Count) -> int:
+def counts_in_iterations(program: Program, node: Node) -> set[int]:
+    """Return how many entries a mean takes in each of the iterations in which it is computed."""
+    return {reduced_count(program.nodes[i]) for i in program.forward.by_key[node.key]}
+
+
+def size_of_count(program: Program, node: Node, count: Count) -> int:
     """Return a count of `other_counts` as a number."""
+    if count == "of the largest":
+        return max(counts_in_iterations(program, node))
     own = reduced_count(node)
     if isinstance(count, int):
         return int(np.shape(node.values[0])[count])
@@ -847,10 +859,12 @@ def size_of_count(node: Node, count: Count) -> int:
     rank=2.0,
     at=reductions.of("mean").where(has_several),
     choices=other_counts,
-    message="the gradient of {operand} is divided by {count}, and must be by the {right} entries that {step} averages",
+    message="the gradient of {operand} is divided by {count}, and must be by the {right} that {step} averages",
     fields=lambda program, place, choice: {
-        "right": str(reduced_count(program.reader(place))),
-        "count": f"{size_of_count(program.reader(place), choice)}, "
+        "right": "entries"
+        if len(counts_in_iterations(program, program.reader(place))) > 1
+        else f"{reduced_count(program.reader(place))} entries",
+        "count": f"{size_of_count(program, program.reader(place), choice)}, "
         + (
             f"the size of {program.name_of_axis(program.source(place), choice)}"
             if isinstance(choice, int)
@@ -862,7 +876,9 @@ def divide_by_another_count(program: Program, place: Place, choice: Count) -> Pr
     """Divide by the size of another axis, or of all axes, in place of what a mean is over."""
     if isinstance(choice, int) and choice >= np.ndim(program.reader(place).values[0]):
         return None
-    return program.with_vjp(place, lambda at: at.right() * (reduced_count(at.node) / size_of_count(at.node, choice)))
+    return program.with_vjp(
+        place, lambda at: at.right() * (reduced_count(at.node) / size_of_count(program, at.node, choice))
+    )
 
 
 @divide_by_another_count.example
@@ -875,6 +891,22 @@ def _() -> Example:
         return {"prediction": g * 2 * (prediction - target) / len(prediction)}
 
     return Example(forward, wrong, {"prediction": "bs n", "target": "bs n"})
+
+
+@divide_by_another_count.example
+def _() -> Example:
+    """Show means of windows of which the first is shorter; all are divided by the size of a whole window."""
+
+    def forward(x: Tensor) -> Tensor:
+        return torch.stack([x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)], 1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dx = torch.zeros_like(x)
+        for k, i in enumerate((0, 2, 4)):
+            dx[:, max(i - 1, 0) : i + 2] += g[:, k, None] / 3
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("bs n"), n=(6, 7))})
 
 
 @divide_by_another_count.example

@@ -24,6 +24,7 @@ from .places import edges
 Sizes = tuple[int, ...]
 windows = edges.of("convolution", "max_pool", "mean_pool", "unfold")
 convolutions = edges.of("convolution")
+with_kernel = edges.of("convolution", "transposed_convolution")
 INPUT, KERNEL, BIAS = 0, 1, 2  # the slots of a convolution
 
 
@@ -341,7 +342,7 @@ def kernel_axes(program: Program, place: Place) -> Iterator[Axes]:
     "kernel-turned",
     code="wrong-operand",
     rank=2.0,
-    at=convolutions.at_slot(INPUT, KERNEL),
+    at=with_kernel.at_slot(INPUT, KERNEL),
     choices=kernel_axes,
     fields=lambda program, place, choice: {"how": choice.names},
     message="in the gradient of {operand}, the kernel of {step} is {how}: each tap belongs to the entry that it met",
@@ -367,6 +368,19 @@ def _() -> Example:
         return {"x": F.conv1d(dz, w.transpose(0, 1), padding=w.shape[-1] - 1)}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(7, 8)), "w": sized_normal("o c k", k=(2, 3))})
+
+
+@turn_kernel.example
+def _() -> Example:
+    """Show a transposed convolution whose backward pass reverses the kernel, as that of a convolution does."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv_transpose1d(x, w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": F.conv1d(g, w.flip(-1))}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
 
 
 @dataclass(frozen=True)
@@ -412,7 +426,7 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     "taps-dropped",
     code="missing-path",
     rank=1.5,
-    at=windows.at_slot(INPUT, KERNEL),
+    at=edges.of("convolution", "transposed_convolution", "max_pool", "mean_pool", "unfold").at_slot(INPUT, KERNEL),
     choices=some_taps,
     fields=lambda program, place, choice: {"which": choice.clause()},
     message="of the windows of {step}, {which} in the gradient of {operand}",
@@ -424,6 +438,8 @@ def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
         left = choice.mask(_sizes(at.node, "size"))
         if at.slot == KERNEL:
             return np.asarray(at.right() * left)
+        if len(at.node.values) > KERNEL:
+            return at.right(operands={KERNEL: np.asarray(at.node.values[KERNEL]) * left})
         own = contributions(at)
         return own.sum(own.parts * left.reshape(-1, *(1,) * (own.parts.ndim - 1)))
 
@@ -461,6 +477,20 @@ def _() -> Example:
 
     sizes = {"x": sized_normal("bs c h v", h=(5, 6), v=(6, 5)), "w": sized_normal("o c i j", i=(2, 3), j=(3, 2))}
     return Example(forward, wrong, sizes)
+
+
+@drop_taps.example
+def _() -> Example:
+    """Show a transposed convolution in whose backward pass each tap replaces the gradient of the one before."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv_transpose1d(x, w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        k = w.shape[-1]
+        return {"x": torch.einsum("bon,co->bcn", g[..., k - 1 :], w[..., k - 1])}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
 
 
 def turn_by_one(x: Array, axis: int, by: int) -> Array:
@@ -889,7 +919,7 @@ def has_one_group(program: Program, place: Place) -> bool:
     "channels-reshaped",
     code="reshape-for-transpose",
     rank=2.0,
-    at=convolutions.at_slot(INPUT).where(has_one_group),
+    at=with_kernel.at_slot(INPUT).where(has_one_group),
     message="for {operand}, the two channel axes of the kernel of {step} are reshaped: they must be exchanged",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
