@@ -113,8 +113,8 @@ def _() -> Example:
 def _shares(at: EdgeContext) -> Array:
     """Return the gradient in equal shares at all entries of each line, but for those that are masked by infinity."""
     counted = np.isfinite(np.asarray(at.x))
-    count = np.maximum(counted.sum(axes_of_extreme(at.node), keepdims=True), 1)
-    return np.asarray(spread(at.node, at.g) * counted / count)
+    count = np.maximum(counted.sum(extreme_axes(at.node), keepdims=True), 1)
+    return np.asarray(broadcast_to_operand(at.node, at.g) * counted / count)
 
 
 @operator(
