@@ -33,7 +33,7 @@ class Engine:
         summed: for an operation whose operands broadcast, how what its rules give becomes a gradient of the operand; a
             function of that and the operand.
         in_place: operations that write their value into the array of their first operand, where it fits.
-        made_of: for an operation the steps that it is made of, see `grader.program.steps.expand`.
+        made_of: for an operation the steps that it is made of, see `grader.program.steps.expand_steps`.
         walk: how it goes back, the arguments of `grader.program.walks.Walk`.
         session: what it does between several calls, the arguments of `grader.program.walks.Session`.
     """
@@ -95,10 +95,10 @@ def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...])
     """Return the gradients of an engine; inputs that are tensors are told apart by their identity."""
     import numpy as np
 
-    from grader.program.steps import expand, program_of_steps
+    from grader.program.steps import expand_steps, program_of_steps
     from grader.program.walks import Walk
 
-    expanded = expand(steps, len(inputs), engine.made_of) if engine.made_of else steps
+    expanded = expand_steps(steps, len(inputs), engine.made_of) if engine.made_of else steps
     arrays = [value if isinstance(value, float) else value.numpy() for value in inputs]
     program = program_of_steps(expanded, arrays, engine._operations())
     gradients = Walk(**engine.walk).gradients(program.forward)

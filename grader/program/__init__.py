@@ -1,4 +1,16 @@
-"""A forward pass recorded as nodes, and its backward pass as a program that can be rewritten."""
+"""A forward pass recorded as nodes, and its backward pass as a program that can be edited.
+
+- *program*: a recorded forward pass with its backward pass, which may be edited; it never changes.
+- *node*: one operation of the forward pass, or an input; its value has the same id.
+- *edge*: (reader, slot): the operand that node `reader` reads in the slot; (SINK, k) is the edge from the loss to
+  output k.
+- *place*: an edge, or a node as (id, WHOLE): where an edit can be made.
+- *upstream gradient*: the gradient g of a node's value, which its vjps take; of an output, the one that is given.
+- *contribution*: what one edge adds to the gradient of its operand: the vjp of the reader for that slot, taken at g.
+- *target*: an input, or a named value, whose gradient is asked for.
+- *key*: the position in the source that nodes share in all iterations of a loop; with the iteration it names a node.
+- *trial*: one set of drawn inputs, which has a program of its own.
+"""
 
 from . import arithmetic, rearrangement, windows  # they fill the table of operations
 from .forward import ADDED, SINK, Change, Forward, Key, Node, Place

@@ -1,4 +1,4 @@
-"""Questions about a forward pass: its loops, skip connections, products, composite functions, uses of values."""
+"""Finds loops, skip connections, contractions, composite calls and kinds of edges in a forward pass."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ IDLE = 1e-9  # what an idle edge carries, in proportion to what arrives at its r
 
 
 def idle_edges(program: Program) -> tuple[Place, ...]:
-    """Return the edges whose right contribution is zero, though a gradient arrives at their readers.
+    """Return the edges whose right contribution is zero, although the upstream gradient of their reader is not.
 
-    So it is with what goes back through the mean in a variance: the differences from a mean add up to nothing. Who
-    writes the formula leaves such a path out, but not the product with a constant of zeros, such as a first state.
+    So it is with the edge from the mean in a variance: the deviations from the mean add up to zero. Whoever writes the
+    formula leaves such a path out. An edge that is multiplied with a constant of zeros, such as a first state, is not
+    among them.
     """
     right = program.right
     if right not in _IDLE:
         sweep, idle = right.right_sweep, []
         for place in right.forward.sources:
             g, part = sweep.total(place[0]) if place[0] != SINK else None, sweep.part(place)
-            if g is not None and part is not None and not _has_zeros(right.reader(place), place[1]):
+            if g is not None and part is not None and not _has_zero_constant(right.reader(place), place[1]):
                 size = float(np.abs(g).max(initial=0.0))
                 if size and float(np.abs(part).max(initial=0.0)) <= IDLE * size:
                     idle.append(place)
@@ -36,8 +37,8 @@ def idle_edges(program: Program) -> tuple[Place, ...]:
     return _IDLE[right]
 
 
-def _has_zeros(node: Node, slot: int) -> bool:
-    """Return whether an operation has a constant of nothing but zeros beside an operand."""
+def _has_zero_constant(node: Node, slot: int) -> bool:
+    """Return whether a node reads a constant array of nothing but zeros in a slot other than the given one."""
     operands = dict(node.operands)
     others = (value for i, value in enumerate(node.values) if i != slot and i not in operands)
     return any(isinstance(value, np.ndarray) and not value.any() for value in others)
@@ -48,12 +49,12 @@ _IDLE: WeakKeyDictionary[Program, tuple[Place, ...]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class LoopCarriedValue:
-    """What each iteration of a loop reads of the iteration before, and the first one from in front of the loop.
+    """A value that each iteration of a loop reads from the iteration before, and the first one from before the loop.
 
     Args:
         key: the key of the nodes that read it.
-        slot: in which slot they do.
-        values: its ids, from in front of the loop to the last that an iteration reads.
+        slot: the slot in which they do.
+        values: the ids of the values that are read, one for each iteration; the first is made before the loop.
     """
 
     key: Key
@@ -66,9 +67,9 @@ class Loop:
     """A loop of the forward pass.
 
     Args:
-        keys: the keys of its nodes, in the order of an iteration.
-        iterations: how many it has.
-        carried: what it hands on from iteration to iteration.
+        keys: the keys of its nodes, in the order of one iteration.
+        iterations: the number of its iterations.
+        carried: its loop-carried values.
     """
 
     keys: tuple[Key, ...]
@@ -77,7 +78,7 @@ class Loop:
 
 
 def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
-    """Return what the loops of the forward pass hand on from iteration to iteration, for each slot that reads it."""
+    """Return the loop-carried values of all loops of the forward pass, one for each slot that reads one."""
     forward, carried = program.forward, []
     for key, ids in forward.by_key.items():
         first, *others = (forward.nodes[i] for i in ids)
@@ -89,18 +90,24 @@ def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
 
 
 def _is_one_per_iteration(forward: Forward, before: int, values: list[int]) -> bool:
-    """Return whether values are those of one key, from its first iteration on, and the one before them is not."""
+    """Return whether the values are those of one key in iterations 0, 1, 2, ..., and `before` is not of this key.
+
+    Args:
+        forward: the forward pass.
+        before: the id of the value that the first iteration reads.
+        values: the ids of the values that the following iterations read.
+    """
     nodes = [forward.nodes[value] for value in values]
     own = all(node.key == nodes[0].key and node.iteration == i for i, node in enumerate(nodes))
     return own and forward.nodes[before].key != nodes[0].key
 
 
 def loops(program: Program) -> tuple[Loop, ...]:
-    """Return the loops of the forward pass: groups of keys whose nodes take turns as often as each other."""
+    """Return the loops of the forward pass: groups of keys whose nodes alternate, with as many nodes for each key."""
     groups: list[list[tuple[Key, tuple[int, ...]]]] = []
     for key, ids in program.forward.by_key.items():
         if len(ids) > 1 and not _are_rows(program, ids):
-            group = next((group for group in groups if _takes_turns(group[0][1], ids)), None)
+            group = next((group for group in groups if _alternate(group[0][1], ids)), None)
             if group is None:
                 groups.append([(key, ids)])
             else:
@@ -114,12 +121,22 @@ def loops(program: Program) -> tuple[Loop, ...]:
 
 
 def _are_rows(program: Program, ids: tuple[int, ...]) -> bool:
-    """Return whether nodes are the rows of one array, which a loop takes all at once."""
+    """Return whether nodes are the rows of one array that `for row in x` takes apart: then they are no iterations.
+
+    Args:
+        program: the program.
+        ids: the nodes of one key.
+    """
     return program.nodes[ids[0]].name == "select" and ids == tuple(range(ids[0], ids[0] + len(ids)))
 
 
-def _takes_turns(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether two operations follow each other in every iteration of one loop."""
+def _alternate(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether the nodes of two keys alternate, as two operations in every iteration of one loop do.
+
+    Args:
+        first: the ids of the nodes of one key.
+        other: those of the other key, which comes later in an iteration.
+    """
     if len(first) != len(other):
         return False
     behind = all(a < b for a, b in zip(first, other, strict=True))
@@ -128,12 +145,12 @@ def _takes_turns(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class SkipConnection:
-    """A value that a sum reads both directly and through other operations.
+    """A value that a sum reads both directly and through other operations, as in `x + f(x)`.
 
     Args:
-        place: the edge by which the sum reads it directly.
-        value: the value's id.
-        bypassed: the nodes that lie between the value and the sum on the other way.
+        place: the edge by which the sum reads the value directly.
+        value: the id of the value.
+        bypassed: the ids of the nodes between the value and the sum on the other path, such as those of f.
     """
 
     place: Place
@@ -155,13 +172,18 @@ def skip_connections(program: Program) -> tuple[SkipConnection, ...]:
 
 
 def nodes_between(forward: Forward, value: int, later: int) -> tuple[int, ...]:
-    """Return the nodes by which a later value depends on a value: the later one included, the value itself not."""
+    """Return the ids of the nodes on all gradient paths from `value` to `later`, which is included; `value` is not."""
     mask = forward.descendants[value] & forward.ancestors[later]
     return tuple(i for i in reversed(list(bits(mask))) if i != value)
 
 
 def broadcast_axes(node: Node, slot: int) -> tuple[int, ...]:
-    """Return the axes of a pointwise operation's value along which an operand is repeated, and its gradient summed."""
+    """Return the axes of a pointwise node's value along which an operand is repeated: its gradient is summed over them.
+
+    Args:
+        node: any node; for one that is not pointwise there are no such axes.
+        slot: the slot of the operand.
+    """
     if node.operation.family != "pointwise":
         return ()
     shape, own = node.value.shape, np.shape(node.values[slot])
@@ -171,11 +193,11 @@ def broadcast_axes(node: Node, slot: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A sum of products as an einsum: a letter for each axis of each operand and of the value.
+    """A sum of products as an einsum: for `x @ w` with two axes each, the letters are `ik`, `kj` and `ij`.
 
     Args:
-        operands: the letters of the operands, by slot.
-        value: those of the value.
+        operands: the letters of each operand, by slot.
+        value: the letters of the value.
     """
 
     operands: tuple[str, ...]
@@ -183,22 +205,25 @@ class Contraction:
 
     @property
     def summed(self) -> str:
-        """Return the letters that the forward pass sums over."""
+        """Return the letters that the forward pass sums over: those of the operands that the value does not have."""
         return "".join(dict.fromkeys(letter for own in self.operands for letter in own if letter not in self.value))
 
     def vjp_equation(self, slot: int) -> str:
-        """Return the einsum of the upstream gradient and the partner operands that contributes to an operand."""
+        """Return the einsum equation of the contribution to an operand: for `ik,kj->ij` and slot 0, `ij,kj->ik`.
+
+        It takes the upstream gradient, and the partner operands in the order of their slots.
+        """
         partners = [own for i, own in enumerate(self.operands) if i != slot]
         return f"{','.join([self.value, *partners])}->{self.operands[slot]}"
 
     def summed_in_vjp(self, slot: int) -> str:
-        """Return the letters that the contribution to an operand sums over."""
+        """Return the letters that the contribution to an operand sums over: for `ik,kj->ij` and slot 0, `j`."""
         every = dict.fromkeys("".join([self.value, *(own for i, own in enumerate(self.operands) if i != slot)]))
         return "".join(letter for letter in every if letter not in self.operands[slot])
 
 
 def contraction_of(node: Node) -> Contraction | None:
-    """Return a sum of products as an einsum; `None` where the node is none."""
+    """Return a matmul, einsum, linear or outer product as a contraction; `None` for any other node."""
     if node.name == "matmul":
         equation = matmul_equation(*(np.ndim(value) for value in node.values))
         operands, _, value = equation.partition("->")
@@ -216,11 +241,11 @@ def contraction_of(node: Node) -> Contraction | None:
 
 @dataclass(frozen=True)
 class CompositeCall:
-    """A loss or a layer that is one call of the forward pass, and several nodes.
+    """One call of a loss or a layer, which is recorded as several nodes.
 
     Args:
         name: torch's name of the function, such as `cross_entropy`.
-        nodes: its parts; the last one's value is what the call returned.
+        nodes: the ids of its nodes; the value of the last one is what the call returned.
     """
 
     name: str
@@ -228,7 +253,7 @@ class CompositeCall:
 
 
 def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
-    """Return the calls that are recorded as what they are made of, in the order of the forward pass."""
+    """Return the calls of losses and layers that are recorded as several nodes, in the order of the forward pass."""
     calls: list[tuple[str, list[int]]] = []
     for before, node in zip((None, *program.nodes), program.nodes, strict=False):
         if node.composite:
@@ -240,12 +265,12 @@ def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
 
 @dataclass(frozen=True)
 class EdgeKind:
-    """One of the ways by which a gradient comes to a value: from one operation, so many iterations later.
+    """Edges that lead a gradient to a value from the nodes of one key, so many iterations after the value is made.
 
     Args:
-        key: the key of the readers; empty for the upstream gradient itself.
-        slot: in which slot they read the value; `None` where it is a number of iterations, as in `stack`.
-        iterations: how many iterations later they read it; `None` where they are not in its loop.
+        key: the key of the readers; empty for the upstream gradient of the output.
+        slot: the slot in which they read the value; `None` where the slot is a number of iterations, as in `stack`.
+        iterations: how many iterations later they read it; `None` where they are not in the loop of the value.
     """
 
     key: Key
@@ -253,12 +278,16 @@ class EdgeKind:
     iterations: int | None
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges of this kind that lead to a value, such as the same value in another iteration."""
+        """Return the edges of this kind, as (node, slot), that lead to a value; none where it has no such edges."""
         return edges_by_kind(program, value).get(self, ())
 
 
 def edges_by_kind(program: Program, value: int) -> dict[EdgeKind, tuple[Place, ...]]:
-    """Return the ways by which a gradient comes to a value, the last reader first, each with its edges."""
+    """Return the edges that lead a gradient to a value by their kind, those of the last reader first.
+
+    For `h` in `h = tanh(h @ u)` that is also the output of the loop: one kind for `@` one iteration later, and one for
+    the output.
+    """
     forward, groups = program.forward, dict[EdgeKind, list[Place]]()
     node = forward.nodes[value]
     count = len(forward.by_key[node.key])

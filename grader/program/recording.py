@@ -1,9 +1,9 @@
-"""Records a forward pass as a program: it is run once, and every torch operation on its way becomes a node.
+"""Records a forward pass as a program: it is run once, and each torch operation on recorded values becomes a node.
 
-What is written in place is recorded as if it had been collected: a write remembers the region that it fills, and a read
-of exactly that region gets the value that was written. Only a read of several regions makes a node, `write`, which
-puts all parts together. So `states[t] = h` gives the same edges as `states.append(h)` and `torch.stack(states)`: the
-next iteration and the output stay two uses of one value.
+What is written in place is recorded as if it had been collected: a write remembers the region of the memory that it
+fills, and a read of exactly that region gets the value that was written. Only a read of several regions makes a node,
+`write`, which puts all parts together. So `states[t] = h` gives the same edges as `states.append(h)` and
+`torch.stack(states)`: the next iteration and the output stay two uses of one value.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ ASSIGNING = {"copy_", "fill_", "zero_"}
 
 
 class Unrecordable(ValueError):
-    """A forward pass cannot be recorded as a program."""
+    """Signals that a forward pass cannot be recorded as a program, such as one that draws random numbers."""
 
     def __init__(self, reason: str, line: int = 0, text: str = "") -> None:
-        """Keep the reason, and where it is.
+        """Store why, and where, the forward pass cannot be recorded.
 
         Args:
-            reason: what the forward pass does.
-            line: the line that does it; 0 where that is not known.
-            text: the expression.
+            reason: what the forward pass does: "`x.numpy()` takes a value out of torch".
+            line: the line of the source that does it; 0 where that is not known.
+            text: the expression in that line.
         """
         super().__init__(f"line {line}: {reason}" if line else reason)
         self.reason, self.line, self.text = reason, line, text
@@ -72,21 +72,23 @@ def record(
     output_name: str = "out",
     upstream_name: str = "out.g",
 ) -> Program:
-    """Run a forward pass once, and return it as a program.
+    """Run a forward pass once, and return it as a program with its right backward pass.
 
     Args:
-        forward: takes the inputs by name; returns a tensor, a sequence of tensors, or named values by name, the last of
-            which is the output.
-        inputs: tensors and arrays, lists of them, and anything else. Numbers are left as they are: one that remembers
-            its name is found in `Node.values` again.
-        upstream: the upstream gradient, a tensor or an array shaped like the output, or one for each output; ones by
-            default.
-        targets: named values whose gradients are asked for, besides those of all floating-point inputs.
+        forward: takes the inputs by name; returns a tensor, a sequence of tensors, or a mapping of named values, the
+            last of which is the output.
+        inputs: tensors and arrays, lists of them, and anything else by name. Plain numbers are passed on as they are,
+            so that a number that remembers its name is found in `Node.values` again.
+        upstream: the upstream gradient: a tensor or an array shaped like the output, or a sequence with one for each
+            output; ones by default.
+        targets: the named values whose gradients are asked for, besides those of all floating-point inputs.
         output_name: what a learner calls the output.
         upstream_name: what a learner calls the upstream gradient; empty where none is given.
 
     Raises:
-        Unrecordable: with the line; whatever the forward pass itself raises is raised as it is.
+        Unrecordable: the forward pass does something that cannot be recorded. What it raises itself is raised
+            unchanged.
+        ValueError: an upstream gradient is not shaped like its output.
     """
     recorder = _Recorder()
     given = {name: recorder.take(name, value) for name, value in inputs.items()}
@@ -116,20 +118,21 @@ def record(
 
 
 def _array(value: object) -> Array:
-    """Return a tensor or an array as an array of double precision, if it is of floating-point numbers."""
+    """Return a tensor or an array as a numpy array, in double precision if it holds floating-point numbers."""
     array = value.detach().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
     return np.array(array, dtype=np.float64 if array.dtype.kind == "f" else array.dtype)
 
 
 class Expression(NamedTuple):
-    """An expression of a forward pass.
+    """An expression in the source of a forward pass.
 
     Args:
-        text: what it is in the source.
+        text: the source of the expression, such as `x @ w`; empty where there is no source.
         line: its line.
-        variables: the variable that its value is assigned to, or one for each of its values; none otherwise.
-        is_returned: its value is what the function returns.
-        call: the call of the author's function that it stands in; empty in the forward pass itself.
+        variables: the variables that its value is assigned to: one, or one for each part that is unpacked; empty if
+            none.
+        is_returned: whether the function returns its value.
+        call: the call of the author's function that it is executed in; empty in the forward pass itself.
     """
 
     text: str
@@ -139,21 +142,21 @@ class Expression(NamedTuple):
     call: str = ""
 
     def variable(self, part: int = 0) -> str:
-        """Return the variable that one of its values is assigned to; empty where there is none."""
+        """Return the variable that part number `part` of the value is assigned to; empty where there is none."""
         return self.variables[part] if part < len(self.variables) else ""
 
 
 @cache
 def expression_at(code: CodeType, instruction: int) -> Expression:
-    """Return the expression that an instruction computes; its text is empty where there is no source.
+    """Return the expression in the source that an instruction computes; its text is empty where there is no source.
 
     Args:
-        code: what is executed.
+        code: the code that is executed.
         instruction: the offset of the instruction, a frame's `f_lasti`.
     """
     begin, end, first, last = list(code.co_positions())[instruction // 2]
-    line, following = begin or code.co_firstlineno, _following(code, instruction)
-    variables, is_returned = _assigned(following), following[:1] == [("RETURN_VALUE", None)]
+    line, following = begin or code.co_firstlineno, _following_instructions(code, instruction)
+    variables, is_returned = _assigned_variables(following), following[:1] == [("RETURN_VALUE", None)]
     if begin is None or end is None or first is None or last is None:
         return Expression("", line, variables, is_returned)
     lines = [linecache.getline(code.co_filename, number).encode() for number in range(begin, end + 1)]
@@ -164,13 +167,20 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
     return Expression(shown, line, variables, is_returned)
 
 
-def _following(code: CodeType, instruction: int) -> list[tuple[str, object]]:
-    """Return the instructions behind one, each with its name and its argument."""
+def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str, object]]:
+    """Return the instructions of `code` after the one with the given offset, each as its name and its argument."""
     return [(i.opname, i.argval) for i in dis.get_instructions(code) if i.offset > instruction and i.opname != "CACHE"]
 
 
-def _assigned(following: list[tuple[str, object]]) -> tuple[str, ...]:
-    """Return the variables that a value, or the parts of one that is unpacked, are assigned to by what follows."""
+def _assigned_variables(following: list[tuple[str, object]]) -> tuple[str, ...]:
+    """Return the variables that the value on top of the stack is assigned to by the instructions that follow.
+
+    Args:
+        following: the instructions, each as its name and its argument.
+
+    Returns:
+        One name, or one for each part that is unpacked; none where the value is not assigned.
+    """
     several = following[0][1] if following and following[0][0] == "UNPACK_SEQUENCE" else None
     count = several if isinstance(several, int) else 1
     names: list[str] = []
@@ -182,7 +192,10 @@ def _assigned(following: list[tuple[str, object]]) -> tuple[str, ...]:
 
 
 def _frames() -> Iterator[tuple[CodeType, int]]:
-    """Yield what is being executed, from the recorder outwards to the forward pass: code and instruction."""
+    """Yield the code and the instruction of each function that is being executed, the innermost first.
+
+    Functions of the recorder itself are left out; the forward pass is the last.
+    """
     frame = sys._getframe()
     while frame is not None and frame.f_code is not record.__code__:
         if not frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename.endswith("composites.py"):
@@ -190,10 +203,15 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def _where() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
-    """Return the instructions that are being executed, outermost first, and the author's innermost expression.
+def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
+    """Return the instructions that are being executed, and the author's innermost expression among them.
 
-    What a function returns is called as its caller calls it: by the variable, or by the call.
+    Where a function returns the expression's value, the value gets the name that the caller gives it: the variable that
+    the call is assigned to, or the call.
+
+    Returns:
+        The instructions, outermost first, each as the file, line and column where its function begins, and its offset;
+        and the expression.
     """
     frames = list(_frames())
     own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((HERE, TORCH, EXPLANATION))]
@@ -203,28 +221,36 @@ def _where() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
         if not returned or not caller.text:
             break
         variables, returned = caller.variables or (caller.text,), caller.is_returned
-    instructions = tuple((*_beginning(code), at) for code, at in reversed(frames))
+    instructions = tuple((*_function_start(code), at) for code, at in reversed(frames))
     return instructions, expression._replace(variables=variables, call=callers[0].text if callers else "")
 
 
 @cache
-def _beginning(code: CodeType) -> tuple[str, int, int]:
-    """Return where a function begins: its file, line and column; several may begin on one line."""
+def _function_start(code: CodeType) -> tuple[str, int, int]:
+    """Return the file, line and column where a function begins; the column tells functions on one line apart."""
     columns = (position[2] for position in code.co_positions() if position[2])
     return code.co_filename, code.co_firstlineno, next(columns, 0)
 
 
 def _unrecordable(reason: str) -> Unrecordable:
-    """Return the exception for what the forward pass is doing: the expression, and why it cannot be recorded."""
-    _, (text, line, *_) = _where()
+    """Return the exception which says that the current expression cannot be recorded, with its line.
+
+    Args:
+        reason: follows the expression in the message: "is random".
+    """
+    _, (text, line, *_) = _current_position()
     return Unrecordable(f"`{text}` {reason}", line, text)
 
 
 @contextlib.contextmanager
 def _without_custom_functions() -> Iterator[None]:
-    """Refuse custom autograd functions inside the block, whose own backward pass is not that of what they call."""
+    """Make each call of a custom `torch.autograd.Function` inside the block raise `Unrecordable`.
+
+    The backward pass of such a function need not be that of the operations that it calls.
+    """
 
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+        """Raise the exception in place of the call."""
         raise _unrecordable("has a backward pass of its own")
 
     own = vars(torch.autograd.Function).get("apply")
@@ -240,12 +266,12 @@ def _without_custom_functions() -> Iterator[None]:
 
 @dataclass(eq=False)
 class _Handle:
-    """A tensor of the forward pass, and the node whose value it has.
+    """A tensor of the forward pass with the node whose value it has.
 
     Args:
-        tensor: while it is kept, no other tensor has its identity.
+        tensor: the tensor; while it is kept, no other one gets its identity.
         node: the id of the node.
-        writes: how many of the writes to its memory are in the node's value.
+        writes: the number of writes to the tensor's memory that are in the node's value already.
     """
 
     tensor: torch.Tensor
@@ -257,8 +283,8 @@ class _Write(NamedTuple):
     """A value that was written to memory.
 
     Args:
-        region: the places in the memory that its entries went to, shaped like the value.
-        node: the value's node.
+        region: the positions in the memory that its entries went to, shaped like the value.
+        node: the id of the node with the value.
     """
 
     region: Array
@@ -267,12 +293,12 @@ class _Write(NamedTuple):
 
 @dataclass(eq=False)
 class _Memory:
-    """Memory that was written to, which several tensors may share.
+    """Memory that was written to, and that several tensors may share.
 
     Args:
-        tensor: one of them; while it is kept, nothing else has the memory.
+        tensor: one of these tensors; while it is kept, the memory is not given to anything else.
         before: the entries before the first write; shape: (entries,).
-        writes: in order.
+        writes: all writes, in order.
     """
 
     tensor: torch.Tensor
@@ -281,9 +307,10 @@ class _Memory:
 
 
 class _Recorder(TorchFunctionMode):
-    """Makes a node of every operation that uses a recorded value."""
+    """Makes a node of every torch operation on a recorded value, while it is active as a context."""
 
     def __init__(self) -> None:
+        """Begin with no nodes."""
         super().__init__()
         self.nodes: list[Node] = []
         self.inputs: dict[str, int] = {}
@@ -295,7 +322,13 @@ class _Recorder(TorchFunctionMode):
         self.composite = ""
 
     def take(self, name: str, value: object) -> object:
-        """Return an input as the forward pass gets it, and make nodes of its tensors and arrays."""
+        """Make nodes of the tensors and arrays in an input, and return the input as the forward pass gets it.
+
+        Args:
+            name: the input's name; those of a list are called `x[0]`, `x[1]`, ...
+            value: a tensor or an array, which is returned as a copy in double precision; a sequence of them; or
+                anything else, which is returned unchanged.
+        """
         if isinstance(value, (torch.Tensor, np.ndarray)):
             array = _array(value)
             tensor = torch.from_numpy(array.copy())
@@ -309,7 +342,7 @@ class _Recorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> object:
-        """Run a torch function, and note what it does to recorded values."""
+        """Run a torch function, and record what it does to recorded values."""
         kwargs, name = kwargs or {}, function_name(func)
         known = [tensor for tensor in _tensors((*args, *kwargs.values())) if self._is_recorded(tensor)]
         if not known:
@@ -317,29 +350,32 @@ class _Recorder(TorchFunctionMode):
         if name in COMPOSITES:
             try:
                 if not has_special_numbers(name, args, kwargs):
-                    return self._take_apart(name, args, kwargs)
+                    return self._record_composite(name, args, kwargs)
             except (ValueError, TypeError):  # called in a form that is not taken apart
                 pass
-        self._examine(name, known, args, kwargs)
+        self._check_recordable(name, known, args, kwargs)
         if _writes_in_place(name) or kwargs.get("inplace") is True:
-            return self._write(func, name, args, kwargs)
+            return self._record_write(func, name, args, kwargs)
         result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor):
-            self._note(TorchCall(func, name, args, kwargs, (result,), None), result)
+            self._record_result(TorchCall(func, name, args, kwargs, (result,), None), result)
         elif isinstance(result, (tuple, list)):
             tensors = tuple(_tensors(result))
             for i, part in enumerate(result):
                 if isinstance(part, torch.Tensor):
-                    self._note(TorchCall(func, name, args, kwargs, tensors, i), part)
+                    self._record_result(TorchCall(func, name, args, kwargs, tensors, i), part)
                 elif any(True for _ in _tensors((part,))):
                     raise _unrecordable("returns tensors inside each other")
         return result
 
     def read(self, value: object) -> int:
-        """Return the node that has a tensor's value now, after all that was written to its memory.
+        """Return the id of the node that has a tensor's present value, with all that was written to its memory.
+
+        A node is made where there is none yet.
 
         Raises:
-            Unrecordable: several entries of the tensor are one entry of the memory.
+            Unrecordable: the value is no tensor, or several of its entries share one entry of memory that was written
+                to.
         """
         if not isinstance(value, torch.Tensor):
             raise Unrecordable("it gives something that is no tensor")
@@ -349,38 +385,59 @@ class _Recorder(TorchFunctionMode):
         if memory is None:
             assert handle is not None
             return handle.node
-        places = _places(value)
-        writes = _writes_to(places, memory.writes[0 if handle is None else handle.writes :])
+        places = _positions(value)
+        writes = _visible_writes(places, memory.writes[0 if handle is None else handle.writes :])
         if writes and _fills(writes[-1], places):
             node = writes[-1].node
         elif writes or handle is None:
-            node = self._put_together(handle.node if handle else memory.before[places], writes, places)
+            node = self._join_writes(handle.node if handle else memory.before[places], writes, places)
         else:
             node = handle.node
         self.handles[id(value)] = _Handle(value, node, len(memory.writes))
         return node
 
     def _is_recorded(self, tensor: torch.Tensor) -> bool:
-        """Return whether a tensor's value may depend on recorded values."""
+        """Return whether a tensor's value may depend on recorded values.
+
+        It has a node, or its memory was written to.
+        """
         return id(tensor) in self.handles or _address(tensor) in self.memories
 
-    def _examine(self, name: str, known: Sequence[torch.Tensor], args: Arguments, kwargs: Keywords) -> None:
-        """Note which values are looked at as Python numbers, and refuse what cannot be recorded.
+    def _check_recordable(self, name: str, known: Sequence[torch.Tensor], args: Arguments, kwargs: Keywords) -> None:
+        """Raise an exception if a call cannot be recorded, and note which values it turns into Python numbers.
+
+        Args:
+            name: the torch function.
+            known: the recorded tensors among its arguments.
+            args: its arguments by position.
+            kwargs: its arguments by name.
 
         Raises:
-            Unrecordable: with the line.
+            Unrecordable: the call is random, writes its result to `out`, or takes a differentiable value out of torch.
         """
         if kwargs.get("out") is not None:
             raise _unrecordable("writes its result into another tensor")
-        if name in RANDOM and not _leaves_all(name, args, kwargs):
+        if name in RANDOM and not _is_idle_dropout(name, args, kwargs):
             raise _unrecordable("is random")
         if name in OUTSIDE and any(self.read(tensor) in self.differentiable for tensor in known):
             raise _unrecordable("takes a value out of torch")
         if name in OBSERVING | OUTSIDE:
             self.observed |= {self.read(tensor) for tensor in known}
 
-    def _take_apart(self, name: str, args: Arguments, kwargs: Keywords) -> torch.Tensor:
-        """Run and record a function as the operations that it is made of."""
+    def _record_composite(self, name: str, args: Arguments, kwargs: Keywords) -> torch.Tensor:
+        """Run a composite function such as `cross_entropy` in its written-out form, and record each operation in it.
+
+        Args:
+            name: the function, a key of `COMPOSITES`.
+            args: its arguments by position.
+            kwargs: its arguments by name.
+
+        Returns:
+            The value of the function.
+
+        Raises:
+            ValueError: these arguments cannot be written out.
+        """
         outer, self.composite = self.composite, self.composite or name
         try:
             with self:
@@ -388,8 +445,12 @@ class _Recorder(TorchFunctionMode):
         finally:
             self.composite = outer
 
-    def _note(self, call: TorchCall, result: torch.Tensor) -> None:
-        """Make a node of a result; none for a result that is another name of a value, or a constant."""
+    def _record_result(self, call: TorchCall, result: torch.Tensor) -> None:
+        """Make a node of the tensor that a call returned.
+
+        None is made where the tensor is recorded already, is the same value as an argument (`x.clone()`), or is a
+        constant (`torch.zeros_like(x)`).
+        """
         first = call.args[0] if call.args and isinstance(call.args[0], torch.Tensor) else None
         if id(result) in self.handles or call.name in CONSTANT:
             return
@@ -400,39 +461,56 @@ class _Recorder(TorchFunctionMode):
         elif first is not None and call.name in SAME_VALUE:
             self._emit(_array(result), OPERATIONS["cast"], (first,), {"dtype": str(result.numpy().dtype)}, result)
         elif first is not None and memory is not None and _address(first) == _address(result):
-            self._note_view(call, result, first, memory)
+            self._record_view(call, result, first, memory)
         else:
             operation, operands, options = read_call(call)
             self._emit(_array(result), operation, operands, options, result, call.part or 0)
 
-    def _note_view(self, call: TorchCall, result: torch.Tensor, first: torch.Tensor, memory: _Memory) -> None:
-        """Make a node of a view of memory that was written to; none where it sees all of one written value."""
-        places, handle = _places(result), self.handles.get(id(first))
-        writes = _writes_to(places, memory.writes)
+    def _record_view(self, call: TorchCall, result: torch.Tensor, first: torch.Tensor, memory: _Memory) -> None:
+        """Make a node of a view of memory that was written to; none where the view is exactly one written value.
+
+        Args:
+            call: the call that returned the view.
+            result: the view.
+            first: the tensor that it is a view of.
+            memory: the memory of both.
+        """
+        places, handle = _positions(result), self.handles.get(id(first))
+        writes = _visible_writes(places, memory.writes)
         if writes and _fills(writes[-1], places):
             self.handles[id(result)] = _Handle(result, writes[-1].node, len(memory.writes))
         elif writes or handle is not None:
-            if handle is None or _writes_to(places, memory.writes[handle.writes :]):
+            if handle is None or _visible_writes(places, memory.writes[handle.writes :]):
                 self.read(first)
             operation, operands, options = read_call(call)
             known = {id(first): self.handles[id(first)].node}  # what is written elsewhere is not seen from here
             self._emit(_array(result), operation, operands, options, result, call.part or 0, known)
 
-    def _write(self, func: Function, name: str, args: Arguments, kwargs: Keywords) -> object:
-        """Run a function that writes to its first argument, and note what it writes, and where."""
+    def _record_write(self, func: Function, name: str, args: Arguments, kwargs: Keywords) -> object:
+        """Run a torch function that writes to its first argument, and record which value it writes to which region.
+
+        Args:
+            func: the function, such as `__setitem__` or `add_`.
+            name: its name.
+            args: its arguments by position.
+            kwargs: its arguments by name.
+
+        Returns:
+            The function's result.
+        """
         target = args[0]
         if not isinstance(target, torch.Tensor):
             return func(*args, **kwargs)
         memory = self.memories.get(_address(target)) or _Memory(target, _array(_whole_memory(target)))
-        region = _places(target)
+        region = _positions(target)
         if name == "__setitem__":
             index, source = args[1:]
             region = torch.from_numpy(region)[index].numpy()  # type: ignore[index]
             self.observed |= {self.read(tensor) for tensor in _tensors((index,)) if self._is_recorded(tensor)}
-            node = self._spread(source, region.shape)
+            node = self._expand_to_region(source, region.shape)
             result = func(*args, **kwargs)
         elif name in ASSIGNING:
-            node = self._spread(args[1] if len(args) > 1 else 0.0, region.shape)
+            node = self._expand_to_region(args[1] if len(args) > 1 else 0.0, region.shape)
             result = func(*args, **kwargs)
         else:
             on_copy = _on_copy(func)
@@ -446,27 +524,37 @@ class _Recorder(TorchFunctionMode):
         memory.writes.append(_Write(region, node))
         return result
 
-    def _spread(self, source: object, shape: tuple[int, ...]) -> int:
-        """Return the node of a value that is written, in the shape of the region that it fills."""
+    def _expand_to_region(self, source: object, shape: tuple[int, ...]) -> int:
+        """Return the id of a node with a written value in the shape of the region that it fills.
+
+        Args:
+            source: the tensor, or the number, that is written.
+            shape: the shape of the region.
+        """
         if not isinstance(source, torch.Tensor):
             return self._input(np.full(shape, source, dtype=float), "")
         node = self.read(source)
         if tuple(source.shape) == shape:
             return node
-        value = np.array(np.broadcast_to(self.nodes[node].value.reshape(_unpadded(source.shape, shape)), shape))
+        value = np.array(
+            np.broadcast_to(self.nodes[node].value.reshape(_without_leading_ones(source.shape, shape)), shape)
+        )
         if len(source.shape) > len(shape):  # axes of size 1 in front, which torch allows
             name, options = "reshape", {"shape": shape}
         else:
             name, options = "expand", {"shape": shape}
         return self._append(value, OPERATIONS[name], ((0, node),), (self.nodes[node].value,), options, 0)
 
-    def _put_together(self, before: Array | int, writes: Sequence[_Write], places: Array) -> int:
-        """Return a node for what several writes have made of a tensor.
+    def _join_writes(self, before: Array | int, writes: Sequence[_Write], places: Array) -> int:
+        """Return the id of a node with the present value of a tensor to whose memory several writes went.
 
         Args:
-            before: the tensor's value before them, or its node.
-            writes: those that concern it.
-            places: its places in the memory.
+            before: the tensor's value before these writes, or the id of its node.
+            writes: the writes that the tensor sees.
+            places: the positions of its entries in the memory, shaped like it.
+
+        Raises:
+            Unrecordable: several entries of the tensor share one entry of memory.
         """
         if not writes:
             return before if isinstance(before, int) else self._input(before, "")
@@ -492,7 +580,7 @@ class _Recorder(TorchFunctionMode):
         return self._append(value, OPERATIONS["write"], edges, values, options, 0)  # type: ignore[arg-type]
 
     def _input(self, value: Array, name: str) -> int:
-        """Append an input, or a constant, which has no name; return its id."""
+        """Append the node of an input, or of a constant, whose name is empty; return its id."""
         node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
         value.flags.writeable = False  # all programs that are made of this one share it
         self.nodes.append(node)
@@ -503,11 +591,14 @@ class _Recorder(TorchFunctionMode):
     def _resolve(
         self, operands: Sequence[object], known: Mapping[int, int] | None = None
     ) -> tuple[tuple[tuple[int, int], ...], tuple[Operand, ...]]:
-        """Return the edges and the values of operands.
+        """Return the operands of a new node: the slots that hold recorded values with the ids of these, and all values.
 
         Args:
-            operands: tensors, arrays and numbers.
-            known: the nodes of some tensors, by their identity.
+            operands: tensors, arrays and numbers, in the order of the slots.
+            known: the node ids of some tensors by their Python identity; for the others `read` finds the node.
+
+        Returns:
+            Pairs of a slot and an id, as `Node.operands`; and a value for every slot, as `Node.values`.
         """
         edges, values = [], list[Operand]()
         for slot, operand in enumerate(operands):
@@ -532,7 +623,17 @@ class _Recorder(TorchFunctionMode):
         part: int = 0,
         known: Mapping[int, int] | None = None,
     ) -> None:
-        """Append the node of a tensor that an operation returned."""
+        """Append the node of a tensor that an operation returned, and remember that the tensor has its value.
+
+        Args:
+            value: the tensor's value.
+            operation: the operation.
+            operands: tensors, arrays and numbers, in the order of the slots.
+            options: the options by name.
+            result: the tensor.
+            part: which of several results of a call it is.
+            known: see `_resolve`.
+        """
         node = self._append(value, operation, *self._resolve(operands, known), options, part)
         memory = self.memories.get(_address(result))
         self.handles[id(result)] = _Handle(result, node, len(memory.writes) if memory else 0)
@@ -546,12 +647,20 @@ class _Recorder(TorchFunctionMode):
         options: Options,
         part: int,
     ) -> int:
-        """Append a node; return its id.
+        """Append a node at the present position in the source; return its id.
+
+        Args:
+            value: the node's value.
+            operation: the operation.
+            edges: the slots that hold values of nodes, with the ids of these.
+            values: the values in all slots.
+            options: the options by name.
+            part: which of several results of a call it is.
 
         Raises:
-            Unrecordable: its value is complex.
+            Unrecordable: the value is complex.
         """
-        instructions, expression = _where()
+        instructions, expression = _current_position()
         if value.dtype.kind == "c":
             raise _unrecordable("is complex")
         key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
@@ -567,21 +676,21 @@ class _Recorder(TorchFunctionMode):
         return node.id
 
 
-def _leaves_all(name: str, args: Arguments, kwargs: Keywords) -> bool:
-    """Return whether a dropout leaves everything as it is."""
+def _is_idle_dropout(name: str, args: Arguments, kwargs: Keywords) -> bool:
+    """Return whether a call is a dropout that changes nothing: with p = 0, or not in training."""
     p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
     training = kwargs.get("training", args[2] if len(args) > 2 else True)
     return "dropout" in name and (p == 0 or training is False)
 
 
 def _writes_in_place(name: str) -> bool:
-    """Return whether a torch function of this name writes to its first argument."""
+    """Return whether a torch function with this name writes to its first argument, such as `add_` or `__setitem__`."""
     augmented = name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__", "__init__")
     return name == "__setitem__" or augmented or (name.endswith("_") and not name.endswith("__"))
 
 
 def _on_copy(func: Function) -> Function:
-    """Return a function that does to a copy of its first argument what another does in place, and returns it."""
+    """Return a function that copies its first argument, lets `func` write to the copy, and returns the copy."""
 
     def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
         copy = first.clone()
@@ -592,7 +701,7 @@ def _on_copy(func: Function) -> Function:
 
 
 def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
-    """Yield the tensors among values, and in tuples and lists among them."""
+    """Yield the tensors among `values`, and those in tuples and lists among them."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
@@ -601,10 +710,10 @@ def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    """Return where a tensor's memory begins; 0 where it has none.
+    """Return the address at which a tensor's memory begins; 0 where it has none of its own.
 
     Raises:
-        Unrecordable: the tensor stands for others, as inside `torch.vmap`.
+        Unrecordable: the tensor stands for several, as inside `torch.vmap`.
     """
     try:
         return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
@@ -613,21 +722,26 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
-    """Return all entries of the memory that a tensor lies in; shape: (entries,)."""
+    """Return all entries of the memory that a tensor lies in, as a tensor; shape: (entries,)."""
     entries = tensor.untyped_storage().nbytes() // tensor.element_size()
     return torch.as_strided(tensor, (entries,), (1,), 0)
 
 
-def _places(tensor: torch.Tensor) -> Array:
-    """Return the places of a tensor's entries in its memory, shaped like it."""
+def _positions(tensor: torch.Tensor) -> Array:
+    """Return the positions of a tensor's entries in its memory, shaped like it."""
     entries = tensor.untyped_storage().nbytes() // tensor.element_size()
     return (
         torch.as_strided(torch.arange(entries), tensor.shape, tensor.stride(), tensor.storage_offset()).numpy().copy()
     )
 
 
-def _writes_to(places: Array, writes: Sequence[_Write]) -> list[_Write]:
-    """Return the writes to some places, without those that later ones have written over there."""
+def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
+    """Return those of some writes of which an entry can still be read at the given positions, in order.
+
+    Args:
+        places: positions in the memory.
+        writes: all writes to it, in order.
+    """
     concerned: list[_Write] = []
     open_places = set(places.ravel().tolist())
     for write in reversed(writes):
@@ -639,10 +753,15 @@ def _writes_to(places: Array, writes: Sequence[_Write]) -> list[_Write]:
 
 
 def _fills(write: _Write, places: Array) -> bool:
-    """Return whether a write went to exactly these places, in this order."""
+    """Return whether a write went to exactly these positions, in the same order and shape."""
     return write.region.shape == places.shape and bool((write.region == places).all())
 
 
-def _unpadded(shape: Sequence[int], region: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape without the axes of size 1 in front that a region does not have."""
+def _without_leading_ones(shape: Sequence[int], region: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without the axes in front that it has beyond those of the region: (1, 2, 3) for (2, 3) is (2, 3).
+
+    Args:
+        shape: the shape of a written tensor, which torch allows to have further axes of size 1 in front.
+        region: the shape of the region that it is written to.
+    """
     return tuple(shape)[max(len(shape) - len(region), 0) :]

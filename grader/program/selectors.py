@@ -1,4 +1,8 @@
-"""Names for nodes and values that hold in the program of any trial, whatever its sizes and numbers of iterations."""
+"""Names for nodes, edges and values that hold in the program of any trial, whatever its sizes and iterations.
+
+A `Selector` names nodes or edges. A `ValueName` names a value as it is seen from a node, so that in a loop each
+iteration finds its own: "what `h @ u` made one iteration before".
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,10 @@ class Selector:
     """Selects the same nodes, or the same edges, in the program of any trial.
 
     Args:
-        width: how many nodes are one place.
-        identity: what they have in common, see `Forward.identities`.
-        iterations: which of them are meant, in the order of the forward pass.
-        slot: the operand, where edges are meant.
+        width: by what nodes are grouped; see `Width`.
+        identity: what the nodes of the group have in common; see `Forward.identities`.
+        iterations: which nodes of the group are selected, in the order of the forward pass.
+        slot: the slot of the operand, where edges are selected; `None` for nodes.
     """
 
     width: Width
@@ -41,43 +45,47 @@ class Selector:
     slot: int | None = None
 
     def nodes(self, program: Program) -> tuple[int, ...]:
-        """Return the nodes that are meant; none where the forward pass takes another course."""
+        """Return the ids of the selected nodes in a program; none where its forward pass does not have them."""
         return self._group(program.forward)[SLICES[self.iterations]]
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the edges that are meant, as far as they lead a gradient from an output."""
+        """Return the selected edges in a program, as (node, slot), without those that lead no gradient to a target."""
         sources = program.forward.sources
         return tuple((i, self.slot) for i in self.nodes(program) if self.slot is not None and (i, self.slot) in sources)
 
     def describe(self, program: Program) -> str:
-        """Return what is meant, as a learner reads it: `` `h @ u` in the last iteration ``."""
+        """Return the selected nodes in words for a learner: `` `h @ u` in the last iteration ``."""
         group = self._group(program.forward)
         if not group:
             return "an operation that this trial does not have"
         node = program.nodes[group[0]]
         if self.width in ("key", "source"):
             text = f"`{node.text or node.name}`"
-            return text if self.iterations == "every" else f"{text} in {_which('iteration', self.iterations)}"
+            return (
+                text
+                if self.iterations == "every"
+                else f"{text} in {_iterations_in_words('iteration', self.iterations)}"
+            )
         of = f" of {self.identity[1]}" if self.width == "role" and isinstance(self.identity, tuple) else ""
-        return _which(f"`{node.name}`{of}", self.iterations)
+        return _iterations_in_words(f"`{node.name}`{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
-        """Return the nodes of all iterations."""
+        """Return the ids of all nodes of the group, in every iteration."""
         return forward.groups[self.width].get(self.identity, ())
 
 
-def _which(noun: str, iterations: Iterations) -> str:
-    """Return some of several things in words, such as `every iteration but the last`."""
+def _iterations_in_words(noun: str, iterations: Iterations) -> str:
+    """Return which of several things are meant, in words: `every iteration but the last` for the noun `iteration`."""
     if iterations.startswith("all but"):
         return f"every {noun} but {iterations.removeprefix('all but ')}"
     return f"every {noun}" if iterations == "every" else f"the {iterations} {noun}"
 
 
 def node_selectors(program: Program) -> Iterator[Selector]:
-    """Yield a selector for every set of nodes that one can name, the narrowest width first.
+    """Yield a selector for each set of nodes in a program that can be named, those of the narrowest width first.
 
-    A set that has a narrower name is left out. Use a trial with at least three iterations: in one of two, the first
-    iteration is all but the last.
+    Each set comes once, with its narrowest name. In a program with two iterations, the first one is all but the last:
+    take that of a trial with three or more.
     """
     known = set()
     for width in WIDTHS:
@@ -90,7 +98,10 @@ def node_selectors(program: Program) -> Iterator[Selector]:
 
 
 def edge_selectors(program: Program) -> Iterator[Selector]:
-    """Yield a selector for every set of edges that one can name, as `node_selectors` does for nodes."""
+    """Yield a selector for each set of edges in a program that can be named, those of the narrowest width first.
+
+    Each set comes once, with its narrowest name; see `node_selectors`.
+    """
     known = set()
     for selector in node_selectors(program):
         slots = {slot for i in selector.nodes(program) for slot, _ in program.forward.edges[i]}
@@ -107,34 +118,45 @@ def edge_selectors(program: Program) -> Iterator[Selector]:
 
 @dataclass(frozen=True)
 class NamedValue:
-    """An input, or a value that the declaration names."""
+    """Names an input, or a value that the exercise's declaration names.
+
+    Args:
+        name: its name.
+    """
 
     name: str
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the value's id; `None` where the program has none of this name."""
+        """Return the id of the value in a program, the same for every `reader`; `None` where it has no such value."""
         if self.name in program.inputs:
             return program.inputs[self.name]
         return next((i for i, name in program.forward.names.items() if name == self.name), None)
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls it."""
+        """Return the value's name, as the learner knows it."""
         return self.name
 
 
 @dataclass(frozen=True)
 class ComputedValue:
-    """What the node of a key makes, so many iterations before the reader; seen from behind the loop, before its end."""
+    """Names the value of a node with a certain key, in the iteration of the node that takes it or so many before.
+
+    A node after the loop takes the value of the last iteration, or so many before.
+
+    Args:
+        key: the key of the node that makes the value.
+        back: how many iterations earlier it is made.
+    """
 
     key: Key
     back: int = 0
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the value's id; `None` where there is no such iteration."""
-        return _aligned(program, self.key, reader, self.back)
+        """Return the id of the value that the node `reader` takes; `None` where the loop has no such iteration."""
+        return _node_in_iteration(program, self.key, reader, self.back)
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls it, and from which iteration it is."""
+        """Return the value in words for a learner: `h`, or `h of the iteration before`."""
         forward = program.forward
         first = forward.by_key[self.key][0]
         name = program.name_of(first)
@@ -146,21 +168,26 @@ class ComputedValue:
 
 @dataclass(frozen=True)
 class OperandValue:
-    """What the node of a key reads in a slot, in the reader's iteration.
+    """Names the operand that a node with a certain key reads in a slot, in the iteration of the node that takes it.
 
-    In the first iteration that is what was made in front of the loop, later what the iteration before has made.
+    So a loop-carried value is named: in the first iteration the node reads what was made before the loop, afterwards
+    what the iteration before has made.
+
+    Args:
+        key: the key of the node that reads the operand.
+        slot: the slot in which it does.
     """
 
     key: Key
     slot: int
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the value's id; `None` where there is no such iteration, or a constant in the slot."""
-        node = _aligned(program, self.key, reader, 0)
+        """Return the id of the value that the node `reader` takes; `None` for no such iteration, or for a constant."""
+        node = _node_in_iteration(program, self.key, reader, 0)
         return None if node is None else program.nodes[node].operand(self.slot)
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls it, at the beginning of an iteration."""
+        """Return the value in words for a learner: `h of the iteration before`."""
         nodes = program.forward.by_key[self.key]
         value = program.nodes[nodes[min(1, len(nodes) - 1)]].operand(self.slot)
         return "a constant" if value is None else f"{program.name_of(value)} of the iteration before"
@@ -169,8 +196,14 @@ class OperandValue:
 ValueName = NamedValue | ComputedValue | OperandValue
 
 
-def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
-    """Return the node of a key in the iteration of a reader, or `back` iterations before."""
+def _node_in_iteration(program: Program, key: Key, reader: int, back: int) -> int | None:
+    """Return the id of the node with a key in the iteration of the node `reader`, or `back` iterations before.
+
+    A reader outside of the loop stands after it, so that the last iteration counts as its own.
+
+    Returns:
+        `None` where there is no such iteration.
+    """
     nodes, node = program.forward.by_key.get(key, ()), program.nodes[reader]
     if len(nodes) == 1:
         return nodes[0] if back == 0 else None
@@ -180,21 +213,22 @@ def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
 
 
 class ValueFinder(Protocol):
-    """A name of a value, as seen from the node that takes it."""
+    """Describes anything that finds a value as it is seen from a node, such as a `ValueName`."""
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the value's id; `None` where there is none."""
+        """Return the id of the value that the node `reader` takes in a program; `None` where there is none."""
 
 
 def named_array(program: Program, name: ValueFinder, reader: int) -> Array | None:
-    """Return the array of a second value; what the iteration before has made is at first what the loop begins with.
+    """Return the array of a named value as the node `reader` takes it; `None` where the value does not exist.
 
-    That may be a constant, such as the zeros of a first state, which is no value of the program.
+    In the first iteration, the value of the iteration before is what the loop begins with. That may be a constant, such
+    as the zeros of a first state, which has no node: so the array can exist where `find` finds no id.
 
     Args:
         program: the program of any trial.
-        name: of the value.
-        reader: the node that takes it.
+        name: names the value.
+        reader: the id of the node that takes it.
     """
     value = name.find(program, reader)
     if value is not None:
@@ -212,16 +246,16 @@ def named_array(program: Program, name: ValueFinder, reader: int) -> Array | Non
 
 
 def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[ValueName, int]:
-    """Return every floating-point value that a rule at a node may take in place of another, each under one name.
+    """Return every floating-point value that an edit may use at a node, by a name that holds in every trial.
 
     Args:
         program: the program of one trial.
-        reader: the node; in a loop that of the second iteration, where what is read at its beginning has been made
-            in the loop.
-        shape: the shape that the value must have; any by default.
+        reader: the id of the node; in a loop that of the second iteration, for which the loop-carried values have been
+            made in the loop.
+        shape: the shape that a value must have; any by default.
 
     Returns:
-        For each name the value's id in this trial.
+        For each name the id of the value in this trial. Each value has one name.
     """
     known = _VALUES_BY_NAME.setdefault(program.forward, {})
     if reader not in known:
@@ -235,7 +269,7 @@ _NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
 def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
-    """Return every second value of any shape; see `values_by_name`."""
+    """Return every floating-point value of any shape by its name; see `values_by_name`."""
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]

@@ -1,8 +1,8 @@
-"""A forward pass that is written as steps: data, as an engine of a learner's own is given it.
+"""Programs written as lists of steps, the form in which the engine that a learner writes is given them.
 
 A step names an operation and the values that it takes, by number: the inputs come first, and each step makes the next
-one. What else it needs, such as an exponent or an axis, stands behind them: `("mul", 0, 1)`, `("pow", 2, 0.5)`,
-`("sum", 3, 1)`, `("const", 2.0)`.
+value. What else it needs, such as an exponent or an axis, stands behind these numbers: `("mul", 0, 1)`, `("pow", 2,
+0.5)`, `("sum", 3, 1)`, `("const", 2.0)`.
 """
 
 from __future__ import annotations
@@ -24,29 +24,35 @@ CONSTANT = "const"
 CALLS = ("backward", "zero_grad")  # they make no value
 VALUES_TAKEN = {CONSTANT: 0, "pow": 1}  # plain numbers stand behind them; other operations take values alone
 POSITIONAL = {"sum": ("dim",)}  # the options that may stand behind the values, in order
-USUAL: dict[str, Options] = {"softmax": {"dim": -1}}
+DEFAULT_OPTIONS: dict[str, Options] = {"softmax": {"dim": -1}}
 
 
-class Parts(NamedTuple):
-    """A step, read: the values that it takes, the plain numbers behind them, and its options."""
+class StepParts(NamedTuple):
+    """The parts of a step: of `("pow", 2, 0.5)` the operand 2 and the number 0.5.
+
+    Args:
+        operands: the numbers of the values that the step takes.
+        numbers: the plain numbers behind them, which are operands too; of a constant its number.
+        options: the options by name, such as `dim`.
+    """
 
     operands: tuple[int, ...]
     numbers: tuple[float, ...]
     options: Options
 
 
-def parts_of(step: Step) -> Parts:
-    """Return what a step takes; that of a constant is its number alone."""
+def parts_of(step: Step) -> StepParts:
+    """Return the operands, plain numbers and options of a step; a constant has a plain number alone."""
     name, taken = str(step[0]), step[1:]
     count = values_taken(name)
     operands, others = tuple(map(int, taken[:count])), taken[count:]
     if name in POSITIONAL:
-        return Parts(operands, (), dict(zip(POSITIONAL[name], others, strict=False)))
-    return Parts(operands, others, USUAL.get(name, {}))
+        return StepParts(operands, (), dict(zip(POSITIONAL[name], others, strict=False)))
+    return StepParts(operands, others, DEFAULT_OPTIONS.get(name, {}))
 
 
 def values_taken(name: str) -> int:
-    """Return how many values a step of this name takes."""
+    """Return how many values a step with this operation takes, such as 2 for `"mul"` and 0 for `"const"`."""
     return VALUES_TAKEN[name] if name in VALUES_TAKEN else len(OPERATIONS[name].vjps)
 
 
@@ -54,22 +60,22 @@ def values_taken(name: str) -> int:
 def program_of_steps(
     steps: Iterable[Step], inputs: Sequence[Array | float], operations: Mapping[str, Operation] | None = None
 ) -> Program:
-    """Return the program of a list of steps; its output is the last value, and its upstream gradient ones.
+    """Return a list of steps as a program, whose output is the last value, with an upstream gradient of ones.
 
     Args:
-        steps: what is computed, one value a step.
-        inputs: the first values; the program calls them `0`, `1`, ...
-        operations: what some of the names stand for in place of the operation of this name.
+        steps: the steps, each of which makes one value.
+        inputs: the first values, which the program calls `0`, `1`, ...
+        operations: by name, operations that are used in place of those of `OPERATIONS`.
 
     Raises:
         NoCandidate: an operation cannot be computed.
     """
     known = {**OPERATIONS, **(operations or {})}
-    nodes = [_constant(i, value) for i, value in enumerate(inputs)]
+    nodes = [_input_node(i, value) for i, value in enumerate(inputs)]
     for i, step in enumerate(steps, len(nodes)):
         operands, numbers, options = parts_of(step)
         if step[0] == CONSTANT:
-            nodes.append(_constant(i, *numbers))
+            nodes.append(_input_node(i, *numbers))
             continue
         operation = known[str(step[0])]
         values: tuple[Operand, ...] = (*(nodes[operand].value for operand in operands), *numbers)
@@ -82,17 +88,18 @@ def program_of_steps(
     return Program(forward, (np.ones(nodes[last].value.shape),), output_name="the last value", upstream_name="")
 
 
-def _constant(i: int, value: Array | float) -> Node:
-    """Return an input, or a number that a step made; it has memory of its own, for a step may write to it."""
+def _input_node(i: int, value: Array | float) -> Node:
+    """Return the node of an input or a constant, with a copy of its value, for a step may write to the array."""
     array = np.array(value, dtype=np.float64)
     return Node(i, INPUT, (), (array,), {}, array, (i,), text=str(i))
 
 
 def autograd_of_steps(steps: Iterable[Step], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the right gradients for the inputs, by torch's autograd; zeros where nothing depends on an input.
+    """Return the right gradient of each input, by torch's autograd; zeros where nothing depends on an input.
 
     Args:
-        steps: with calls among them, see `Script`, or without: then the last value is differentiated.
+        steps: with calls of `backward` and `zero_grad` among them: then the values that `backward` was called on since
+            the last `zero_grad` are differentiated, in sum; or without: then the last value is.
         inputs: the first values.
     """
     leaves = [value.detach().requires_grad_() for value in inputs]
@@ -117,13 +124,13 @@ def autograd_of_steps(steps: Iterable[Step], inputs: Sequence[torch.Tensor]) -> 
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call of `backward` or `zero_grad` in a script.
+class EngineCall:
+    """A call of `backward` or of `zero_grad` between the steps of a script.
 
     Args:
-        value: the value that is differentiated; `None` where the gradients are cleared.
-        made: how many values there are by then, inputs among them.
-        detached: the values that have been detached by then.
+        value: the number of the value that is differentiated; `None` for `zero_grad`.
+        made: how many values there are at that time, inputs included.
+        detached: the numbers of the values that have been detached by that time.
     """
 
     value: int | None
@@ -136,29 +143,32 @@ class Script:
     """Steps with calls of `backward` and `zero_grad` between them.
 
     Args:
-        program: the other steps.
-        calls: in order.
+        program: the program of the steps.
+        calls: the calls, in order.
     """
 
     program: Program
-    calls: tuple[Call, ...]
+    calls: tuple[EngineCall, ...]
 
 
 def script_of_steps(
     steps: Sequence[Step], inputs: Sequence[Array | float], operations: Mapping[str, Operation] | None = None
 ) -> Script:
-    """Return a script from its steps: `("backward", i)` and `("zero_grad",)` make no value.
+    """Return the script of a list of steps; in it `("backward", i)` and `("zero_grad",)` are calls and make no value.
 
     Args:
-        steps: see `program_of_steps`, as for the other arguments.
+        steps: the steps and calls.
         inputs: the first values.
-        operations: what some of the names stand for.
+        operations: see `program_of_steps`.
+
+    Raises:
+        NoCandidate: an operation cannot be computed.
     """
     making: list[Step] = []
-    calls, detached = list[Call](), frozenset[int]()
+    calls, detached = list[EngineCall](), frozenset[int]()
     for step in steps:
         if step[0] in CALLS:
-            calls.append(Call(step[1] if step[0] == "backward" else None, len(inputs) + len(making), detached))
+            calls.append(EngineCall(step[1] if step[0] == "backward" else None, len(inputs) + len(making), detached))
             continue
         making.append(step)
         if step[0] == "detach":
@@ -166,15 +176,15 @@ def script_of_steps(
     return Script(program_of_steps(making, inputs, operations), tuple(calls))
 
 
-def expand(steps: Sequence[Step], inputs: int, definitions: Mapping[str, Sequence[Step]]) -> list[Step]:
-    """Return steps in which some operations are made of others, as many engines make a difference.
+def expand_steps(steps: Sequence[Step], inputs: int, definitions: Mapping[str, Sequence[Step]]) -> list[Step]:
+    """Return the steps with some operations written out in simpler ones, as an engine makes `a - b` of `a + -1 * b`.
 
     Args:
-        steps: what is computed.
-        inputs: how many values come before them.
-        definitions: for an operation the steps that give its value. There `-1`, `-2`, ... are the values that it takes,
-            and `0`, `1`, ... those that the definition has made: `{"sub": [("const", -1.0), ("mul", -2, 0), ("add", -1,
-            1)]}`.
+        steps: the steps.
+        inputs: how many values come before the first step.
+        definitions: for an operation the steps that compute its value. In these `-1`, `-2`, ... are the values that it
+            takes, and `0`, `1`, ... those that the definition has made: `{"sub": [("const", -1.0), ("mul", -2, 0),
+            ("add", -1, 1)]}`.
     """
     expanded: list[Step] = []
     numbers = list(range(inputs))  # what each value is called now

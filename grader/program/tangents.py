@@ -1,7 +1,7 @@
-"""Forward mode: how fast each value of a program moves while its inputs do.
+"""Forward-mode differentiation of a program, operation by operation, with rules that an edit may replace.
 
-`probes.draw_tangents` measures this along random directions. Here it is computed, operation by operation, with rules
-that can be others than the right ones.
+The tangent of a value is its derivative along the direction in which the inputs move. `probes.draw_tangents` measures
+it for right programs by central differences.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TangentRules = Callable[[Node], TangentRule | None]
 
 
 def no_rule(node: Node) -> None:
-    """Return no rule of its own for any node."""
+    """Return `None` for any node: all nodes have the right tangent rule."""
 
 
 def no_tangent(node: Node, slot: int) -> float:
-    """Return 0: a constant does not move."""
+    """Return 0 for any slot of any node: the tangent of a plain number."""
     return 0.0
 
 
@@ -38,16 +38,16 @@ def push(
     rules: TangentRules = no_rule,
     constant: Callable[[Node, int], Operand] = no_tangent,
 ) -> Array:
-    """Return the tangent of the first output: the Jacobian times the directions.
+    """Return the tangent of the first output: the Jacobian of the output times the directions of the inputs.
 
     Args:
-        program: the forward pass; its upstream gradients and edits of the backward pass are not looked at.
-        directions: the tangents of the inputs, each shaped like it; other inputs do not move.
-        rules: which nodes have a rule of their own.
-        constant: takes a node and a slot that holds a plain number; returns the tangent that it has.
+        program: the program; its forward pass alone matters.
+        directions: by name the tangents of inputs, each shaped like its input; all other inputs have zeros.
+        rules: takes a node; returns the rule that computes its tangent, or `None` for the right one.
+        constant: takes a node and a slot that holds a plain number; returns the tangent of that number.
 
     Returns:
-        Shape: that of the output, unless a rule gives another one.
+        Shape: that of the output, unless a rule returns another shape.
     """
     names = {i: name for name, i in program.inputs.items()}
     tangents: list[Operand] = []
@@ -63,20 +63,28 @@ def push(
 
 
 def right_tangent(node: Node, tangents: Sequence[Operand]) -> Array:
-    """Return the tangent of a node's value from those of its operands."""
+    """Return the right tangent of a node's value.
+
+    Args:
+        node: the node.
+        tangents: the tangent of each operand, by slot.
+    """
     moving = [slot for slot, tangent in enumerate(tangents) if node.operation.is_differentiable(slot)]
     parts = [jvp(node, slot, tangents[slot]) for slot in moving if np.any(tangents[slot])]
     return np.asarray(sum(parts)) if parts else np.zeros(node.value.shape)
 
 
 def jvp(node: Node, slot: int, tangent: Operand) -> Array:
-    """Return what the tangent of an operand contributes to that of the value: the transpose of the node's vjp.
+    """Return what the tangent of one operand contributes to the tangent of the value: the transpose of the node's vjp.
 
     Args:
         node: the node.
-        slot: the operand's.
-        tangent: shaped like the operand. In an operation that works entry by entry it may have any shape that
-            broadcasts, as a mistake has it.
+        slot: the slot of the operand.
+        tangent: the operand's tangent, shaped like the operand; for a pointwise operation any shape that broadcasts
+            with the value, which a wrong rule may have given it.
+
+    Returns:
+        Shape: that of the value.
     """
     x = np.asarray(node.values[slot])
     if node.operation.family == "pointwise":

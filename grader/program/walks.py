@@ -1,9 +1,9 @@
-"""The backward passes of engines: one gradient is kept for each value, and a step adds to those of what it takes.
+"""Backward passes as engines perform them: each value has one gradient, to which the vjp of each edge adds in turn.
 
-A `Sweep` computes what is right by the rules of a program. A walk does what a program of somebody's own does: it goes
-through the edges in an order, hands on whatever has arrived by then, and keeps what it likes. With `LATEST_FIRST` and
-sums the two are the same; every other order or keeping is a mistake that engines have. Nothing is checked: a
-contribution may have another shape than its value.
+A `Sweep` computes the right gradients of a program. A walk does what a hand-written engine does: it goes through the
+edges in an order, passes on whatever gradient the reader has by then, and combines it with the gradient of the operand.
+In the order `"latest first"`, and with sums, it computes the right gradients; every other order or combination is a
+mistake that engines have. Nothing is checked: a contribution may have another shape than its value.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ Skip = Literal["", "dead", "repeated", "all but the last", "awaiting", "before d
 
 @dataclass(frozen=True)
 class Walk:
-    """How an engine goes back.
+    """One backward pass of an engine: the order of the edges, and how gradients are combined.
 
     Args:
-        order: in which order it goes through the edges. "Met" orders begin at the last value and go on to whatever a
-            value was made from.
-        again: in an order of values that are met, whether a value passes on what it has each time that it is met, and
-            not only the first time.
-        skip: which edges it does not go through; see `skipped`.
+        order: in which order the engine goes through the edges. The "met" orders begin at the last value, and go on to
+            whatever a value was made from.
+        again: in a "met" order, whether a value passes on its gradient each time that it is met, and not only the first
+            time.
+        skip: which edges the engine does not go through; see `skipped_edges`.
         skip_names: the operations that `skip` is about; all by default.
         keep: takes the gradient that a value has, a new contribution, and the name of the operation that it comes from;
-            returns what the value has from now on. By default it is their sum.
+            returns the gradient that the value has from now on. By default it is their sum.
         first: takes the last value; returns the gradient that it begins with. By default it is ones.
-        start: what all other gradients begin with; by default with nothing, and nothing is passed on.
-        shared: operations that keep what they took once for all of their steps: each finds what the last one took.
+        start: the number that all other gradients begin with; by default they begin with `None`, which is not passed
+            on.
+        shared: operations that store their operands once for all of their nodes, so that each vjp sees those of the
+            last node.
     """
 
     order: Order = "latest first"
@@ -60,18 +62,18 @@ class Walk:
     def gradients(
         self, forward: Forward, before: Sequence[Gradient] = (), done: Collection[int] = ()
     ) -> list[Gradient]:
-        """Return the gradient that each value has in the end; `None` where nothing has arrived.
+        """Return the gradient that each value has at the end, by id; `None` for a value without any contribution.
 
         Args:
             forward: the forward pass; its last node is what is differentiated.
             before: the gradients that the first values have already.
-            done: nodes that nothing is handed on by.
+            done: the ids of nodes that pass nothing on.
         """
         nodes = forward.nodes
         gradients = [*before, *(self._start(node) for node in nodes[len(before) :])][: len(nodes)]
         gradients[-1] = np.asarray(self.first(nodes[-1].value))
         last = {node.name: node for node in nodes if node.name in self.shared}
-        skip = skipped(forward, self.skip, self.skip_names)
+        skip = skipped_edges(forward, self.skip, self.skip_names)
         for reader, slot in self._edges(forward):
             g = gradients[reader]
             if g is None or reader in done or (reader, slot) in skip:
@@ -80,35 +82,47 @@ class Walk:
             new = last.get(node.name, node).vjp(slot, g)
             operand = node.operands[slot][1]
             old = gradients[operand]
-            gradients[operand] = new if old is None else self._kept(old, new, node.name)
+            gradients[operand] = new if old is None else self._combine(old, new, node.name)
         return gradients
 
     def _start(self, node: Node) -> Gradient:
-        """Return what a value's gradient begins with."""
+        """Return the gradient that a node's value begins with: `None`, or `start` in each entry."""
         return None if self.start is None else np.full(node.value.shape, self.start)
 
-    def _kept(self, old: Array, new: Array, name: str) -> Array:
-        """Return what a value has after a contribution."""
+    def _combine(self, old: Array, new: Array, name: str) -> Array:
+        """Return the gradient that a value has after a contribution.
+
+        Args:
+            old: its gradient so far.
+            new: the contribution.
+            name: the operation that it comes from.
+        """
         return old + new if self.keep is None else self.keep(old, new, name)
 
     def _edges(self, forward: Forward) -> Iterable[Place]:
-        """Return the edges in the order in which they are gone through, perhaps more than once."""
+        """Return the edges, as (node, slot), in the order of the walk; an edge may come more than once."""
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))
         if self.order == "earliest first":
             return (place for i in range(len(forward.nodes)) for place in _edges_of(forward, i))
         if self.order == "edge by edge":
-            return _edge_by_edge(forward)
-        return _as_met(forward, self.order, self.again)
+            return _edges_depth_first(forward)
+        return _edges_as_met(forward, self.order, self.again)
 
 
 def _edges_of(forward: Forward, reader: int) -> list[Place]:
-    """Return the edges by which a node reads what depends on an input."""
+    """Return the edges, as (reader, slot), from a node to those of its operands that depend on an input."""
     return [(reader, slot) for slot, _ in forward.edges[reader]]
 
 
-def _as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place]:
-    """Yield the edges of each value as it is met, from the last one on."""
+def _edges_as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place]:
+    """Yield the edges of each value as the value is met, beginning with the last value.
+
+    Args:
+        forward: the forward pass.
+        order: which of the values that wait is taken next: one of the "met" orders.
+        again: whether the edges of a value come again when it is met again.
+    """
     waiting, seen = deque([len(forward.nodes) - 1]), set[int]()
     while waiting:
         reader = waiting.popleft() if order == "oldest met first" else waiting.pop()
@@ -119,8 +133,8 @@ def _as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place]:
         seen.add(reader)
 
 
-def _edge_by_edge(forward: Forward) -> Iterator[Place]:
-    """Yield each edge, and in front of the next one of its node all that lead on from it to the inputs."""
+def _edges_depth_first(forward: Forward) -> Iterator[Place]:
+    """Yield each edge of the last value, and before its next edge all edges from the operand back to the inputs."""
     waiting = _edges_of(forward, len(forward.nodes) - 1)[::-1]
     while waiting:
         reader, slot = place = waiting.pop()
@@ -128,16 +142,18 @@ def _edge_by_edge(forward: Forward) -> Iterator[Place]:
         waiting += _edges_of(forward, dict(forward.edges[reader])[slot])[::-1]
 
 
-def skipped(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozenset[Place]:
-    """Return the edges that an engine does not go through.
+def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozenset[Place]:
+    """Return the edges that an engine does not go through, as (node, slot).
+
+    A step is dead if the last value does not depend on it.
 
     Args:
         forward: the forward pass.
-        skip: `"dead"`: those of steps that the last value is not made from. `"repeated"`: where a step takes a value
-            twice, the first of the two. `"all but the last"`: of each value all uses but the last one, which may be a
-            dead step's. `"awaiting"`: those of values that wait for a dead step to pass something on, and all in front
-            of them. `"before dead"`: those of all steps before the last dead one, and its own. `"same number"`: those
-            of a value that equals a later one.
+        skip: `""`: none. `"dead"`: the edges of dead steps. `"repeated"`: where a step takes a value twice, the first
+            of the two. `"all but the last"`: of each value all uses but the last one, which may be a dead step's.
+            `"awaiting"`: the edges of values that wait for a dead step to pass a gradient on, and all before them.
+            `"before dead"`: those of the last dead step, and of all steps before it. `"same number"`: those of a value
+            that equals a later one.
         names: the operations whose edges are meant; all by default.
     """
     nodes, last = forward.nodes, len(forward.nodes) - 1
@@ -145,16 +161,16 @@ def skipped(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozen
     operand = {(reader, slot): value for reader in range(last + 1) for slot, value in forward.edges[reader]}
     dead = sum(1 << i for i in range(last) if not forward.followers[i] >> last & 1) if skip else 0
     if skip == "dead":
-        skipped = [place for place in edges if dead >> place[0] & 1]
+        places = [place for place in edges if dead >> place[0] & 1]
     elif skip == "repeated":
-        skipped = [(i, s) for i, s in edges if any(o == operand[i, s] and later > s for later, o in forward.edges[i])]
+        places = [(i, s) for i, s in edges if any(o == operand[i, s] and later > s for later, o in forward.edges[i])]
     elif skip == "all but the last":
         latest = {operand[place]: place for place in sorted(edges)}
-        skipped = [place for place in edges if latest[operand[place]] != place]
+        places = [place for place in edges if latest[operand[place]] != place]
     elif skip == "awaiting":
-        skipped = [place for place in edges if forward.followers[place[0]] & dead]
+        places = [place for place in edges if forward.followers[place[0]] & dead]
     elif skip == "before dead":
-        skipped = [place for place in edges if place[0] < dead.bit_length()]
+        places = [place for place in edges if place[0] < dead.bit_length()]
     elif skip == "same number":
         values = [node.value.item() for node in nodes]
         seen = Counter(values)
@@ -163,10 +179,10 @@ def skipped(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozen
             seen[value] -= 1
             if seen[value]:
                 repeated.add(i)
-        skipped = [place for place in edges if place[0] in repeated]
+        places = [place for place in edges if place[0] in repeated]
     else:
-        skipped = []
-    return frozenset(place for place in skipped if not names or nodes[place[0]].name in names)
+        places = []
+    return frozenset(place for place in places if not names or nodes[place[0]].name in names)
 
 
 # Several walks -------------------------------------------------------------------------------------------------------
@@ -174,18 +190,17 @@ def skipped(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozen
 
 @dataclass(frozen=True)
 class Session:
-    """What an engine does from one call of `backward` to the next.
+    """What an engine does in a script, from one call of `backward` to the next.
 
     Args:
-        walk: how it goes back in each of them.
-        kept: whose gradients the next walk begins with: what the inputs have is added to.
-        cleared: whose gradients `zero_grad` sets to 0.
-        apart: whether each walk begins with nothing, and what it gives the inputs is added behind it.
-        grown: whether the 1 that a walk begins with is added to what its last value has.
-        newest: whether each walk begins at the newest value, in place of the one that it is asked for.
-        done: the steps that no walk goes through: those that were made before an earlier walk, or that one has gone
-            through.
-        cut: whether a value that has been detached hands nothing on to what it was made from.
+        walk: the backward pass that each call of `backward` makes.
+        kept: the values whose gradients the next walk begins with and adds to.
+        cleared: the values whose gradients `zero_grad` sets to 0.
+        apart: whether each walk begins without gradients, and those of the inputs are added to theirs afterwards.
+        grown: whether the ones that a walk begins with are added to the gradient that its last value has.
+        newest: whether each walk begins at the newest value, in place of the one that `backward` is called on.
+        done: the steps that no walk goes through: `"made"` before an earlier walk, or `"walked"` by one.
+        cut: whether a detached value passes nothing on to what it was made from.
     """
 
     walk: Walk = Walk()
@@ -198,23 +213,23 @@ class Session:
     cut: bool = False
 
     def gradients(self, script: Script) -> list[Array]:
-        """Return the gradient that each input has in the end."""
+        """Return the gradient that each input has at the end of a script; 0 where no contribution has come to it."""
         count = len(script.program.inputs)
         state: list[Gradient] = [np.zeros(())] * count
         done: set[int] = set()
         for call in script.calls:
             if call.value is None:
-                state = self._cleared(state, count)
+                state = self._clear_gradients(state, count)
                 continue
             last = call.made - 1 if self.newest else call.value
             forward = script.program.forward.up_to(last)
-            walk, before = self.walk, self._before(state, count)
+            walk, before = self.walk, self._starting_gradients(state, count)
             if self.grown:
                 has = before[last] if last < len(before) else None
-                walk = replace(walk, first=partial(_one_more, has))
+                walk = replace(walk, first=partial(_ones_plus, has))
             gradients = walk.gradients(forward, before, {*done, *(call.detached if self.cut else ())})
             if self.apart:
-                gradients = [_added(old, new) for old, new in zip(state[:count], gradients, strict=False)]
+                gradients = [_sum_of_gradients(old, new) for old, new in zip(state[:count], gradients, strict=False)]
             state = [*gradients, *state[len(gradients) :]]
             state[:count] = [np.zeros(()) if g is None else g for g in state[:count]]
             if self.done == "made":
@@ -223,24 +238,34 @@ class Session:
                 done.update(i for i in range(last + 1) if forward.followers[i] >> last & 1)
         return [np.zeros(()) if g is None else g for g in state[:count]]
 
-    def _before(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients that a walk begins with."""
+    def _starting_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
+        """Return the gradients of the first values that a walk begins with.
+
+        Args:
+            state: the gradient of each value so far, by id.
+            count: the number of inputs.
+        """
         if self.apart or self.kept == "nothing":
             return []
         return state if self.kept == "all" else state[:count]
 
-    def _cleared(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients behind `zero_grad`."""
+    def _clear_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
+        """Return the gradients after `zero_grad`.
+
+        Args:
+            state: the gradient of each value before it, by id.
+            count: the number of inputs.
+        """
         if self.cleared == "nothing":
             return state
         return [np.zeros(()) for _ in range(count)] + ([] if self.cleared == "all" else state[count:])
 
 
-def _one_more(has: Gradient, value: Array) -> Array:
-    """Return ones, added to what a value has."""
+def _ones_plus(has: Gradient, value: Array) -> Array:
+    """Return ones, shaped like a value, plus the gradient `has` that the value has already, which may be `None`."""
     return np.ones_like(value) + (0.0 if has is None else has)
 
 
-def _added(old: Gradient, new: Gradient) -> Gradient:
-    """Return the sum of two gradients, either of which may be nothing."""
+def _sum_of_gradients(old: Gradient, new: Gradient) -> Gradient:
+    """Return the sum of two gradients, either of which may be `None` for no gradient at all."""
     return new if old is None else old if new is None else old + new

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from grader.program.steps import autograd_of_steps, expand, program_of_steps, script_of_steps
-from grader.program.walks import Session, Skip, Walk, skipped
+from grader.program.steps import autograd_of_steps, expand_steps, program_of_steps, script_of_steps
+from grader.program.walks import Session, Skip, Walk, skipped_edges
 
 NUMBERS = [
     ("mul", 0, 1), ("sub", 3, 2), ("tanh", 4), ("div", 5, 0), ("exp", 6), ("pow", 7, 1.5), ("log", 8), ("const", 2.0),
@@ -51,7 +51,7 @@ def test_an_input_that_nothing_depends_on_has_no_gradient_in_a_walk_and_zeros_fr
 
 def test_a_difference_can_be_made_of_other_steps() -> None:
     definition = {"sub": [("const", -1.0), ("mul", -2, 0), ("add", -1, 1)]}
-    expanded = expand([("mul", 0, 1), ("sub", 2, 0), ("tanh", 3)], 2, definition)
+    expanded = expand_steps([("mul", 0, 1), ("sub", 2, 0), ("tanh", 3)], 2, definition)
     assert expanded == [("mul", 0, 1), ("const", -1.0), ("mul", 0, 3), ("add", 2, 4), ("tanh", 5)]
 
 
@@ -105,5 +105,5 @@ def test_what_a_walk_hands_on_too_early_is_not_all_that_arrives() -> None:
 def test_edges_that_an_engine_does_not_go_through(skip: Skip, edges: set) -> None:
     steps = [("mul", 0, 1), ("add", 2, 2), ("tanh", 2), ("add", 4, 0)]  # the second one is dead
     forward = program_of_steps(steps, [0.5, 0.7]).forward
-    assert skipped(forward, skip) == edges
-    assert skipped(forward, skip, ("exp",)) == set()
+    assert skipped_edges(forward, skip) == edges
+    assert skipped_edges(forward, skip, ("exp",)) == set()
