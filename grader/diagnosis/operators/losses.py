@@ -1,8 +1,8 @@
-"""Mistakes in the gradient of a loss: another target, another prediction, another weight.
+"""Mistakes in the gradient of a loss: a wrong label, a wrong prediction, a wrong class or weight.
 
-The gradient of many losses is a factor times a difference, prediction less target: softmax probabilities less marks
-for cross entropy, x less target for a squared error. Whoever knows that writes it down at once, and errs in its parts,
-not in the operations of the forward pass.
+The gradient of many losses is a factor times a *difference*, prediction less label: softmax probabilities less one-hot
+labels for cross entropy, x less label for a squared error. Whoever knows that writes it down at once, and errs in its
+parts, not in the operations of the forward pass.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ EXACT = 1e-9  # how nearly a gradient must be a difference, in proportion to its
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A right gradient that is a factor times a prediction less a target.
+    """The right gradient of a value x, written as a factor times (prediction - label).
+
+    For x of a mean cross entropy over 8 rows, the factor is 1/8, the prediction softmax(x), the label one-hot classes.
 
     Args:
         factor: a number.
-        x: what the gradient is of.
-        prediction: the prediction; shaped like x.
-        target: the target; shaped like x.
-        names: what a learner calls the two.
-        function: what makes the prediction of x, where that is known.
-        classes: the target as numbers of classes, with the last axis of size 1, where it is given so.
-        marks: the classes one-hot, where the target is that with some of it shared among all classes.
-        smoothing: how much is shared.
-        vjp: takes a gradient of the prediction back to x, where the function is known.
+        x: the value that the gradient is of.
+        prediction: shaped like x; zeros where the gradient is the label alone.
+        label: shaped like x.
+        names: what a learner calls prediction and label; that of the prediction is empty where there is none.
+        function: computes the prediction from x, where that is known.
+        classes: the label as numbers of classes, with the last axis of size 1, where the loss is given numbers.
+        marks: the one-hot classes, where the label is smoothed; shaped like x.
+        smoothing: which part of the label is spread evenly over all classes.
+        vjp: takes a gradient of the prediction to one of x, both shaped like x, where the function is known.
     """
 
     factor: float
     x: Array
     prediction: Array
-    target: Array
+    label: Array
     names: tuple[str, str]
     function: Callable[[Array], Array] | None
     classes: Array | None
@@ -58,20 +60,26 @@ class Difference:
     vjp: Callable[[Array], Array] | None = None
 
     @property
-    def is_target_alone(self) -> bool:
-        """Return whether there is no prediction in the gradient."""
+    def is_label_alone(self) -> bool:
+        """Return whether the gradient has no prediction, as that of a negative log-likelihood of given logarithms."""
         return not self.names[0]
 
     @property
     def decision(self) -> Array:
-        """Return the prediction as a decision: 1 where it is the greatest of its row, or above one half."""
+        """Return the prediction rounded to 0 and 1, in its shape: 1 at the greatest entry of a row, or above one half.
+
+        The greatest entry counts where the label is given as classes.
+        """
         if self.classes is None:
             return np.where(self.prediction > 0.5, 1.0, 0.0)
         return np.where(self.prediction == self.prediction.max(axis=-1, keepdims=True), 1.0, 0.0)
 
 
 class Prediction(NamedTuple):
-    """What the gradient may have as its first part; see `Difference`."""
+    """What the prediction in a gradient may be: an array, its name, and the function from x with its vjp.
+
+    See `Difference`.
+    """
 
     array: Array
     name: str
@@ -79,8 +87,8 @@ class Prediction(NamedTuple):
     vjp: Callable[[Array], Array] | None = None
 
 
-class Target(NamedTuple):
-    """What the gradient may have as its second part; see `Difference`."""
+class Label(NamedTuple):
+    """What the label in a gradient may be: an array, its name, and its classes as numbers; see `Difference`."""
 
     array: Array
     name: str
@@ -92,22 +100,31 @@ _DIFFERENCES: WeakKeyDictionary[Program, dict[tuple[int, Names | None], Differen
 
 
 def difference_of(program: Program, value: int, names: Names | None = None) -> Difference | None:
-    """Return the right gradient of a value as a difference; `None` where it is none, or the output is no loss.
+    """Return the right gradient of a value as a `Difference`; `None` where it is none, or where the output is no loss.
 
     Args:
-        program: whose right gradient.
-        value: the id.
-        names: those of the prediction and the target that are meant, as another trial has them; any by default. A
-            single entry is a multiple of every difference.
+        program: the program of a trial.
+        value: the id of the value.
+        names: those of the prediction and the label that must be found, as they were in another trial; any by default.
+            A gradient of a single entry is a multiple of every difference, and is recognised by names alone.
     """
     known = _DIFFERENCES.setdefault(program.right, {})
     if (value, names) not in known:
-        known[value, names] = _recognised(program.right, program.right.nodes[value], names)
+        known[value, names] = _find_difference(program.right, program.right.nodes[value], names)
     return known[value, names]
 
 
-def _recognised(program: Program, node: Node, given: Names | None) -> Difference | None:
-    """Return the first prediction and target whose difference is the gradient of a value but for a factor."""
+def _find_difference(program: Program, node: Node, given: Names | None) -> Difference | None:
+    """Return the first difference of a possible prediction and label that the gradient of a value is a multiple of.
+
+    Args:
+        program: the right program of a trial.
+        node: the node of the value, or the input.
+        given: the names of prediction and label that must be found; `None` for any.
+
+    Returns:
+        The difference; `None` where there is none, the output is no loss, or the node is in a loop.
+    """
     is_loss = all(program.nodes[output].value.ndim == 0 for output in program.forward.outputs)
     if not is_loss or node.value.ndim == 0 or len(program.forward.by_key[node.key]) > 1:
         return None
@@ -116,32 +133,44 @@ def _recognised(program: Program, node: Node, given: Names | None) -> Difference
     right = program.right_sweep.total(node.id)
     if right is None:
         return None
-    predictions = list(_predictions(program, node))
+    predictions = list(_possible_predictions(program, node))
     nothing = Prediction(np.zeros_like(node.value), "")
-    for target in _targets(program, node):
-        for prediction in (*predictions, *([] if target.classes is None else [nothing])):
-            difference = prediction.array - target.array
+    for label in _possible_labels(program, node):
+        for prediction in (*predictions, *([] if label.classes is None else [nothing])):
+            difference = prediction.array - label.array
             size = float(np.square(difference).sum())
             factor = float((right * difference).sum()) / size if size else 0.0
             if factor and np.abs(right - factor * difference).max() <= EXACT * np.abs(right).max():
-                names = (prediction.name, target.name)
+                names = (prediction.name, label.name)
                 if given not in (None, names):
                     continue
                 return Difference(
-                    factor, node.value, prediction.array, target.array, names, prediction.function, target.classes,
+                    factor, node.value, prediction.array, label.array, names, prediction.function, label.classes,
                     vjp=prediction.vjp,
                 )  # fmt: skip
             smoothed = (
-                None if target.classes is None or prediction is nothing else _smoothed(node, right, prediction, target)
+                None
+                if label.classes is None or prediction is nothing
+                else _smoothed_difference(node, right, prediction, label)
             )
             if smoothed is not None and given in (None, smoothed.names):
                 return smoothed
     return None
 
 
-def _smoothed(node: Node, right: Array, prediction: Prediction, target: Target) -> Difference | None:
-    """Return the gradient of a loss with smoothed labels: a factor times p - (1 - e) marks - e / classes."""
-    marks, count = target.array, node.value.shape[-1]
+def _smoothed_difference(node: Node, right: Array, prediction: Prediction, label: Label) -> Difference | None:
+    """Return a gradient as factor * (p - (1 - e) * marks - e / classes), with prediction p and label smoothing e.
+
+    Args:
+        node: the node of the value.
+        right: its right gradient, shaped like the value.
+        prediction: a possible p.
+        label: the label without smoothing: one-hot marks.
+
+    Returns:
+        The difference; `None` where the gradient is not of this form with 0 < e < 1.
+    """
+    marks, count = label.array, node.value.shape[-1]
     columns = np.stack([prediction.array.ravel(), marks.ravel(), np.ones(marks.size)], axis=1)
     (factor, marked, shared), *_ = np.linalg.lstsq(columns, right.ravel(), rcond=None)
     if not factor or np.abs(columns @ (factor, marked, shared) - right.ravel()).max() > EXACT * np.abs(right).max():
@@ -150,7 +179,7 @@ def _smoothed(node: Node, right: Array, prediction: Prediction, target: Target) 
     if not 0 < smoothing < 1 or abs(-marked / factor - (1 - smoothing)) > EXACT:
         return None
     soft = (1 - smoothing) * marks + smoothing / count
-    names = (prediction.name, f"the smoothed {target.name}")
+    names = (prediction.name, f"the smoothed {label.name}")
     return Difference(
         float(factor),
         node.value,
@@ -165,8 +194,13 @@ def _smoothed(node: Node, right: Array, prediction: Prediction, target: Target) 
     )
 
 
-def _predictions(program: Program, node: Node) -> Iterator[Prediction]:
-    """Yield a value, what the forward pass makes of it in the same shape, and what the vjps of its readers contain."""
+def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
+    """Yield the predictions that a gradient of a value may contain: the value, its sigmoid, and functions that read it.
+
+    Args:
+        program: the right program of a trial.
+        node: the node of the value.
+    """
     x, name = node.value, program.name_of(node.id)
     yield Prediction(x, name)
     odds = sigmoid(x)
@@ -191,186 +225,207 @@ def _predictions(program: Program, node: Node) -> Iterator[Prediction]:
             )
 
 
-def _targets(program: Program, node: Node) -> Iterator[Target]:
-    """Yield the values that do not depend on a value and are shaped like it, or are classes for each of its rows."""
+def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
+    """Yield the labels that a gradient of a value may contain: arrays of its shape, or classes for each of its rows.
+
+    None of them is computed from the value.
+
+    Args:
+        program: the right program of a trial.
+        node: the node of the value.
+    """
     x, behind = node.value, program.forward.followers[node.id]
     for other in program.nodes:
         if behind >> other.id & 1:
             continue
         if other.value.dtype.kind == "f" and other.value.shape == x.shape:
-            yield Target(other.value, program.name_of(other.id))
+            yield Label(other.value, program.name_of(other.id))
         elif other.value.dtype.kind == "i" and other.value.shape == x.shape[:-1] and other.value.size:
             marks = np.zeros(x.shape)
             if other.value.min() >= 0 and other.value.max() < x.shape[-1]:
                 np.put_along_axis(marks, other.value[..., None], 1.0, -1)
-                yield Target(marks, f"one_hot({program.name_of(other.id)})", other.value[..., None])
+                yield Label(marks, f"one_hot({program.name_of(other.id)})", other.value[..., None])
 
 
 class DifferenceFormula(NamedTuple):
     """A wrong formula for a gradient that is a difference.
 
     Args:
-        code: its public code.
-        message: what is wrong with it.
-        of: takes the difference, and returns the gradient without the factor.
-        needs: what must be known: `"function"`, `"classes"` or `"smoothing"`.
-        of_target: it can be made where the gradient is the target alone, too.
+        code: the public code.
+        message: what is wrong with it, in words, with the fields `{prediction}` and `{target}`.
+        of: takes the right difference; returns the wrong gradient, without its factor, shaped like x.
+        needs: what the difference must have: `"function"`, `"classes"`, `"smoothing"`, or nothing.
+        of_label: whether the formula applies to a label without a prediction, too.
     """
 
     code: str
     message: str
     of: Callable[[Difference], Array]
     needs: Literal["", "function", "classes", "smoothing"] = ""
-    of_target: bool = False
+    of_label: bool = False
 
 
-def _without_row(target: Array, row: int) -> Array:
-    """Return a target that is 0 in one row."""
-    others = target.copy()
+def _label_without_row(label: Array, row: int) -> Array:
+    """Return a copy of a label with zeros in one row, such as -1 for the last one."""
+    others = label.copy()
     others[row] = 0
     return others
 
 
-def _back(difference: Difference, g: Array) -> Array:
-    """Return what a gradient of the prediction is for x."""
+def _vjp_of_prediction(difference: Difference, g: Array) -> Array:
+    """Return the gradient of x for a gradient g of the prediction; `Difference.vjp` must be known."""
     assert difference.vjp is not None
     return difference.vjp(g)
 
 
-def _function(difference: Difference, x: Array) -> Array:
-    """Return the function that makes the prediction at another point."""
+def _prediction_at(difference: Difference, x: Array) -> Array:
+    """Return the prediction's function at another x, such as the prediction itself.
+
+    Return `Difference.function` must be known.
+    """
     assert difference.function is not None
     return difference.function(x)
 
 
-def _marks(difference: Difference) -> Array:
-    """Return the classes one-hot."""
+def _one_hot(difference: Difference) -> Array:
+    """Return the one-hot classes of a difference with a smoothed label."""
     assert difference.marks is not None
     return difference.marks
 
 
 DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "target added": DifferenceFormula(
-        "wrong-sign", "{target} is added, and must be subtracted", lambda d: d.prediction + d.target),
+        "wrong-sign", "{target} is added, and must be subtracted", lambda d: d.prediction + d.label),
     "sign": DifferenceFormula(
         "wrong-local", "only the sign of the difference of {prediction} and {target} is left",
-        lambda d: np.sign(d.prediction - d.target)),
+        lambda d: np.sign(d.prediction - d.label)),
     "times prediction": DifferenceFormula(
         "extra-factor", "the difference of {prediction} and {target} is multiplied by {prediction} as well",
-        lambda d: d.prediction * (d.prediction - d.target)),
+        lambda d: d.prediction * (d.prediction - d.label)),
     "one everywhere": DifferenceFormula(
         "wrong-local", "1 is subtracted from every entry of {prediction}, and only {target} must be",
         lambda d: d.prediction - 1),
     "factor on prediction": DifferenceFormula(
         "missing-local", "the factor in front multiplies {prediction} alone, and not {target}",
-        lambda d: d.prediction - d.target / d.factor),
+        lambda d: d.prediction - d.label / d.factor),
     "factor on target": DifferenceFormula(
         "missing-local", "the factor in front multiplies {target} alone, and not {prediction}",
-        lambda d: d.prediction / d.factor - d.target),
+        lambda d: d.prediction / d.factor - d.label),
     "decision": DifferenceFormula(
         "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",
-        lambda d: d.decision - d.target),
+        lambda d: d.decision - d.label),
     "function twice": DifferenceFormula(
         "wrong-point", "the function that makes {prediction} is applied twice",
-        lambda d: _function(d, d.prediction) - d.target, "function"),
+        lambda d: _prediction_at(d, d.prediction) - d.label, "function"),
     "function of target": DifferenceFormula(
         "wrong-operand", "the function that makes {prediction} is applied to {target}, too",
-        lambda d: d.prediction - _function(d, d.target), "function"),
+        lambda d: d.prediction - _prediction_at(d, d.label), "function"),
     "marked entries": DifferenceFormula(
         "diagonal-only", "only the entries that {target} marks have a gradient",
-        lambda d: d.target * (d.prediction - d.target), "classes"),
+        lambda d: d.label * (d.prediction - d.label), "classes"),
     "marks of all rows": DifferenceFormula(
         "broadcast-accident", "the marks of all rows of {target} are subtracted in every row",
-        lambda d: d.prediction - d.target.max(axis=0), "classes", of_target=True),
+        lambda d: d.prediction - d.label.max(axis=0), "classes", of_label=True),
     "numbers": DifferenceFormula(
         "wrong-operand", "the numbers of the classes themselves are subtracted from their rows, and not {target}",
-        lambda d: d.prediction - np.asarray(d.classes), "classes", of_target=True),
+        lambda d: d.prediction - np.asarray(d.classes), "classes", of_label=True),
     "marked entries set": DifferenceFormula(
         "overwritten", "the entries that {target} marks are set to -1, and 1 must be subtracted from them",
-        lambda d: d.prediction * (1 - d.target) - d.target, "classes"),
+        lambda d: d.prediction * (1 - d.label) - d.label, "classes"),
     "smoothed": DifferenceFormula(
         "wrong-local", "{target} is smoothed by 0.1, and the loss does not smooth it",
-        lambda d: d.prediction - 0.9 * d.target - 0.1 / d.x.shape[-1], "classes"),
+        lambda d: d.prediction - 0.9 * d.label - 0.1 / d.x.shape[-1], "classes"),
     "class 0": DifferenceFormula(
         "partial-batch", "{target} is not subtracted where the class is 0",
-        lambda d: d.prediction - d.target * (np.asarray(d.classes) > 0), "classes", of_target=True),
+        lambda d: d.prediction - d.label * (np.asarray(d.classes) > 0), "classes", of_label=True),
     "last row": DifferenceFormula(
         "partial-batch", "{target} is not subtracted in the last row",
-        lambda d: d.prediction - _without_row(d.target, -1)),
+        lambda d: d.prediction - _label_without_row(d.label, -1)),
     "first row": DifferenceFormula(
         "partial-batch", "{target} is not subtracted in the first row",
-        lambda d: d.prediction - _without_row(d.target, 0)),
+        lambda d: d.prediction - _label_without_row(d.label, 0)),
     "through function": DifferenceFormula(
         "extra-factor", "it goes back through the function that makes {prediction} once more",
-        lambda d: _back(d, d.prediction - d.target), "function"),
+        lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
         "wrong-local", "the gradient of a squared error of {prediction} is taken",
-        lambda d: _back(d, 2 * (d.prediction - d.target)), "function"),
+        lambda d: _vjp_of_prediction(d, 2 * (d.prediction - d.label)), "function"),
     "predicted class": DifferenceFormula(
         "wrong-operand", "1 is subtracted where {prediction} is greatest, and {target} must be",
         lambda d: d.prediction - d.decision, "classes"),
     "loss": DifferenceFormula(
         "forward-value", "this is what each entry adds to the loss, and not a gradient",
-        lambda d: -d.target * np.log(d.prediction), "classes"),
+        lambda d: -d.label * np.log(d.prediction), "classes"),
     "without function": DifferenceFormula(
-        "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.target / d.prediction,
+        "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.label / d.prediction,
         "classes"),
     "share not divided": DifferenceFormula(
         "missing-local", "what smoothing shares among the classes is not divided by their number",
-        lambda d: d.prediction - (1 - d.smoothing) * _marks(d) - d.smoothing, "smoothing"),
+        lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d) - d.smoothing, "smoothing"),
     "shared among the others": DifferenceFormula(
         "wrong-local", "smoothing shares among the other classes alone, and must share among all of them",
-        lambda d: d.prediction - (1 - d.smoothing) * _marks(d)
-        - d.smoothing / (d.x.shape[-1] - 1) * (1 - _marks(d)), "smoothing"),
+        lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d)
+        - d.smoothing / (d.x.shape[-1] - 1) * (1 - _one_hot(d)), "smoothing"),
     "right class not lowered": DifferenceFormula(
         "missing-local", "the mark of the right class is not lowered by smoothing",
-        lambda d: d.prediction - _marks(d) - d.smoothing / d.x.shape[-1], "smoothing"),
+        lambda d: d.prediction - _one_hot(d) - d.smoothing / d.x.shape[-1], "smoothing"),
     "shares exchanged": DifferenceFormula(
         "wrong-operand", "the weights of the right class and of the shared part are exchanged",
-        lambda d: d.prediction - d.smoothing * _marks(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
+        lambda d: d.prediction - d.smoothing * _one_hot(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
 }  # fmt: skip
 FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of another derivative
     "exp": "missing-local", "the value itself": "wrong-point", "softmax over the first axis": "summed-wrong-axis",
 }  # fmt: skip
-OTHER_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
+PREDICTION_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "softmax over the last axis": lambda x: softmax(x, -1), "sigmoid": sigmoid, "tanh": np.tanh, "exp": np.exp,
     "softmax over the first axis": lambda x: softmax(x, 0), "the value itself": np.asarray,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class DifferenceSlip:
-    """A wrong formula, or another function, in a gradient that is a difference.
+class DifferenceMistake:
+    """A choice of a wrong formula, or of a wrong function for the prediction, in a gradient that is a difference.
 
     Args:
-        how: which formula, or which function.
-        names: those of the prediction and the target.
+        how: a key of `DIFFERENCE_FORMULAS` or of `PREDICTION_FUNCTIONS`.
+        names: the names of prediction and label, by which the difference is found in every trial.
     """
 
     how: str
     names: Names
 
 
-def with_gradient(program: Program, value: int, gradient: Array) -> Program:
-    """Return the program in which another gradient arrives at a value."""
+def with_gradient_of_value(program: Program, value: int, gradient: Array) -> Program:
+    """Return the program in which a value has the given gradient, in place of the sum of all contributions to it.
+
+    Args:
+        program: the right program.
+        value: the id of the value.
+        gradient: shaped like the value.
+    """
     return program.without(*program.forward.uses[value]).with_edge(SINK, value, lambda at: gradient)
 
 
-def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceSlip]:
-    """Yield the wrong formulas for a gradient that is a difference."""
+def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMistake]:
+    """Yield `DifferenceMistake`s: one for each formula that applies, if the gradient of the value is a difference.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
     difference = difference_of(program, place[0])
     if difference is not None:
         known = {"": True, "function": difference.function is not None, "classes": difference.classes is not None,
                  "smoothing": difference.marks is not None}  # fmt: skip
         for how, formula in DIFFERENCE_FORMULAS.items():
-            if known[formula.needs] and (formula.of_target or not difference.is_target_alone):
-                yield DifferenceSlip(how, difference.names)
+            if known[formula.needs] and (formula.of_label or not difference.is_label_alone):
+                yield DifferenceMistake(how, difference.names)
 
 
-def difference_words(program: Program, place: Place, choice: DifferenceSlip) -> dict[str, str]:
-    """Return what is wrong with a gradient that is a difference."""
-    prediction, target = choice.names
-    return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=target)}
+def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
+    """Return the field `mistake` of a message: what is wrong with a formula, with the names of prediction and label."""
+    prediction, label = choice.names
+    return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=label)}
 
 
 @operator(
@@ -380,10 +435,22 @@ def difference_words(program: Program, place: Place, choice: DifferenceSlip) -> 
     at=values,
     choices=difference_formulas,
     message="in the gradient of the loss with respect to {value}, {mistake}",
-    fields=difference_words,
+    fields=difference_fields,
 )
-def mistake_difference(program: Program, place: Place, choice: DifferenceSlip) -> Program | None:
-    """Use another formula for the gradient of a loss that is a difference."""
+def use_wrong_difference(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:
+    """Give a value a wrong formula of prediction and label as its gradient, such as p + label in place of p - label.
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: which formula.
+
+    Returns:
+        The rewritten program; `None` where the gradient is no such difference in this trial.
+
+    Raises:
+        NoCandidate: the formula gives numbers that are not finite.
+    """
     difference = difference_of(program, place[0], choice.names)
     if difference is None:
         return None
@@ -391,11 +458,13 @@ def mistake_difference(program: Program, place: Place, choice: DifferenceSlip) -
         gradient = difference.factor * DIFFERENCE_FORMULAS[choice.how].of(difference)
     if not np.isfinite(gradient).all():
         raise NoCandidate("it is not finite")
-    return with_gradient(program, place[0], np.broadcast_to(gradient, difference.x.shape))
+    return with_gradient_of_value(program, place[0], np.broadcast_to(gradient, difference.x.shape))
 
 
-@mistake_difference.example
+@use_wrong_difference.example
 def _() -> Example:
+    """Show a cross entropy whose gradient of x goes back through the softmax a second time."""
+
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes)
 
@@ -408,8 +477,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
-@mistake_difference.example
+@use_wrong_difference.example
 def _() -> Example:
+    """Show a cross entropy of x @ w whose gradient subtracts 1 from every probability, not at the right class only."""
+
     def forward(x: Tensor, w: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x @ w, classes)
 
@@ -420,8 +491,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n c", "classes": indices("bs", "c")})
 
 
-@mistake_difference.example
+@use_wrong_difference.example
 def _() -> Example:
+    """Show a binary cross entropy with logits whose gradient of x applies the sigmoid twice."""
+
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return torch.nn.functional.binary_cross_entropy_with_logits(x, labels)
 
@@ -431,24 +504,31 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "labels": uniform("bs n", 0, 1)})
 
 
-@mistake_difference.example
+@use_wrong_difference.example
 def _() -> Example:
+    """Show a cross entropy with label smoothing whose gradient leaves the label of the right class at 1."""
+
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes, label_smoothing=0.1)
 
     def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Share among the classes, and leave the right one at 1."""
-        target = torch.nn.functional.one_hot(classes, x.shape[1]) + 0.1 / x.shape[1]
-        return {"x": g * (x.softmax(-1) - target) / len(x)}
+        label = torch.nn.functional.one_hot(classes, x.shape[1]) + 0.1 / x.shape[1]
+        return {"x": g * (x.softmax(-1) - label) / len(x)}
 
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
-def other_functions(program: Program, place: Place) -> Iterator[DifferenceSlip]:
-    """Yield the functions that a prediction may be made with in place of its own."""
+def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceMistake]:
+    """Yield `DifferenceMistake`s: one for each function that the prediction may be computed with by mistake.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
     difference = difference_of(program, place[0])
     if difference is not None:
-        yield from (DifferenceSlip(how, difference.names) for how in OTHER_FUNCTIONS)
+        yield from (DifferenceMistake(how, difference.names) for how in PREDICTION_FUNCTIONS)
 
 
 @operator(
@@ -456,25 +536,36 @@ def other_functions(program: Program, place: Place) -> Iterator[DifferenceSlip]:
     code=lambda choice: FUNCTION_CODES.get(choice.how, "wrong-local"),
     rank=2.2,
     at=values,
-    choices=other_functions,
+    choices=prediction_functions,
     message="in the gradient of the loss with respect to {value}, {function} is {place}",
     fields=lambda program, place, choice: {
         "function": program.name_of(place[0]) if choice.how == "the value itself" else f"its {choice.how}",
         "place": f"used in place of {choice.names[0]}" if choice.names[0] else f"there besides {choice.names[1]}",
     },
 )
-def mistake_prediction(program: Program, place: Place, choice: DifferenceSlip) -> Program | None:
-    """Make the prediction with another function."""
+def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:
+    """Compute the prediction in the gradient of a value with a wrong function, such as sigmoid(x) for softmax(x).
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: which function.
+
+    Returns:
+        The rewritten program; `None` where the gradient is no difference of prediction and label in this trial.
+    """
     difference = difference_of(program, place[0], choice.names)
     if difference is None:
         return None
     with np.errstate(all="ignore"):
-        gradient = difference.factor * (OTHER_FUNCTIONS[choice.how](difference.x) - difference.target)
-    return with_gradient(program, place[0], gradient)
+        gradient = difference.factor * (PREDICTION_FUNCTIONS[choice.how](difference.x) - difference.label)
+    return with_gradient_of_value(program, place[0], gradient)
 
 
-@mistake_prediction.example
+@use_wrong_prediction.example
 def _() -> Example:
+    """Show a mean of -x[i, class] whose gradient of x is that of a cross entropy, softmax(x) less one-hot classes."""
+
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return -x[range(len(classes)), classes].mean()
 
@@ -485,8 +576,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
 
 
-@mistake_prediction.example
+@use_wrong_prediction.example
 def _() -> Example:
+    """Show a binary cross entropy with logits whose gradient of x uses softmax(x) in place of sigmoid(x)."""
+
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return torch.nn.functional.binary_cross_entropy_with_logits(x, labels, reduction="sum")
 
@@ -501,7 +594,10 @@ def _() -> Example:
 
 
 def class_slot(node: Node) -> int | None:
-    """Return the slot of the classes where a node takes one entry of each row; `None` where it does nothing of it."""
+    """Return the slot of the class numbers in a node that takes one entry of each row, such as `x[range(n), classes]`.
+
+    Return `None` for any other node.
+    """
     if node.name == "gather":
         return 1
     if node.name == "getitem" and np.ndim(node.values[0]) == 2 and len(node.values) > 1:
@@ -520,7 +616,16 @@ def class_slot(node: Node) -> int | None:
     " right one",
 )
 def use_predicted_class(program: Program, place: Place, choice: None) -> Program | None:
-    """Put the gradient where the prediction is greatest, and not at the right class."""
+    """Give the gradient of `x[range(n), classes]` to the greatest entry of each row, not to that of the right class.
+
+    Args:
+        program: the right program.
+        place: an edge (selection of one entry in each row, slot 0).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where not exactly one entry of each row is taken in this trial.
+    """
     node = program.reader(place)
     slot = class_slot(node)
     if slot is None:
@@ -536,6 +641,8 @@ def use_predicted_class(program: Program, place: Place, choice: None) -> Program
 
 @use_predicted_class.example
 def _() -> Example:
+    """Show a cross entropy of x @ w whose gradient subtracts 1 at the greatest entry of each row, not at its class."""
+
     def forward(x: Tensor, w: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x @ w, classes)
 
@@ -553,8 +660,17 @@ def _() -> Example:
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to every entry of a row: it must go to the one that is taken",
 )
-def ignore_class(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand the gradient of one entry of each row to all of them."""
+def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program | None:
+    """Give the gradient of `x[range(n), classes]` to all entries of a row, not only to the one that is taken.
+
+    Args:
+        program: the right program.
+        place: an edge (selection of one entry in each row, slot 0).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     node = program.reader(place)
     axis = int(str(node.options.get("dim", -1)))
 
@@ -565,8 +681,10 @@ def ignore_class(program: Program, place: Place, choice: None) -> Program | None
     return program.with_vjp(place, rule)
 
 
-@ignore_class.example
+@give_gradient_to_all_classes.example
 def _() -> Example:
+    """Show a mean of -tanh(x @ w)[i, class] whose gradient is -1 / n at every class."""
+
     def forward(x: Tensor, w: Tensor, classes: Tensor) -> Tensor:
         y = torch.tanh(x @ w)
         return -y[range(len(classes)), classes].mean()
@@ -578,7 +696,7 @@ def _() -> Example:
 
 
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether an edge leads from a quotient to its numerator, and the denominator is a sum."""
+    """Return whether an edge leads to the numerator of a quotient whose denominator is a sum, as in a weighted mean."""
     denominator = program.reader(place).operand(1)
     return denominator is not None and program.nodes[denominator].name == "sum"
 
@@ -594,7 +712,16 @@ def is_weighted_mean(program: Program, place: Place) -> bool:
     fields=lambda program, place, choice: {"layer": f"`{program.reader(place).text}`"},
 )
 def divide_by_count_of_weights(program: Program, place: Place, choice: None) -> Program | None:
-    """Divide by the number of what a denominator sums, and not by the sum."""
+    """Divide the gradient of a weighted mean's numerator by the number of weights, not by their sum.
+
+    Args:
+        program: the right program.
+        place: an edge (quotient, slot of the numerator).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the denominator is a constant in this trial.
+    """
     denominator = program.reader(place).operand(1)
     if denominator is None:
         return None
@@ -605,6 +732,8 @@ def divide_by_count_of_weights(program: Program, place: Place, choice: None) -> 
 
 @divide_by_count_of_weights.example
 def _() -> Example:
+    """Show a cross entropy with class weights whose gradient is divided by the number of rows, not by their weights."""
+
     def forward(x: Tensor, classes: Tensor, weights: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes, weights)
 
@@ -624,12 +753,23 @@ def _() -> Example:
     message="the gradient goes back through {step}: that is a constant",
 )
 def differentiate_constant(program: Program, place: Place, choice: None) -> Program | None:
-    """Go back through a value that the forward pass takes as a constant."""
+    """Let the gradient through a `detach`, as if the value were no constant.
+
+    Args:
+        program: the right program.
+        place: the node of the `detach`.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
     return program.with_nodes({place[0]: lambda node: node.without_operation()})
 
 
 @differentiate_constant.example
 def _() -> Example:
+    """Show (x.tanh() * y.exp().detach()).sum() + y.square().sum() whose gradient of y includes the detached factor."""
+
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return (x.tanh() * y.exp().detach()).sum() + y.square().sum()
 

@@ -1,8 +1,8 @@
-"""Mistakes in layers that normalise: layer norms, batch norms, RMS norms, vectors of length 1.
+"""Mistakes in the vjps of layers that normalise: layer norms, batch norms, RMS norms, vectors of length 1.
 
-A normalised value h = (x - mean) / s hands back r (g - mean(g) - h sum(g h) / n) with r = 1 / s: a term for its own
-entry, one for the mean, and one for the variance. A `Normalisation` is recognised by its numbers, however the forward
-pass writes it.
+For a normalised value h = (x - mean) / s with upstream gradient g, the gradient of x is r (g - mean(g) - h mean(g h)),
+where r = 1 / s: a term for the entry itself, one for the mean, and one for the variance. A `Normalisation` is found by
+its numbers, however the forward pass writes it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Normalisation:
-    """A value that is divided by the root of its own squares, and the formula for its gradient.
+    """A value x that is divided by the root of its own squares, and the formula for the gradient of x.
 
     Args:
         source: the id of what is normalised, x.
-        axes: what its statistics run over, counted from the front.
-        centred: a mean is subtracted first.
-        count: what the squares are divided by: n, n - 1, or 1 for a norm.
-        r: what the centred value is multiplied by; broadcasts to the value.
-        h: the normalised value.
-        gain: what it is multiplied by before the division, so that the node's value is `gain * h`; 1 for nothing.
+        axes: the axes that the mean and the variance run over, counted from the front.
+        centred: whether a mean is subtracted first.
+        count: what the sum of squares is divided by: n, n - 1, or 1 for a norm.
+        r: one over the root, which the centred x is multiplied by; broadcasts to the shape of x.
+        h: the normalised value, shaped like x.
+        gain: what x is multiplied by before the division, so that the node's value is `gain * h`; 1 for nothing.
     """
 
     source: int
@@ -55,23 +55,35 @@ class Normalisation:
 
     @property
     def n(self) -> int:
-        """Return how many entries the statistics run over."""
+        """Return how many entries are normalised together: the product of the sizes of the axes."""
         return math.prod(self.h.shape[axis] for axis in self.axes)
 
     def mean_term(self, g: Array, axes: Axes | None = None) -> Array:
-        """Return what the mean takes off the gradient; zeros where nothing is centred."""
+        """Return what is subtracted from g because the mean depends on x: mean(g); zeros where no mean is subtracted.
+
+        Args:
+            g: the gradient of the normalised value, shaped like x.
+            axes: wrong axes to average over; the right ones by default.
+        """
         return self.mean(g, axes) if self.centred else np.zeros_like(g)
 
     def variance_term(self, g: Array, axes: Axes | None = None) -> Array:
-        """Return what the variance takes off the gradient."""
+        """Return what is subtracted from g because the variance depends on x: h * mean(g * h) * n / count.
+
+        Shaped like x.
+
+        Args:
+            g: the gradient of the normalised value, shaped like x.
+            axes: wrong axes to average over; the right ones by default.
+        """
         return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
 
     def mean(self, terms: Array, axes: Axes | None = None) -> Array:
-        """Return the mean over the axes of the statistics, or over others; these are kept."""
+        """Return the mean of an array over the normalisation's axes, or over the given ones, kept with size 1."""
         return np.asarray(terms.mean(axis=self.axes if axes is None else axes, keepdims=True))
 
     def gradient(self, g: Array) -> Array:
-        """Return the right gradient of x for the gradient of the normalised value."""
+        """Return the right gradient of x for a gradient g of the normalised value; both shaped like x."""
         return np.asarray(self.r * (g - self.mean_term(g) - self.variance_term(g)))
 
 
@@ -80,21 +92,26 @@ _NORMALISATIONS: WeakKeyDictionary[Forward, dict[int, Normalisation | None]] = W
 
 
 def normalisation_of(program: Program, place: Place) -> Normalisation | None:
-    """Return the normalisation whose value a node is; `None` where it is none."""
+    """Return the normalisation whose value a node computes; `None` where it computes none.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+    """
     known = _NORMALISATIONS.setdefault(program.forward, {})
     if place[0] not in known:
-        known[place[0]] = _recognised(program, program.nodes[place[0]])
+        known[place[0]] = _find_normalisation(program, program.nodes[place[0]])
     return known[place[0]]
 
 
 class Scaling(NamedTuple):
-    """A quotient by a scale, or a product with one.
+    """A quotient by a scale, or a product with one, in which all entries along an axis have the same scale.
 
     Args:
         numerator: the slot of what is scaled.
         scale: the slot of the scale.
-        axes: those along which the scale is the same, counted from the front.
-        factor: what is multiplied with; its axes are those of the value, some of size 1.
+        axes: the axes along which the scale is the same, counted from the front.
+        factor: the scale, or one over it for a quotient; it has as many axes as the value, these of size 1.
     """
 
     numerator: int
@@ -104,10 +121,13 @@ class Scaling(NamedTuple):
 
 
 def scaling_of(program: Program, node: Node) -> Scaling | None:
-    """Return the scaling that a node is; `None` where it is none, or the scale is another one for each entry."""
+    """Return the `Scaling` that a node computes.
+
+    Return `None` where it is no product or quotient, or each entry has its own scale.
+    """
     if node.name not in ("div", "mul") or len(node.operands) != 2:
         return None
-    scales = [_unexpanded(program, node, slot) for slot in (0, 1)]
+    scales = [_operand_before_expand(program, node, slot) for slot in (0, 1)]
     scale = 0 if node.name == "mul" and scales[0].size < scales[1].size else 1
     factor = scales[scale].reshape((1,) * (node.value.ndim - scales[scale].ndim) + scales[scale].shape)
     axes = tuple(i for i, size in enumerate(node.value.shape) if factor.shape[i] == 1 < size)
@@ -116,14 +136,20 @@ def scaling_of(program: Program, node: Node) -> Scaling | None:
     return Scaling(1 - scale, scale, axes, 1 / factor if node.name == "div" else factor)
 
 
-def _unexpanded(program: Program, node: Node, slot: int) -> Array:
-    """Return an operand as it was before it was expanded."""
+def _operand_before_expand(program: Program, node: Node, slot: int) -> Array:
+    """Return the array in a slot of a node, before the `expand` that made it, if one did."""
     operand = program.nodes[node.operands[slot][1]]
     return np.asarray(operand.values[0] if operand.name == "expand" else node.values[slot])
 
 
-def _recognised(program: Program, node: Node) -> Normalisation | None:
-    """Return the normalisation that a node is; its formula gives what the vjps of all its nodes give together."""
+def _find_normalisation(program: Program, node: Node) -> Normalisation | None:
+    """Return the normalisation whose value a node computes, such that its formula gives the right gradient of x.
+
+    The formula is compared with the vjps of all nodes between x and the value, for one fixed upstream gradient.
+
+    Returns:
+        The normalisation; `None` where no choice of x, axes, mean and count gives that gradient.
+    """
     with np.errstate(all="ignore"):
         scaling = scaling_of(program, node)
         if scaling is None:
@@ -132,9 +158,9 @@ def _recognised(program: Program, node: Node) -> Normalisation | None:
         scale = node.operands[scaling.scale][1]
         g = np.sin(np.arange(1.0, node.value.size + 1).reshape(node.value.shape) * 1.7)
         n = math.prod(node.value.shape[axis] for axis in scaling.axes)
-        for numerator, gain in _numerators(program, node.operands[scaling.numerator][1]):
+        for numerator, gain in _possible_numerators(program, node.operands[scaling.numerator][1]):
             h = program.nodes[numerator].value * scaling.factor
-            for source in _centred_values(program, numerator):
+            for source in _possible_sources(program, numerator):
                 if not forward.ancestors[scale] >> source & 1 or program.nodes[source].value.shape != node.value.shape:
                     continue
                 part = replace(forward, nodes=forward.nodes[: node.id + 1], outputs=(node.id,), targets={"x": source})
@@ -146,8 +172,16 @@ def _recognised(program: Program, node: Node) -> Normalisation | None:
     return None
 
 
-def _numerators(program: Program, numerator: int) -> Iterator[tuple[int, Operand]]:
-    """Yield what is divided, and each factor of it with the other one, where it is a product of the same shape."""
+def _possible_numerators(program: Program, numerator: int) -> Iterator[tuple[int, Operand]]:
+    """Yield what may be normalised by a scale, with its gain: the numerator with 1, and each factor with its partner.
+
+    Args:
+        program: the program of a trial.
+        numerator: the id of what is divided by the scale.
+
+    Yields:
+        The id of the value that may be normalised, and the gain.
+    """
     yield numerator, 1.0
     node = program.nodes[numerator]
     if node.name == "mul" and len(node.values) == 2:
@@ -156,8 +190,13 @@ def _numerators(program: Program, numerator: int) -> Iterator[tuple[int, Operand
                 yield operand, node.values[1 - slot]
 
 
-def _centred_values(program: Program, value: int) -> Iterator[int]:
-    """Yield what a mean may have been subtracted from to make a value, and the value itself."""
+def _possible_sources(program: Program, value: int) -> Iterator[int]:
+    """Yield the ids of what may be the x of a normalised value: the minuend of a difference, and the value itself.
+
+    Args:
+        program: the program of a trial.
+        value: the id of what is divided by the scale, without its gain.
+    """
     node = program.nodes[value]
     if node.name == "sub" and (operand := node.operand(0)) is not None:
         yield operand
@@ -165,15 +204,25 @@ def _centred_values(program: Program, value: int) -> Iterator[int]:
 
 
 def is_normalisation(program: Program, place: Place) -> bool:
-    """Return whether a node's value is a normalised one."""
+    """Return whether a node computes a normalised value, such as the division at the end of a layer norm."""
     return normalisation_of(program, place) is not None
 
 
 normalisations = nodes.of("div", "mul").where(is_normalisation)
 
 
-def with_formula(program: Program, place: Place, formula: Formula) -> Program | None:
-    """Return the program that has another formula for the gradient of what is normalised."""
+def with_normalisation_formula(program: Program, place: Place, formula: Formula) -> Program | None:
+    """Return the program with a formula for the gradient of x in place of all contributions through a normalisation.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        formula: takes the normalisation and the gradient of the normalised value; returns that of x, both shaped like
+            x.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
     known = normalisation_of(program, place)
     if known is None:
         return None
@@ -181,8 +230,16 @@ def with_formula(program: Program, place: Place, formula: Formula) -> Program | 
     return program.without(*own).with_edge(place[0], known.source, lambda at: formula(known, at.g * known.gain))
 
 
-def normalisation_words(program: Program, place: Place, choice: object) -> dict[str, str]:
-    """Return what a learner calls what is normalised, and the normalisation."""
+def normalisation_fields(program: Program, place: Place, choice: object) -> dict[str, str]:
+    """Return the fields `x`, `variance`, `scale` and perhaps `step` of a message about a normalisation.
+
+    They name what is normalised, what the squares are averaged to, what it is divided by, and the call of the layer.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        choice: not read.
+    """
     known, node = normalisation_of(program, place), program.nodes[place[0]]
     words = {"x": program.name_of(known.source) if known else "what is normalised"}
     words["variance"], words["scale"] = SCALES_IN_WORDS[
@@ -209,8 +266,13 @@ MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
 }
 
 
-def terms_at(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
-    """Yield the sets of terms that a normalisation has."""
+def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
+    """Yield the sets of terms that may be left out of the gradient of a normalisation; that of the mean if it has one.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
     known = normalisation_of(program, place)
     if known is not None:
         yield from (terms for terms in MISSING_TERMS if known.centred or "mean" not in terms)
@@ -221,26 +283,37 @@ def terms_at(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
     code="missing-path",
     rank=1.0,
     at=normalisations,
-    choices=terms_at,
+    choices=term_sets,
     message="in the gradient of {x} through {step}, {lack}",
     fields=lambda program, place, choice: {
-        **normalisation_words(program, place, choice),
-        "lack": MISSING_TERMS[choice].format_map(normalisation_words(program, place, choice)),
+        **normalisation_fields(program, place, choice),
+        "lack": MISSING_TERMS[choice].format_map(normalisation_fields(program, place, choice)),
     },
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
-    """Leave out the term of the mean, that of the variance, or both."""
+    """Leave the term of the mean, of the variance, or both out of the gradient of x: r (g - mean(g)), for instance.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: the terms that are left out.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
 
     def formula(known: Normalisation, g: Array) -> Array:
         mean = 0 if "mean" in choice else known.mean_term(g)
         variance = 0 if "variance" in choice else known.variance_term(g)
         return np.asarray(known.r * (g - mean - variance))
 
-    return with_formula(program, place, formula)
+    return with_normalisation_formula(program, place, formula)
 
 
 @drop_term.example
 def _() -> Example:
+    """Show a layer norm whose gradient of x leaves out the term of the variance."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
 
@@ -255,6 +328,8 @@ def _() -> Example:
 
 @drop_term.example
 def _() -> Example:
+    """Show a batch norm of x @ w whose gradient treats mean and standard deviation as constants."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         y = x @ w
         return (y - y.mean(0)) / y.std(0)
@@ -273,15 +348,26 @@ def _() -> Example:
     at=normalisations.where(lambda program, place: not getattr(normalisation_of(program, place), "centred", True)),
     message="in the gradient of {x} through {step} a mean is subtracted, as for a layer norm: nothing is centred here",
     choices=lambda program, place: (None,),
-    fields=normalisation_words,
+    fields=normalisation_fields,
 )
 def add_mean_term(program: Program, place: Place, choice: None) -> Program | None:
-    """Subtract the mean of the gradient in a normalisation that does not centre."""
-    return with_formula(program, place, lambda known, g: known.gradient(g) - known.r * known.mean(g))
+    """Subtract r mean(g) from the gradient of x in a normalisation that subtracts no mean, such as an RMS norm.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
+    return with_normalisation_formula(program, place, lambda known, g: known.gradient(g) - known.r * known.mean(g))
 
 
 @add_mean_term.example
 def _() -> Example:
+    """Show an RMS norm whose gradient of x subtracts the mean of g, as that of a layer norm does."""
+
     def forward(x: Tensor) -> Tensor:
         return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
 
@@ -294,12 +380,12 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Averaging:
-    """A term of a normalisation whose mean is another one.
+class TermAveraging:
+    """A choice of a term in the gradient of a normalisation, and of what is done in place of its mean.
 
     Args:
-        term: which term.
-        how: what is done in place of the mean.
+        term: the term of the mean or of the variance.
+        how: what is done in place of the right mean: a sum, nothing, or a mean with a wrong count.
     """
 
     term: Term
@@ -307,21 +393,26 @@ class Averaging:
 
     @property
     def code(self) -> str:
-        """Return the public code."""
+        """Return the public code of the mistake."""
         return {"summed": "sum-for-mean", "not summed": "diagonal-only"}.get(self.how, "wrong-factor")
 
 
-def averagings(program: Program, place: Place) -> Iterator[Averaging]:
-    """Yield the terms of a normalisation with what may be done in place of their means."""
+def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
+    """Yield `TermAveraging`s: each term of a normalisation with each wrong way to average it.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
     known = normalisation_of(program, place)
     if known is None:
         return
     if known.centred:
-        yield from (Averaging("mean", how) for how in ("summed", "averaged with n - 1"))
-    yield Averaging("variance", "not summed")
+        yield from (TermAveraging("mean", how) for how in ("summed", "averaged with n - 1"))
+    yield TermAveraging("variance", "not summed")
     if known.count > 1:
-        yield Averaging("variance", "summed")
-    yield Averaging("variance", "averaged with n - 1" if known.count != known.n - 1 else "averaged with n")
+        yield TermAveraging("variance", "summed")
+    yield TermAveraging("variance", "averaged with n - 1" if known.count != known.n - 1 else "averaged with n")
 
 
 @operator(
@@ -329,17 +420,26 @@ def averagings(program: Program, place: Place) -> Iterator[Averaging]:
     code=lambda choice: choice.code,
     rank=2.0,
     at=normalisations,
-    choices=averagings,
+    choices=term_averagings,
     message="in the gradient of {x} through {step}, the term of the {term} is {how}, n being the number of entries that"
     " are normalised together",
     fields=lambda program, place, choice: {
-        **normalisation_words(program, place, choice),
-        "term": normalisation_words(program, place, choice)[choice.term] if choice.term == "variance" else choice.term,
+        **normalisation_fields(program, place, choice),
+        "term": normalisation_fields(program, place, choice)[choice.term] if choice.term == "variance" else choice.term,
         "how": choice.how,
     },
 )
-def average_otherwise(program: Program, place: Place, choice: Averaging) -> Program | None:
-    """Sum one of the terms in place of averaging it, do neither, or average it with another count."""
+def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) -> Program | None:
+    """Sum a term in the gradient of a normalisation where it must be averaged, do neither, or use a wrong count.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which term, and how.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
 
     def formula(known: Normalisation, g: Array) -> Array:
         mean, variance = known.mean_term(g), known.variance_term(g)
@@ -352,11 +452,13 @@ def average_otherwise(program: Program, place: Place, choice: Averaging) -> Prog
             variance = variance * (known.count / known.n) * factor
         return np.asarray(known.r * (g - mean - variance))
 
-    return with_formula(program, place, formula)
+    return with_normalisation_formula(program, place, formula)
 
 
-@average_otherwise.example
+@average_term_wrongly.example
 def _() -> Example:
+    """Show a layer norm whose gradient of x has a sum in place of the mean in the term of the variance."""
+
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
@@ -368,8 +470,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-@average_otherwise.example
+@average_term_wrongly.example
 def _() -> Example:
+    """Show a batch norm with a gain whose gradient of x has neither sum nor mean in the term of the variance."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return gain * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
 
@@ -384,30 +488,35 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Substitute:
-    """What is used in place of the normalised value in the term of the variance.
+    """A choice of what stands in place of the normalised value h in the variance term h * mean(g * h).
 
     Args:
-        value: another value; `None` for none at all, `"uncentred"` for what is normalised, scaled and not centred.
-        where: in the mean, in front of it, or in both places.
+        value: the name of a wrong value; `None` for a factor 1; `"uncentred"` for x / s without its mean subtracted.
+        where: which of the two h is replaced: that inside the mean, that in front of it, or both.
     """
 
     value: ValueName | Literal["uncentred"] | None
     where: Literal["inside the mean", "in front of the mean", "inside the mean and in front of it"]
 
 
-def _is_centred(program: Program, place: Place) -> bool:
-    """Return whether a mean is subtracted in a normalisation."""
+def _subtracts_mean(program: Program, place: Place) -> bool:
+    """Return whether a node computes a normalised value and a mean is subtracted in it."""
     known = normalisation_of(program, place)
     return known is not None and known.centred
 
 
 def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
-    """Yield what may be used in place of the normalised value, and where."""
+    """Yield `Substitute`s for h in the variance term: each value of its shape, the uncentred value, and the factor 1.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
     shape = program.nodes[place[0]].value.shape
     known = normalisation_of(program, place)
     own = place[0] if known is None or isinstance(known.gain, float) else None  # with a gain, the value is another one
     names = [name for name, value in values_by_name(program, place[0], shape).items() if value != own]
-    uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _is_centred(program, place) else ()
+    uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _subtracts_mean(program, place) else ()
     for value in (*names, *uncentred, None):
         yield Substitute(value, "in front of the mean")
         yield Substitute(value, "inside the mean")
@@ -416,7 +525,12 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
 
 
 def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -> str:
-    """Return what is used in place of the normalised value, in words."""
+    """Return what a learner calls a value that stands in place of the normalised value.
+
+    Args:
+        program: the program of a trial.
+        value: its name, or `"uncentred"` for the normalised value without its mean subtracted.
+    """
     return "the normalised value without its mean subtracted" if value == "uncentred" else value.describe(program)
 
 
@@ -428,7 +542,7 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
     choices=substitutes,
     message="in the gradient of {x} through {step}, {wrong} in the term of the {variance}, {where}",
     fields=lambda program, place, choice: {
-        **normalisation_words(program, place, choice),
+        **normalisation_fields(program, place, choice),
         "where": choice.where,
         "wrong": "the normalised value is missing"
         if choice.value is None
@@ -436,7 +550,17 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
     },
 )
 def replace_normalised_value(program: Program, place: Place, choice: Substitute) -> Program | None:
-    """Use another value in place of the normalised one."""
+    """Use a wrong value in place of h in the variance term h * mean(g * h): y * mean(g * y), with y the layer's output.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which value, and which of the two h it replaces.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value, or there is no such value, in this
+        trial.
+    """
     other: Array | float = 1.0
     known_here = normalisation_of(program, place)
     if choice.value == "uncentred":
@@ -455,11 +579,13 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
         variance = front * known.mean(g * inside) * (known.n / known.count)
         return np.asarray(known.r * (g - known.mean_term(g) - variance))
 
-    return with_formula(program, place, formula)
+    return with_normalisation_formula(program, place, formula)
 
 
 @replace_normalised_value.example
 def _() -> Example:
+    """Show an RMS norm with a gain whose gradient of x uses the values times the gain in the variance term."""
+
     def forward(x: Tensor, gain: Tensor, w: Tensor) -> Tensor:
         y = gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
         return torch.tanh(y @ w)
@@ -477,6 +603,8 @@ def _() -> Example:
 
 @replace_normalised_value.example
 def _() -> Example:
+    """Show a layer norm with gain and bias whose gradient of x uses the layer's output in the variance term."""
+
     def forward(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
         h = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
         return h * gain + bias
@@ -493,6 +621,8 @@ def _() -> Example:
 
 @replace_normalised_value.example
 def _() -> Example:
+    """Show rows divided by their norms whose gradient uses x in place of x / norm in the variance term."""
+
     def forward(x: Tensor) -> Tensor:
         norm: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
         return x / norm
@@ -505,12 +635,18 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def _with_wider_scale(more: float, known: Normalisation, g: Array) -> Array:
-    """Return the gradient with something added to the variance, in the last division alone."""
+def _gradient_with_larger_epsilon(more: float, known: Normalisation, g: Array) -> Array:
+    """Return the gradient of x with `more` added to the variance in its last division, by the standard deviation.
+
+    Args:
+        more: the number that is added.
+        known: the normalisation.
+        g: the gradient of the normalised value, shaped like x.
+    """
     return np.asarray(known.gradient(g) / known.r / np.sqrt(known.r**-2.0 + more))
 
 
-SCALES: Mapping[str, tuple[str, Formula]] = {
+WRONG_SCALES: Mapping[str, tuple[str, Formula]] = {
     "missing": ("missing-local", lambda known, g: known.gradient(g) / known.r),
     "applied twice": ("extra-factor", lambda known, g: known.gradient(g) * known.r),
     "a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
@@ -520,7 +656,7 @@ SCALES: Mapping[str, tuple[str, Formula]] = {
         lambda known, g: known.gradient(g) - known.r * known.variance_term(g),
     ),
     **{
-        f"made with {more:g} more under its root": ("wrong-point", partial(_with_wider_scale, more))
+        f"made with {more:g} more under its root": ("wrong-point", partial(_gradient_with_larger_epsilon, more))
         for more in (1.0, 0.1, 0.01, 0.001)
     },
 }
@@ -528,20 +664,31 @@ SCALES: Mapping[str, tuple[str, Formula]] = {
 
 @operator(
     "normalisation-scaled-otherwise",
-    code=lambda choice: SCALES[choice][0],
+    code=lambda choice: WRONG_SCALES[choice][0],
     rank=1.5,
     at=normalisations,
-    choices=lambda program, place: SCALES,
+    choices=lambda program, place: WRONG_SCALES,
     message="in the gradient of {x} through {step}, the division by the {scale} is {choice}",
-    fields=normalisation_words,
+    fields=normalisation_fields,
 )
-def scale_otherwise(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave the division by the norm out of the gradient, do it twice, or multiply."""
-    return with_formula(program, place, SCALES[choice][1])
+def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Program | None:
+    """Leave out the division by s in the gradient of x, do it twice, multiply by s, or divide by a wrong s.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which of these, a key of `WRONG_SCALES`.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
+    return with_normalisation_formula(program, place, WRONG_SCALES[choice][1])
 
 
-@scale_otherwise.example
+@scale_gradient_wrongly.example
 def _() -> Example:
+    """Show rows of x @ w divided by their norms whose gradient is multiplied by the norm, not divided."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         unit: Tensor = torch.nn.functional.normalize(x @ w, dim=1)
         return unit
@@ -555,27 +702,32 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherAxes:
-    """Other axes for the means of a normalisation.
+class WrongAxes:
+    """A choice of wrong axes for the means in the gradient of a normalisation.
 
     Args:
-        axes: counted from the front.
-        terms: the terms whose means run over them.
+        axes: the axes, counted from the front.
+        terms: the terms whose means run over them; the means of further terms are right.
     """
 
     axes: Axes
     terms: tuple[Term, ...]
 
 
-def other_statistics(program: Program, place: Place) -> Iterator[OtherAxes]:
-    """Yield other axes that the means of a normalisation may run over."""
+def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
+    """Yield `WrongAxes` for a normalisation: every set of axes but the right one, with every set of terms.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
     known = normalisation_of(program, place)
     if known is not None:
         for count in range(1, known.h.ndim + 1):
             for axes in itertools.combinations(range(known.h.ndim), count):
                 if axes != known.axes:
                     yield from (
-                        OtherAxes(axes, terms) for terms in MISSING_TERMS if known.centred or "mean" not in terms
+                        WrongAxes(axes, terms) for terms in MISSING_TERMS if known.centred or "mean" not in terms
                     )
 
 
@@ -584,30 +736,45 @@ def other_statistics(program: Program, place: Place) -> Iterator[OtherAxes]:
     code="summed-wrong-axis",
     rank=2.0,
     at=normalisations,
-    choices=other_statistics,
+    choices=wrong_axes,
     message="in the gradient of {x} through {step}, the means run over {wrong} in the term of the {terms}: they must"
     " run over {right}",
     fields=lambda program, place, choice: {
-        **normalisation_words(program, place, choice),
+        **normalisation_fields(program, place, choice),
         "terms": " and in that of the ".join(
-            normalisation_words(program, place, choice).get(term, term) for term in choice.terms
+            normalisation_fields(program, place, choice).get(term, term) for term in choice.terms
         ),
-        **_axes_words(program, place, choice.axes),
+        **_axes_fields(program, place, choice.axes),
     },
 )
-def normalise_over_other_axes(program: Program, place: Place, choice: OtherAxes) -> Program | None:
-    """Average over other axes in some of the terms."""
+def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -> Program | None:
+    """Average over wrong axes in the term of the mean or of the variance in the gradient of x, or in both.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which axes, in which terms.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
 
     def formula(known: Normalisation, g: Array) -> Array:
         mean = known.mean_term(g, choice.axes if "mean" in choice.terms else None)
         variance = known.variance_term(g, choice.axes if "variance" in choice.terms else None)
         return np.asarray(known.r * (g - mean - variance))
 
-    return with_formula(program, place, formula)
+    return with_normalisation_formula(program, place, formula)
 
 
-def _axes_words(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
-    """Return the wrong axes and the right ones of a normalisation, as message fields."""
+def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
+    """Return the fields `wrong` and `right` of a message: the names of the wrong and the right axes of a normalisation.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        wrong: the wrong axes, counted from the front.
+    """
     known = normalisation_of(program, place)
     if known is None:
         return {"wrong": "", "right": ""}
@@ -615,8 +782,10 @@ def _axes_words(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
     return {key: " and ".join(program.name_of_axis(known.source, axis) for axis in own) for key, own in axes.items()}
 
 
-@normalise_over_other_axes.example
+@average_over_wrong_axes.example
 def _() -> Example:
+    """Show a batch norm, which averages over axis 0, whose gradient of x averages over axis 1."""
+
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
 
@@ -634,15 +803,25 @@ def _() -> Example:
     code="summed-wrong-axis",
     rank=3.5,
     at=normalisations,
-    choices=lambda program, place: dict.fromkeys(choice.axes for choice in other_statistics(program, place)),
+    choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
     message="the forward pass is computed again with {step} normalised over {wrong}: it must be over {right}",
     fields=lambda program, place, choice: {
-        **normalisation_words(program, place, choice),
-        **_axes_words(program, place, choice),
+        **normalisation_fields(program, place, choice),
+        **_axes_fields(program, place, choice),
     },
 )
-def normalise_over_other_axes_in_forward(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Run the forward pass with statistics over other axes."""
+def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+    """Run the forward pass with mean and variance over wrong axes, and go back through that.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: the wrong axes, counted from the front.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value, or one with a gain inside, in this
+        trial.
+    """
     known = normalisation_of(program, place)
     if known is None or np.ndim(known.gain):  # a gain inside would lose its gradient
         return None
@@ -674,8 +853,10 @@ def normalise_over_other_axes_in_forward(program: Program, place: Place, choice:
     return program.with_nodes({place[0]: change})
 
 
-@normalise_over_other_axes_in_forward.example
+@normalise_over_wrong_axes.example
 def _() -> Example:
+    """Show a layer norm whose gradient of the gain uses values that are normalised over the batch."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
 
@@ -691,7 +872,12 @@ def _() -> Example:
 
 
 def gain_of(program: Program, place: Place) -> Array | None:
-    """Return what a normalised value is multiplied by, shaped like it; `None` where it is by nothing."""
+    """Return what a normalised value is multiplied by, shaped like it; `None` where nothing multiplies it by an array.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
     value, shape = place[0], program.nodes[place[0]].value.shape
     known = normalisation_of(program, place)
     if known is not None and np.ndim(known.gain):
@@ -708,8 +894,8 @@ def gain_of(program: Program, place: Place) -> Array | None:
     return None
 
 
-Gain = Literal["behind the means", "outside the means alone"]
-GAINS: tuple[Gain, ...] = ("behind the means", "outside the means alone")
+GainPosition = Literal["behind the means", "outside the means alone"]
+GAIN_POSITIONS: tuple[GainPosition, ...] = ("behind the means", "outside the means alone")
 
 
 @operator(
@@ -717,13 +903,24 @@ GAINS: tuple[Gain, ...] = ("behind the means", "outside the means alone")
     code=lambda choice: "wrong-local" if choice == "behind the means" else "missing-local",
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
-    choices=lambda program, place: GAINS,
+    choices=lambda program, place: GAIN_POSITIONS,
     message="in the gradient of {x} through {step}, the gain is multiplied in {choice}: it must be inside them, as the"
     " gradient of the normalised value has it",
-    fields=normalisation_words,
+    fields=normalisation_fields,
 )
-def misplace_gain(program: Program, place: Place, choice: Gain) -> Program | None:
-    """Multiply by the gain behind the means of a normalisation, or outside them alone."""
+def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
+    """Multiply the gradient of x by the gain after the means are taken, or only in the term outside the means.
+
+    The gain must multiply g before the means are taken.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which of the two.
+
+    Returns:
+        The rewritten program; `None` where the normalised value has no gain in this trial.
+    """
     gain = gain_of(program, place)
     if gain is None:
         return None
@@ -734,11 +931,13 @@ def misplace_gain(program: Program, place: Place, choice: Gain) -> Program | Non
             return np.asarray(gain * known.gradient(bare))
         return np.asarray(known.r * (g - bare) + known.gradient(bare))
 
-    return with_formula(program, place, formula)
+    return with_normalisation_formula(program, place, formula)
 
 
 @misplace_gain.example
 def _() -> Example:
+    """Show an RMS norm with a gain whose gradient of x is multiplied by the gain at the end."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.rms_norm(x, x.shape[-1:], gain, 1e-5)
 
@@ -754,7 +953,7 @@ VARIANCE_AFFECTS: tuple[Affects, ...] = ("all", "values")
 
 
 def is_variance(program: Program, place: Place) -> bool:
-    """Return whether a node is a variance, a standard deviation, or a mean of squares, of several entries."""
+    """Return whether a node computes a variance, a standard deviation, or a mean of squares, of more than one entry."""
     node = program.reader(place)
     if node.name in ("var", "std"):
         return True
@@ -777,8 +976,17 @@ def is_variance(program: Program, place: Place) -> bool:
         zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
     ),
 )
-def take_other_variance(program: Program, place: Place, choice: Affects) -> Program | None:
-    """Run the forward pass with the variance of n in place of that of n - 1, or the other way round."""
+def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program | None:
+    """Run the forward pass with a variance divided by n in place of n - 1, or the reverse.
+
+    Args:
+        program: the right program.
+        place: the node of the variance, standard deviation, or mean of squares.
+        choice: whether both passes are affected, or the values alone.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def change(node: Node) -> Node:
         if node.name != "mean":
@@ -791,12 +999,14 @@ def take_other_variance(program: Program, place: Place, choice: Affects) -> Prog
 
 
 def _is_unbiased(node: Node) -> bool:
-    """Return whether a variance is divided by n - 1."""
+    """Return whether a node divides its sum of squares by n - 1; by n otherwise."""
     return node.name != "mean" and bool(node.options.get("correction", 1))
 
 
-@take_other_variance.example
+@use_wrong_variance.example
 def _() -> Example:
+    """Show a batch norm with the variance over n whose gradient of x is computed with the variance over n - 1."""
+
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
 
@@ -808,13 +1018,21 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def centred_by_given_mean(program: Program, place: Place) -> Node | None:
-    """Return the node that subtracts a mean from what a node scales, where neither statistic depends on it."""
+def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
+    """Return the node that subtracts a given mean from x before x is divided by a given scale, as in a batch norm.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the division by the scale.
+
+    Returns:
+        The subtraction; `None` where there is none, or mean or scale are computed from x.
+    """
     scaling = scaling_of(program, program.nodes[place[0]])
     if scaling is None:
         return None
     numerator, scale = (program.nodes[place[0]].operands[slot][1] for slot in (scaling.numerator, scaling.scale))
-    for value, _ in _numerators(program, numerator):
+    for value, _ in _possible_numerators(program, numerator):
         node = program.nodes[value]
         source, mean = node.operand(0), node.operand(1)
         if node.name == "sub" and source is not None and mean is not None:
@@ -831,13 +1049,22 @@ STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass,
     "batch-statistics",
     code=lambda choice: "wrong-local" if choice == "in the derivative" else "wrong-operand",
     rank=2.5,
-    at=nodes.of("div", "mul").where(lambda program, place: centred_by_given_mean(program, place) is not None),
+    at=nodes.of("div", "mul").where(lambda program, place: subtraction_of_given_mean(program, place) is not None),
     choices=lambda program, place: STATISTICS,
     message="{step} is treated as if its statistics were computed from the batch, {choice}: they are given here",
 )
 def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
-    """Go back as if mean and scale were those of the values, or compute these in place of the given ones."""
-    scaling, centred = scaling_of(program, program.nodes[place[0]]), centred_by_given_mean(program, place)
+    """Treat the given mean and scale of a batch norm as if they were those of x: in the derivative, or in both passes.
+
+    Args:
+        program: the right program.
+        place: the node of the division by the given scale.
+        choice: which of the two.
+
+    Returns:
+        The rewritten program; `None` where mean and scale are not given in this trial.
+    """
+    scaling, centred = scaling_of(program, program.nodes[place[0]]), subtraction_of_given_mean(program, place)
     if scaling is None or centred is None:
         return None
     axes, r = scaling.axes, scaling.factor
@@ -864,13 +1091,20 @@ EPSILON = 1e-5  # torch's own, which is all that a forward pass with given stati
 
 
 def _standardized(x: Array, axes: Axes) -> tuple[Array, Array]:
-    """Return x less its mean and divided by its standard deviation, and what it is multiplied by."""
+    """Return x less its mean and divided by its standard deviation, and one over that deviation, with axes of size 1.
+
+    Args:
+        x: any array.
+        axes: the axes of mean and variance, counted from the front.
+    """
     r = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + EPSILON)
     return (x - x.mean(axis=axes, keepdims=True)) * r, r
 
 
 @use_batch_statistics.example
 def _() -> Example:
+    """Show a batch norm with given statistics, squared, whose gradient of x is that of statistics computed from x."""
+
     def forward(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(x, mean, var).square()
 
@@ -885,6 +1119,8 @@ def _() -> Example:
 
 @use_batch_statistics.example
 def _() -> Example:
+    """Show a batch norm with given statistics whose gradient of the gain uses values normalised by the batch's own."""
+
     def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(x, mean, var, gain)
 
@@ -896,6 +1132,8 @@ def _() -> Example:
 
 @use_batch_statistics.example
 def _() -> Example:
+    """Show a batch norm with given statistics whose gradient of x is that of training, with the batch's statistics."""
+
     def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
         return gain * (x - mean) / (var + 1e-5).sqrt()
 
