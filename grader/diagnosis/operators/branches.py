@@ -399,9 +399,10 @@ class MaskOperand:
 
 
 def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
-    """Yield wrong operands for the comparison of a mask as `MaskOperand`s: each value of the right operand's shape.
+    """Yield `MaskOperand`s: for each operand of the comparison that makes a mask, every wrong value of its shape.
 
-    The upstream gradient is one of them, where it has that shape.
+    A `MaskOperand` is the slot of the operand and the name of the wrong value. The upstream gradient is one of the
+    wrong values, where it has that shape.
 
     Args:
         program: the program of a trial.
@@ -545,7 +546,9 @@ def ties_of(program: Program, place: Place, slot: int) -> Array:
 
 
 def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
-    """Yield what becomes of the gradient at ties: all operands get it, none does, or only the first or second operand.
+    """Yield the choices at ties, where two branches meet: which operands get the gradient.
+
+    `"counts"` all of them, `"does not count"` none, `"first"` or `"second"` only that operand.
 
     Args:
         program: the program of a trial.

@@ -255,12 +255,10 @@ WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array
 
 
 def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SHAPES`: which sum replaces the right one.
+    """Yield the keys of `WRONG_SHAPES`, each of which is a wrong sum over the contributions of copies.
 
-    None where the contribution is not a whole gradient.
-
-    A sum over wrong axes has a wrong shape, which only a whole answer can have: the edge must be the only one to a
-    target.
+    A sum over wrong axes has a wrong shape, which only a whole answer can have: nothing is yielded where the edge is
+    not the only one to a target.
 
     Args:
         program: the program of a trial.

@@ -95,10 +95,7 @@ class Example:
 
 
 def _to_tensor(value: object) -> object:
-    """Return an array as a tensor, in double precision where it holds floating-point numbers.
-
-    Return any other value as it is.
-    """
+    """Return a NumPy array as a tensor, of doubles if it holds floats; return any other value as it is."""
     if not isinstance(value, np.ndarray):
         return value
     return torch.from_numpy(value.astype(np.float64) if value.dtype.kind == "f" else value)
@@ -143,7 +140,7 @@ class Operator(Generic[C]):
         return self.code if isinstance(self.code, str) else self.code(choice)
 
     def example(self, build: Callable[[], Example]) -> Callable[[], Example]:
-        """Attach the example that a function returns, and return the function: the decorator of an example."""
+        """Attach the example that `build` returns to the operator, and return `build`; used as a decorator."""
         self.examples.append(build())
         return build
 
@@ -237,9 +234,10 @@ def operator(
 
 
 def typical_place(program: Program, spot: Spot) -> Place:
-    """Return the place of a spot at which choices are listed: the first of the second iteration, else the first of all.
+    """Return the place at which the choices of a spot are listed: its first one in the second iteration of a loop.
 
-    The second iteration, because the first one reads values that were made in front of the loop.
+    The first iteration reads values that were made in front of the loop. Where no place of the spot is in a second
+    iteration, it is the first place of all.
     """
     places = spot.places(program)
     later = (place for place in places if place[0] != SINK and program.nodes[place[0]].iteration == 1)

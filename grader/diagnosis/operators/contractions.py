@@ -124,7 +124,7 @@ ARRANGEMENTS = (
 
 
 def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
-    """Yield the wrong arrangements of g and partner factor that the shapes allow, such as `g @ w` for x in `x @ w`.
+    """Yield the wrong `Arrangement`s of g and partner factor that the shapes allow, such as `g @ w` for `g @ w.T`.
 
     A matrix that is transposed alone must be square; of arrays with fewer than two axes there is none.
 
@@ -269,7 +269,7 @@ class Reshape:
 
 
 def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
-    """Yield `Reshape`s of the arrays in the contribution to a factor, each of which mixes up the array's entries.
+    """Yield `Reshape`s: an array in the contribution to a factor, and a wrong reshape that mixes up its entries.
 
     Args:
         program: the program of a trial.

@@ -96,7 +96,7 @@ def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> 
 
 
 def omissions(program: Program, place: Place) -> Iterator[Omission]:
-    """Yield the ways to leave out a node, as `Omission`s: one for each operand of its value's shape and each `Affects`.
+    """Yield `Omission`s: an operand of a node's shape to use in place of its value, and what the omission affects.
 
     Args:
         program: the program of a trial.
@@ -170,10 +170,7 @@ def replace_by_operand(node: Node, kept: int) -> Node:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show tanh(x @ w).square() @ u whose values are computed without tanh.
-
-    The backward pass uses tanh's derivative at them.
-    """
+    """Show tanh(x @ w).square() @ u whose backward pass leaves tanh out of the values, but not its derivative."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.tanh(x @ w).square() @ u
@@ -301,7 +298,7 @@ NUMBER_OPTIONS = ("negative_slope", "alpha", "beta", "diagonal", "shifts", "corr
 
 
 def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
-    """Yield `NumberChange`s of a node: one for each constant operand or option, wrong number, and `Affects`.
+    """Yield `NumberChange`s: a constant operand or option of a node, a wrong number for it, and what that affects.
 
     Args:
         program: the program of a trial.
@@ -497,7 +494,7 @@ def change_number(program: Program, place: Place, choice: NumberChange) -> Progr
 
 @change_number.example
 def _() -> Example:
-    """Show scores.softmax(-1).tril(1) @ v whose gradient of v uses tril(0)."""
+    """Show scores.softmax(-1).tril(1) @ v whose gradient of v is computed with tril(0)."""
 
     def forward(scores: Tensor, v: Tensor) -> Tensor:
         return scores.softmax(-1).tril(1) @ v
@@ -590,7 +587,7 @@ def form_of_number(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size]
 
 
 def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacement]:
-    """Yield `SizeReplacement`s: one for each number of a product made of a size, each wrong size, and each `Affects`.
+    """Yield `SizeReplacement`s: a number in a product that is made of a size, a wrong size, and what that affects.
 
     Args:
         program: the program of a trial.
@@ -765,7 +762,7 @@ class FunctionReplacement:
 
 
 def function_replacements(program: Program, place: Place) -> Iterator[FunctionReplacement]:
-    """Yield `FunctionReplacement`s of a node: for each function that may be taken for it, and each `Affects`.
+    """Yield `FunctionReplacement`s: a wrong function in place of a node's operation, and what that affects.
 
     Args:
         program: the program of a trial.
@@ -976,7 +973,7 @@ class FlagChange:
 
 
 def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
-    """Yield `FlagChange`s of a node: one for each option with two values, and each `Affects`.
+    """Yield `FlagChange`s: an option of a node that has two values, such as `keepdim`, and what the wrong one affects.
 
     Args:
         program: the program of a trial.
@@ -1065,7 +1062,7 @@ def may_be_confused(program: Program, name: ValueName, other: int, operand: int)
 
 
 def operand_replacements(program: Program, place: Place) -> Iterator[OperandReplacement]:
-    """Yield `OperandReplacement`s: for each floating-point operand of a node each earlier value of its shape.
+    """Yield `OperandReplacement`s: a float operand of a node, a wrong earlier value of its shape, what that affects.
 
     Args:
         program: the program of a trial.
@@ -1138,7 +1135,7 @@ def _() -> Example:
 
 
 def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of the values that may be used wherever a value is read: of its shape, and computed before it.
+    """Yield the names of the values that may be read in place of a value: of its shape, and computed before it.
 
     Args:
         program: the program of a trial.
@@ -1226,7 +1223,9 @@ def is_complement(program: Program, value: int, other: int) -> bool:
 
 
 def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
-    """Yield `ValueExchange`s of a value: with a later value of its shape made by the same operation, or 1 less it.
+    """Yield `ValueExchange`s: a later value of the same shape to exchange with a value, and what that affects.
+
+    The later value is computed by the same operation, or is 1 less the value.
 
     Args:
         program: the program of a trial.
@@ -1386,7 +1385,7 @@ def shift_iteration(program: Program, place: Place, choice: IterationShift) -> P
 
     Args:
         program: the right program.
-        place: not read.
+        place: not read: the whole program is meant.
         choice: which value, and by how many iterations.
 
     Returns:
@@ -1456,7 +1455,7 @@ class LoopStart:
 
 
 def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
-    """Yield `LoopStart`s: zeros and the last state, for each floating-point loop-carried value.
+    """Yield `LoopStart`s: a loop-carried value of floats, and its wrong initial state: zeros or its last state.
 
     Args:
         program: the program of a trial.
@@ -1483,7 +1482,7 @@ def recompute_loop_from_wrong_state(program: Program, place: Place, choice: Loop
 
     Args:
         program: the right program.
-        place: not read.
+        place: not read: the whole program is meant.
         choice: which loop-carried value, and what it begins with.
 
     Returns:
@@ -1560,7 +1559,7 @@ def first_slot_of_shape(node: Node) -> int | None:
 
 
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
-    """Return whether the order of a node and its only reader matters: not for two sums, or for two products."""
+    """Return whether the order of a node and its only reader matters: not where both are sums, or both products."""
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")
     return reader is not None and not ({reader.name, program.nodes[place[0]].name} <= {*linear} or

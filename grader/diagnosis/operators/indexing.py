@@ -162,7 +162,9 @@ class LastContribution:
 
 
 def last_contributions(program: Program, place: Place) -> Iterator[LastContribution]:
-    """Yield `LastContribution`s: one in each order for each indexed selection that takes an entry in two iterations.
+    """Yield `LastContribution`s: an indexed selection that reads the same entry of a value in several iterations.
+
+    One is yielded for each order of the iterations.
 
     Args:
         program: the program of a trial.
@@ -371,7 +373,7 @@ def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | N
 
 @sum_wrong_copies.example
 def _() -> Example:
-    """Show tanh(k.repeat_interleave(2, 1) * q) whose gradient of k adds the two halves of that of the copies."""
+    """Show tanh(k.repeat_interleave(2, 1) * q) whose gradient of k adds two halves, as if k were repeated whole."""
 
     def forward(k: Tensor, q: Tensor) -> Tensor:
         return (k.repeat_interleave(2, 1) * q).tanh()
@@ -446,7 +448,7 @@ class SelectionShift:
 def literal_items(node: Node) -> tuple[object, ...]:
     """Return the items of a `getitem`'s index, one for each axis.
 
-    An empty tuple where an item is `None` or an ellipsis.
+    Return an empty tuple where an item is `None` or an ellipsis.
     """
     index = node.options["index"]
     if not isinstance(index, tuple) or any(item is None or item is Ellipsis for item in index):
@@ -455,7 +457,7 @@ def literal_items(node: Node) -> tuple[object, ...]:
 
 
 def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
-    """Yield `SelectionShift`s of a selection: one for each index array or literal, and each wrong position.
+    """Yield `SelectionShift`s: an index array or literal index of a selection, and the wrong position it moves to.
 
     Args:
         program: the program of a trial.
@@ -559,7 +561,7 @@ class IndexReplacement:
 
 
 def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacement]:
-    """Yield `IndexReplacement`s: for each index array of a node every earlier integer array of the same shape.
+    """Yield `IndexReplacement`s: an index array of a node, and a wrong earlier integer array of its shape.
 
     Args:
         program: the program of a trial.
@@ -639,7 +641,7 @@ class ForwardIndexReplacement:
 
 
 def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
-    """Yield `ForwardIndexReplacement`s: each `IndexReplacement` in both passes, and in partner operands alone.
+    """Yield `ForwardIndexReplacement`s: a wrong index array for a node, in both passes or partner operands alone.
 
     Args:
         program: the program of a trial.
@@ -815,9 +817,9 @@ def selects_rows(node: Node) -> bool:
 
 
 def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
-    """Yield what a selection's upstream gradient may be given to by mistake: every entry, with or without a factor.
+    """Yield what is given by mistake to every entry that a selection could have taken, selected or not.
 
-    The factor is the index itself. For a selection of whole rows: the mean of the gradient, to every row.
+    The upstream gradient itself, or times the index. For a selection of whole rows: the mean of the gradient over rows.
 
     Args:
         program: the program of a trial.
@@ -978,7 +980,9 @@ MOST_PARTS = 4  # of which any two may be exchanged
 
 
 def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
-    """Yield `PartOrder`s of a value's parts: exchanges of two of up to four parts, reversed and rotated from three on.
+    """Yield the wrong `PartOrder`s for the gradients of a value's parts, such as q, k, v of `x.chunk(3)`.
+
+    Of up to four parts any two are exchanged; three or more are reversed and rotated.
 
     Args:
         program: the program of a trial.

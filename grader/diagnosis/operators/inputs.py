@@ -42,11 +42,11 @@ class InputPair:
 
 
 def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
-    """Yield `InputPair`s: the pairs of inputs of one shape and type, each once more with gradients if both have one.
+    """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are exchanged, too.
 
     Args:
         program: the program of a trial.
-        place: not read.
+        place: not read: the whole program is meant.
     """
     nodes = [(name, program.nodes[value].value) for name, value in program.inputs.items()]
     for i, (second, b) in enumerate(nodes):
@@ -192,11 +192,13 @@ class InputReplacement:
 
 
 def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
-    """Yield `InputReplacement`s: for each input every wrong array that differs, and zeros for all biases at once.
+    """Yield `InputReplacement`s: an input, and a wrong array made of it, such as its rows reversed.
+
+    Where there are several biases, zeros for all of them at once are yielded as well.
 
     Args:
         program: the program of a trial.
-        place: not read.
+        place: not read: the whole program is meant.
     """
     for name, value in program.inputs.items():
         array = program.nodes[value].value
@@ -276,7 +278,7 @@ def _() -> Example:
 
 @replace_input.example
 def _() -> Example:
-    """Show table[rows] + shift[rows] whose rows are counted from 1, so that `rows - 1` is used."""
+    """Show table[rows] + shift[rows] whose backward pass uses `rows - 1`, as if rows were counted from 1."""
 
     def forward(table: Tensor, shift: Tensor, rows: Tensor) -> Tensor:
         return torch.tanh(table[rows] + shift[rows])
@@ -351,7 +353,7 @@ def replace_upstream(program: Program, place: Place, choice: str) -> Program | N
 
 @replace_upstream.example
 def _() -> Example:
-    """Show sigmoid(x @ w) whose backward pass begins with the upstream gradient shifted by one row."""
+    """Show sigmoid(x @ w) whose backward pass begins with g.roll(1, 0), the upstream gradient shifted by one row."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).sigmoid()
@@ -411,7 +413,9 @@ class RowWeights:
 
 
 def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]:
-    """Yield `RowWeights` for each axis of an upstream gradient that is given, as far as they change it.
+    """Yield `RowWeights`: an axis of the upstream gradient, and wrong weights along it, such as 0 for the first row.
+
+    Nothing is yielded where no upstream gradient is given, and no weights that leave it as it is.
 
     Args:
         program: the program of a trial.
@@ -474,7 +478,7 @@ def is_loss_reduction(program: Program, place: Place) -> bool:
 
 
 def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
-    """Yield `RowWeights` for each axis of the terms that a loss sums, as far as they change an array of ones.
+    """Yield `RowWeights`: an axis of the terms that a loss sums, and wrong weights along it: 0 for the first row.
 
     Args:
         program: the program of a trial.
@@ -544,7 +548,7 @@ class UpstreamMixture:
 
 
 def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixture]:
-    """Yield `UpstreamMixture`s: each value of the output's shape, or of its last axes, with each way to combine them.
+    """Yield `UpstreamMixture`s: a value that broadcasts to the output's shape, and how g is combined with it.
 
     Args:
         program: the program of a trial.

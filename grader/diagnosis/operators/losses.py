@@ -407,7 +407,7 @@ def with_gradient_of_value(program: Program, value: int, gradient: Array) -> Pro
 
 
 def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMistake]:
-    """Yield `DifferenceMistake`s: one for each formula that applies, if the gradient of the value is a difference.
+    """Yield `DifferenceMistake`s: a wrong formula for the gradient of a value, if that is a factor times a difference.
 
     Args:
         program: the program of a trial.
@@ -520,7 +520,7 @@ def _() -> Example:
 
 
 def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceMistake]:
-    """Yield `DifferenceMistake`s: one for each function that the prediction may be computed with by mistake.
+    """Yield `DifferenceMistake`s: a wrong function for the prediction in the gradient of a value.
 
     Args:
         program: the program of a trial.
@@ -732,7 +732,7 @@ def divide_by_count_of_weights(program: Program, place: Place, choice: None) -> 
 
 @divide_by_count_of_weights.example
 def _() -> Example:
-    """Show a cross entropy with class weights whose gradient is divided by the number of rows, not by their weights."""
+    """Show a class-weighted cross entropy whose gradient is divided by the number of rows, not the sum of weights."""
 
     def forward(x: Tensor, classes: Tensor, weights: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes, weights)

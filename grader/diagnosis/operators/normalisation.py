@@ -1,4 +1,4 @@
-"""Mistakes in the vjps of layers that normalise: layer norms, batch norms, RMS norms, vectors of length 1.
+"""Mistakes in the vjps of a normalised value h = (x - mean) / s: layer norms, batch norms, RMS norms, unit vectors.
 
 For a normalised value h = (x - mean) / s with upstream gradient g, the gradient of x is r (g - mean(g) - h mean(g h)),
 where r = 1 / s: a term for the entry itself, one for the mean, and one for the variance. A `Normalisation` is found by
@@ -267,7 +267,9 @@ MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
 
 
 def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
-    """Yield the sets of terms that may be left out of the gradient of a normalisation; that of the mean if it has one.
+    """Yield the sets of terms that may be left out of a normalisation's gradient: of the mean, the variance, or both.
+
+    Where no mean is subtracted, there is only the term of the variance.
 
     Args:
         program: the program of a trial.
@@ -291,7 +293,7 @@ def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
     },
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
-    """Leave the term of the mean, of the variance, or both out of the gradient of x: r (g - mean(g)), for instance.
+    """Leave the term of the mean, of the variance, or both out of the gradient of x: (g - mean(g)) / s, for instance.
 
     Args:
         program: the right program.
@@ -351,7 +353,7 @@ def _() -> Example:
     fields=normalisation_fields,
 )
 def add_mean_term(program: Program, place: Place, choice: None) -> Program | None:
-    """Subtract r mean(g) from the gradient of x in a normalisation that subtracts no mean, such as an RMS norm.
+    """Subtract mean(g) / s from the gradient of x in a normalisation that subtracts no mean, such as an RMS norm.
 
     Args:
         program: the right program.
@@ -398,7 +400,7 @@ class TermAveraging:
 
 
 def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
-    """Yield `TermAveraging`s: each term of a normalisation with each wrong way to average it.
+    """Yield `TermAveraging`s: a term in a normalisation's gradient, and what is done in place of its mean.
 
     Args:
         program: the program of a trial.
@@ -506,7 +508,7 @@ def _subtracts_mean(program: Program, place: Place) -> bool:
 
 
 def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
-    """Yield `Substitute`s for h in the variance term: each value of its shape, the uncentred value, and the factor 1.
+    """Yield `Substitute`s: a wrong value for h in the variance term h * mean(g * h), and which h it replaces.
 
     Args:
         program: the program of a trial.
@@ -715,7 +717,7 @@ class WrongAxes:
 
 
 def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
-    """Yield `WrongAxes` for a normalisation: every set of axes but the right one, with every set of terms.
+    """Yield `WrongAxes`: axes that are not those of a normalisation, and the terms whose means run over them.
 
     Args:
         program: the program of a trial.

@@ -193,7 +193,9 @@ class Places:
         return all(condition(program, place) for condition in self.conditions)
 
     def spots(self, program: Program) -> Iterator[Spot]:
-        """Yield a spot for every set of these places that can be named, the narrowest name first, each set once.
+        """Yield a `Spot` for every set of these places that has a name, such as one operation in its last iteration.
+
+        The narrowest names come first, and each set comes once.
 
         Args:
             program: the right program of a trial with at least three iterations in each loop.
