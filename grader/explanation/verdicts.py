@@ -398,14 +398,16 @@ class Verdicts:
 
     def _stale(self, answer: Answer) -> Diagnosis | None:
         """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""
-        wrong = (run for run in self.runs if run.is_wrong(answer) and not run.layout)
-        old = {next(self._inputs_of_another_call(answer, run), "") for run in wrong}
-        name = old.pop()
-        return (
-            Diagnosis("not-repeatable", f"it is computed with the {name} of an earlier call")
-            if name and not old
-            else None
-        )
+        names = set[str]()
+        for run in self.runs:
+            if run.is_wrong(answer) and not run.layout:
+                name = next(self._inputs_of_another_call(answer, run), "")
+                if not name:
+                    return None
+                names.add(name)
+        if len(names) != 1:
+            return None
+        return Diagnosis("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
 
     def _inputs_of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
         """Yield the inputs with whose values of another run the answer would be right."""

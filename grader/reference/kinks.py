@@ -43,6 +43,7 @@ LEAST = 1e-6  # likewise: by so much an entry varies at any kink, and perhaps by
 SAMPLES = 16
 TRIES = 3  # for each sample: some moves give none
 MOST_NUDGED = 256  # entries that are nudged alone, where no sample has given what they have
+NUDGED_ALONE = 2  # the first moves of an entry: up and down, which show any kink that it is at itself
 BESIDE_OTHERS = 5  # times
 BLOCK = 64  # entries that are compared together
 SHARE = 0.03  # of what an entry varies by: how far what all samples agree on may be missed
@@ -205,13 +206,17 @@ class _Samples:
         gap = np.nan_to_num(np.where(missing, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
         order = np.argsort(-gap, axis=None, kind="stable")[: int(missing.sum())][:MOST_NUDGED]
         for index in zip(*np.unravel_index(order, array.shape), strict=True):
-            for move in _alone(index) if np.isfinite(array[index]) else ():
-                if self._within(array)[index]:
+            for number, move in enumerate(_alone(index) if np.isfinite(array[index]) else ()):
+                if self._within(array)[index] or (number == NUDGED_ALONE and self._is_far_from_kinks(gap[index])):
                     break
                 self._alone.extend([found] if (found := self.allowed.sample(move)) is not None else [])
             if not self._within(array)[index]:
                 break
         return self._within(array)
+
+    def _is_far_from_kinks(self, gap: float) -> bool:
+        """Return whether no entry is at a kink, as far as the samples show, so that none explains such a gap."""
+        return gap > KINK * self._scale and not self.varies(KINK).any()
 
     def _within(self, array: np.ndarray) -> np.ndarray:
         (low, high), slack = self.ends(), LEAST * self._scale
