@@ -191,6 +191,8 @@ class Case:
         results: the same for what is made of the right gradient at the end, which nothing can follow.
         reshaping: such edits for answers that cannot be screened, with these answers.
         explaining: the edits so far that explain some answers, with these.
+        comparisons: how many times arrays were compared in full.
+        suspects: the edits so far whose arrays were compared in full, in the order in which they were tried.
     """
 
     samples: Sequence[Sample]
@@ -201,6 +203,8 @@ class Case:
     results: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     reshaping: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
     explaining: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
+    comparisons: int = 0
+    suspects: list[Candidate] = field(default_factory=list)
 
     @property
     def listing(self) -> Program:
@@ -230,6 +234,16 @@ class Case:
                 screens.append(Screen(sample, names))
                 open_names = [name for name in open_names if name not in names]
         return tuple(screens)
+
+    def is_screened_as(self, other: Case) -> bool:
+        """Return whether another case has screened all of these answers, in the same trials as this one would."""
+        return bool(self.samples) and self._screen_trials.items() <= other._screen_trials.items()
+
+    @cached_property
+    def _screen_trials(self) -> dict[str, int | None]:
+        """Return for each answer the identity of the trial in which it is screened; `None` where it is in none."""
+        screened = {name: id(screen.sample.trial) for screen in self.screens for name in screen.names}
+        return {name: screened.get(name) for name in self.names}
 
     def distance(self, name: str) -> tuple[int, int]:
         """Return how far from the loss an answer is: what is made or used the latest in the forward pass is nearest."""
@@ -261,6 +275,7 @@ class Case:
     def confirmed(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of some answers whose numbers an edit gives in every trial that can tell, in full."""
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
+        self.comparisons += bool(names)
         empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
         for sample in self.samples:
             if not names:

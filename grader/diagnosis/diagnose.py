@@ -100,7 +100,10 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
 
 @np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
-    exercise: Declaration, wrong: Mapping[str, Sequence[Pair]], right: Iterable[str] = ()
+    exercise: Declaration,
+    wrong: Mapping[str, Sequence[Pair]],
+    right: Iterable[str] = (),
+    cases: list[Case] | None = None,
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function; one cause for several answers, where there is one.
 
@@ -111,6 +114,8 @@ def find_mistakes(
         exercise: what the learner was to write.
         wrong: by answer, each trial with the learner's array in it, the first one of the run first.
         right: the answers that are known to be right.
+        cases: what was explained of the same answers in more trials, whose work is not done again; what is explained
+            here is added.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     pairs = {
@@ -119,7 +124,8 @@ def find_mistakes(
     }
     mistakes = {name: nothing_to_compare() for name in answers if not pairs[name]}
     for group in _groups({name: answer for name, answer in answers.items() if pairs[name]}):
-        mistakes |= _mistakes_of(exercise, {name: (answers[name], pairs[name]) for name in group}, frozenset(right))
+        own = {name: (answers[name], pairs[name]) for name in group}
+        mistakes |= _mistakes_of(exercise, own, frozenset(right), [] if cases is None else cases)
     return {name: mistakes[name] for name in answers}
 
 
@@ -147,13 +153,14 @@ def _target(answer: Answer) -> str:
     return answer.wrt or answer.name
 
 
-def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -> dict[str, Mistake]:
+def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str], cases: list[Case]) -> dict[str, Mistake]:
     """Return the mistakes in one group of answers, by answer.
 
     Args:
         exercise: what the learner was to write.
         answers: by name, each answer with the trials and the learner's arrays.
         right: the names of the answers that are known to be right.
+        cases: see `find_mistakes`.
     """
     wrong = {_target(answer): (answer, pairs) for answer, pairs in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
@@ -164,8 +171,10 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str]) -
         *declared(exercise, wrong, right_answers),
         *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
     ]
+    earlier = next(filter(case.is_screened_as, cases), None)
+    cases.append(case)
     mistakes = {}
-    for target, explanation in explain(case, OPERATORS, others).items():
+    for target, explanation in explain(case, OPERATORS, others, earlier=earlier).items():
         mistake = explanation.mistake
         at = next((each.at for each in (mistake, *explanation.others) if each.at), ())
         mistakes[names[target]] = replace(mistake, at=at, cause=names.get(explanation.cause, ""))

@@ -418,6 +418,7 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
         arrays: returns for a trial the array that has the factor, and the one without.
     """
     known, entries = [], 0
+    case.comparisons += 1
     for sample in case.samples:
         if name not in sample.given:
             continue

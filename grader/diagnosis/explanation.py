@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .case import Candidate, Case
 from .mistake import Mistake
 from .operators.contract import Operator
-from .stream import stream
+from .stream import stream, stream_of
 
 MOST_WORK = 250_000.0  # calls of numpy: some seconds
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
@@ -47,7 +47,11 @@ class Fit:
 
 
 def explain(
-    case: Case, operators: Iterable[Operator[Hashable]], others: Iterable[Candidate] = (), budget: float = MOST_WORK
+    case: Case,
+    operators: Iterable[Operator[Hashable]],
+    others: Iterable[Candidate] = (),
+    budget: float = MOST_WORK,
+    earlier: Case | None = None,
 ) -> dict[str, Explanation]:
     """Return an explanation of each wrong answer that has one.
 
@@ -56,13 +60,20 @@ def explain(
         operators: what edits are made of.
         others: further candidates: facts, and what an author declares.
         budget: how much may be computed, in calls of numpy: counted, so that an answer is always told the same.
+        earlier: a case with more trials that has been explained, and was screened as this one would be; then only
+            what passed its screens is tried again.
     """
     others, fits = list(others), list[Fit]()
-    affordable = itertools.takewhile(lambda _: case.work <= budget, stream(case, operators, others))
+    candidates = stream(case, operators, others) if earlier is None else stream_of(earlier.suspects, others)
+    affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
     for candidate in itertools.chain(affordable, others):  # a budget ends in facts
         if candidate.rank > last_rank(case, fits):
             break
-        if mistakes := candidate.explain(case):
+        comparisons = case.comparisons
+        mistakes = candidate.explain(case)
+        if case.comparisons > comparisons:
+            case.suspects.append(candidate)
+        if mistakes:
             fits.append(Fit(candidate.rank + DISTURBS * candidate.disturbs(case), mistakes))
             if is_explained(case, fits):
                 budget = min(budget, case.work + WORK_FOR_TIES)

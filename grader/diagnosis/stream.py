@@ -93,6 +93,17 @@ def stream(
     return merged(sources)
 
 
+def stream_of(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Yield candidates that are known, in rising rank.
+
+    Args:
+        suspects: the edits that another case compared in full, in rising rank.
+        others: facts, and what the author of an exercise declares.
+    """
+    sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
+    return merged([*sources, Source(LEAST, partial(iter, suspects))])
+
+
 def merged(sources: Iterable[Source]) -> Iterator[Candidate]:
     """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn."""
     number = itertools.count()  # of the same rank, the one that came first

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.diagnosis.case import Case
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
@@ -343,20 +344,25 @@ class Verdicts:
         every = self._informative_runs
         counted = [run for run in every if run in self.runs]
         wrong = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in counted)]
-        mistakes = self._mistakes_in(every, wrong, Run.with_torchs_choices)
-        for runs, array_in in ((counted, Run.with_torchs_choices), (every, Run.array)):
+        cases: list[Case] = []
+        mistakes = self._mistakes_in(every, wrong, Run.with_torchs_choices, cases)
+        for runs, array_in, known in ((counted, Run.with_torchs_choices, cases), (every, Run.array, [])):
             unnamed = [
                 answer
                 for answer in wrong
                 if mistakes[answer.name][1].code == "unknown"
                 and (len(runs) < len(every) or (array_in is Run.array and any(run.has_choices(answer) for run in runs)))
             ]
-            more = self._mistakes_in(runs, unnamed, array_in)
+            more = self._mistakes_in(runs, unnamed, array_in, known)
             mistakes |= {name: found for name, found in more.items() if found[1].code != "unknown"}
         return mistakes
 
     def _mistakes_in(
-        self, every: Sequence[Run], waiting: list[Answer], array_in: Callable[[Run, Answer], np.ndarray | None]
+        self,
+        every: Sequence[Run],
+        waiting: list[Answer],
+        array_in: Callable[[Run, Answer], np.ndarray | None],
+        cases: list[Case],
     ) -> dict[str, tuple[Trial, Mistake]]:
         """Return the mistake in each of some wrong answers, with the first trial that it was looked for in.
 
@@ -366,6 +372,7 @@ class Verdicts:
             every: the trials.
             waiting: the answers; each is wrong in one of the trials.
             array_in: returns an answer's array in a trial.
+            cases: see `find_mistakes`.
         """
         found: dict[str, tuple[Trial, Mistake]] = {}
         while waiting:
@@ -375,7 +382,7 @@ class Verdicts:
             pairs = {answer.name: list(_trials_with_answer(runs, answer, array_in)) for answer in diagnosable}
             try:
                 right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
-                mistakes = find_mistakes(self.exercise, pairs, right)
+                mistakes = find_mistakes(self.exercise, pairs, right, cases)
             except IMPOSSIBLE:  # what forward does cannot be done again step by step
                 mistakes = plain_facts(self.exercise, pairs)
             if len(every) == 1:
