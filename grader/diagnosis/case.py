@@ -22,6 +22,7 @@ from grader.program.program import Program, Tangents
 from grader.reference.compare import MATCH, agrees, scaled_error
 from grader.reference.trial import Trial
 
+from .factors import Forms
 from .mistake import Mistake
 
 LARGE = 100_000  # entries of all values: of more, tangents in single precision are enough, in half of the memory
@@ -89,6 +90,12 @@ class Sample:
         if self.is_value:
             return self._value_of(program)
         return self.right if program is self.program else program.gradients()
+
+    def answer(self, program: Program, name: str) -> Array:
+        """Return what a program gives for one answer; raises as `answers` does."""
+        if self.is_value or program is self.program:
+            return self.answers(program)[name]
+        return program.gradient(name)
 
     def _value_of(self, program: Program) -> dict[str, Array]:
         """Return the value of a forward pass under the name of each answer."""
@@ -234,6 +241,11 @@ class Case:
                 screens.append(Screen(sample, names))
                 open_names = [name for name in open_names if name not in names]
         return tuple(screens)
+
+    @cached_property
+    def forms(self) -> Forms:
+        """Return the shapes that a factor may have as it varies between the trials."""
+        return Forms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
         """Return whether another case has screened all of these answers, in the same trials as this one would."""

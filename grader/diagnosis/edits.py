@@ -17,6 +17,7 @@ from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
 from grader.program.queries import idle_edges
+from grader.reference.trial import Trial
 
 from . import factors
 from .case import Case, Rewriting, Sample, work_of
@@ -361,7 +362,7 @@ class Times:
 
     def _gradient(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return the learner's array, and the edit's."""
-        return sample.given[name], sample.answers(self.edit.apply(sample.program))[name]
+        return sample.given[name], sample.answer(self.edit.apply(sample.program), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +404,7 @@ class TimesOnPath:
 
     def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return what the learner has of the path, and what it should be."""
-        without = self.edit.apply(sample.program).gradients()[name]
+        without = sample.answer(self.edit.apply(sample.program), name)
         if not sample.has_shape(name):
             raise NoCandidate("it has another shape")
         return sample.given[name] - without, sample.right[name] - without
@@ -417,9 +418,9 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
         name: the answer.
         arrays: returns for a trial the array that has the factor, and the one without.
     """
-    known, entries = [], 0
+    known, places, entries = list[tuple[Trial, float]](), list[int](), 0
     case.comparisons += 1
-    for sample in case.samples:
+    for place, sample in enumerate(case.samples):
         if name not in sample.given:
             continue
         case.work += work_of(sample.program, full=True)
@@ -434,6 +435,9 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
             if ratio is None:
                 return None
             known.append((sample.trial, ratio))
+            places.append(place)
+            if not case.forms.fit(places, [ratio for _, ratio in known]):
+                return None
             alone = sample.is_value or array.ndim == 0  # a number is told by what it is in the other trials
             entries += max(int(np.count_nonzero(array)) - (not alone), 0)
     averages = any(node.name in AVERAGING for node in case.listing.nodes)

@@ -63,11 +63,11 @@ def explain(
         earlier: a case with more trials that has been explained, and was screened as this one would be; then only
             what passed its screens is tried again.
     """
-    others, fits = list(others), list[Fit]()
+    others, fits, last = list(others), list[Fit](), float("inf")
     candidates = stream(case, operators, others) if earlier is None else stream_of(earlier.suspects, others)
     affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
     for candidate in itertools.chain(affordable, others):  # a budget ends in facts
-        if candidate.rank > last_rank(case, fits):
+        if candidate.rank > last:
             break
         comparisons = case.comparisons
         mistakes = candidate.explain(case)
@@ -75,7 +75,8 @@ def explain(
             case.suspects.append(candidate)
         if mistakes:
             fits.append(Fit(candidate.rank + DISTURBS * candidate.disturbs(case), mistakes))
-            if is_explained(case, fits):
+            last = last_rank(case, fits)
+            if last < float("inf"):  # every answer is explained
                 budget = min(budget, case.work + WORK_FOR_TIES)
     return fewest(case, fits)
 

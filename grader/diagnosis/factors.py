@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from grader.reference.compare import MATCH, scaled_error
 from grader.reference.quantities import axes, numbers, quantities
 from grader.reference.symbolic_numbers import CLOSE, SHAPES_OF_FACTORS, bracketed, spelt
 from grader.reference.trial import Trial
+
+LOOSE = 10.0  # how much further a factor may be off a form that is still looked at closely
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,52 @@ def decoded(known: Known, averages: bool) -> Factor | None:
         turned = decoded([(t, -r) for t, r in known], averages)
         return None if turned is None else Factor(turned.code, turned.name, {**turned.parameters, "negative": True})
     return _of_size(known, averages) or _of_sizes(known) or _of_roots(known) or _of_numbers(known)
+
+
+class Forms:
+    """The shapes that a factor may have as far as it varies between some trials: a number, and whatever has a size."""
+
+    @np.errstate(all="ignore")  # a size may be 0
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        """Compute each form in each trial; shape: (forms, trials), with NaN where a trial has no such thing."""
+        sizes, shares = [quantities(trial) for trial in trials], [numbers(trial) for trial in trials]
+        every = [np.ones(len(trials))]
+        for name in dict.fromkeys(name for own in sizes for name in own):
+            size = np.array([own.get(name, 1) for own in sizes], dtype=float)
+            is_known = np.array([name in own for own in sizes])
+            every += [size, 1 / size]
+            every += [np.where(is_known, _values(shape, size), np.nan) for shape in SHAPES_OF_FACTORS.values()]
+        named = [axes(trial) for trial in trials]
+        common = {
+            name: np.array([own[name] for own in named]) for name in named[0] if all(name in own for own in named)
+        }
+        every += [common[a] / common[b] for a, b in itertools.permutations(common, 2)]
+        for name in dict.fromkeys(name for own in shares for name in own):
+            every.append(np.array([own[name][1] if name in own else np.nan for own in shares]))
+        self._values = np.array(every)
+
+    def fit(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
+        """Return whether a factor may follow one of the forms, or a multiple of it, in those trials where it is known.
+
+        Args:
+            places: which of the trials.
+            ratios: the factor in each.
+        """
+        own = self._values[:, places]
+        with np.errstate(all="ignore"):
+            off = np.abs(own / own[:, :1] * (ratios[0] / np.array(ratios)) - 1)
+        return bool((off <= LOOSE * CLOSE).all(1).any())
+
+
+def _values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
+    """Return what a form gives for some sizes; NaN where it gives nothing."""
+    values = []
+    for size in sizes:
+        try:
+            values.append(shape(float(size)))
+        except ZeroDivisionError:
+            values.append(math.nan)
+    return values
 
 
 def _all_close(values: Iterator[float]) -> bool:

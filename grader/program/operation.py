@@ -121,6 +121,8 @@ class Operation:
         """
         rule = self.value_vjp or self._slot_vjp(slot)
         assert rule is not None
+        if isinstance(rule, PointwiseVjp):
+            return rule.bind(value, values, options)
         if self.variadic:
             return lambda g: rule(slot, g, value, *values, **options)  # type: ignore[return-value]
         return lambda g: rule(g, value, *values, **options)  # type: ignore[return-value]
@@ -166,6 +168,38 @@ def unbroadcast(g: Array, operand: Operand) -> Array:
     return np.asarray(g.sum(axis=stretched, keepdims=True) if stretched else g)
 
 
+@dataclass(frozen=True)
+class PointwiseVjp:
+    """The vjp of an operation that works entry by entry.
+
+    Args:
+        slot: the operand's.
+        derivative: takes the value, the operands and the options; returns the derivative, entry by entry.
+    """
+
+    slot: int
+    derivative: Function
+
+    def __call__(self, g: Array, value: Array, *values: Operand, **options: object) -> Array:
+        """Return the contribution to the operand."""
+        return _times_slope(g, np.asarray(self.derivative(value, *values, **options)), values[self.slot])
+
+    def bind(self, value: Array, values: Sequence[Operand], options: Options) -> Callable[[Array], Array]:
+        """Return the vjp as a function of the upstream gradient alone, for which the derivative is computed once."""
+        slope, operand = np.asarray(self.derivative(value, *values, **options)), values[self.slot]
+        if slope.ndim == 0 and slope == 1 and slope.dtype != bool:
+            return lambda g: unbroadcast(g, operand)
+        return lambda g: _times_slope(g, slope, operand)
+
+
+def _times_slope(g: Array, slope: Array, operand: Operand) -> Array:
+    """Return the product of an upstream gradient and a derivative, summed to the shape of the operand.
+
+    Where a mask is closed nothing comes through, not even what is no number.
+    """
+    return unbroadcast(np.where(slope, g, 0.0) if slope.dtype == bool else g * slope, operand)
+
+
 def define_pointwise(
     name: str, forward: Function, *derivatives: Function | None, of_value: Function | None = None
 ) -> Operation:
@@ -179,20 +213,10 @@ def define_pointwise(
             gets no gradient.
         of_value: takes the same arguments, and computes the derivative by the only operand from the value alone.
     """
-
-    def rule(slot: int, derivative: Function) -> Function:
-        """Return the vjp for a slot: g times the derivative, summed to the shape of the operand."""
-
-        def vjp(g: Array, value: Array, *values: Operand, **options: object) -> Array:
-            slope = np.asarray(derivative(value, *values, **options))
-            # where a mask is closed nothing comes through, not even what is no number
-            part = np.where(slope, g, 0.0) if slope.dtype == bool else g * slope
-            return unbroadcast(part, values[slot])
-
-        return vjp
-
-    vjps = [None if derivative is None else rule(slot, derivative) for slot, derivative in enumerate(derivatives)]
-    return define(name, "pointwise", forward, *vjps, value_vjp=None if of_value is None else rule(0, of_value))
+    vjps = [
+        None if derivative is None else PointwiseVjp(slot, derivative) for slot, derivative in enumerate(derivatives)
+    ]
+    return define(name, "pointwise", forward, *vjps, value_vjp=None if of_value is None else PointwiseVjp(0, of_value))
 
 
 def tensor_of(value: Operand) -> torch.Tensor:

@@ -228,8 +228,13 @@ class Program:
         Raises:
             NoCandidate: a rule has no array to give, or one of another shape.
         """
-        gradients = {name: self.sweep.gradient(i) for name, i in self.forward.targets.items()}
-        return gradients | {name: self._result(name, gradients[name]) for name in self.results}
+        return {name: self.gradient(name) for name in self.forward.targets}
+
+    @np.errstate(all="ignore")
+    def gradient(self, name: str) -> Array:
+        """Return the gradient of one target; raises as `gradients` does."""
+        gradient = self.sweep.gradient(self.forward.targets[name])
+        return self._result(name, gradient) if name in self.results else gradient
 
     @cached_property
     def sweep(self) -> Sweep:
@@ -559,11 +564,13 @@ class Sweep:
 
         Args:
             program: what is swept.
-            base: a sweep whose gradients are those of this one, too, but for those that the edits lead to.
+            base: a finished sweep whose gradients are those of this one, too, but for those that the edits lead to.
             affected: the values that the edits lead to, as a bit mask; all by default.
         """
         self.program = program
         self.base, self.affected = base, affected
+        self._base_totals = {} if base is None else base._totals
+        self._base_parts = {} if base is None else base._parts
         self._uses, self._vjps = program.forward.uses, program.forward.vjps
         self._rules, self._shapes = program.edited_vjps, program.forward.shapes
         self._totals: dict[int, Array | None] = {}
@@ -588,8 +595,8 @@ class Sweep:
 
     def total(self, value: int) -> Array | None:
         """Return the gradient that arrives at a value; `None` where nothing does."""
-        if self.base is not None and not self.affected >> value & 1:
-            return self.base.total(value)
+        if not self.affected >> value & 1:
+            return self._base_totals[value]
         if not self._known >> value & 1:
             behind = self.program.forward.descendants[value] & self.affected
             if behind & self._open:
@@ -606,8 +613,8 @@ class Sweep:
         rule = self._rules.get(place)
         if rule is zero_vjp:
             return None
-        if rule is None and self.base is not None and (reader == SINK or not self.affected >> reader & 1):
-            return self.base.part(place)
+        if rule is None and place in self._base_parts and (reader == SINK or not self.affected >> reader & 1):
+            return self._base_parts[place]
         if place in self._parts:
             return self._parts[place]
         if rule is not None:
@@ -634,8 +641,9 @@ class Sweep:
         """Return the sum of all contributions to a value; `None` where there are none."""
         self._open |= 1 << value
         shape, total = self._shapes[value], None
+        part_of = self.part
         try:
-            parts = [self.part(place) for place in self._uses[value]]
+            parts = [part_of(place) for place in self._uses[value]]
             if self.program.added:
                 parts += [self.added_part(n) for n, (_, to, _) in enumerate(self.program.added) if to == value]
         finally:
