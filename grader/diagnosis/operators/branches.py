@@ -19,7 +19,7 @@ from grader.sampling import mask, signs
 
 from .contract import Example, operator
 from .places import edges, nodes
-from .pointwise import slopes_at
+from .pointwise import local_derivative_at
 
 MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink", "where", "masked_fill", "clamp",
            "maximum", "minimum", "mul")  # a product may be with a mask  # fmt: skip
@@ -594,7 +594,7 @@ def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Pr
 
     def of_slot(slot: int) -> EdgeVjp:
         ties, slope = ties_of(program, place, slot), float(slot in whole)
-        return lambda at: unbroadcast(at.g * np.where(ties, slope, slopes_at(at)), at.x)
+        return lambda at: unbroadcast(at.g * np.where(ties, slope, local_derivative_at(at)), at.x)
 
     for slot in own:
         program = program.with_vjp((place[0], slot), of_slot(slot))

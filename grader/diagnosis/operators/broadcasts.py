@@ -21,7 +21,7 @@ from grader.sampling import normal, positive
 
 from .contract import Example, operator
 from .places import edges, with_gradient_of_any_shape
-from .pointwise import slopes_at
+from .pointwise import local_derivative_at
 
 Shape = tuple[int, ...]
 Along = Literal["every axis", "new axes", "stretched axes"]
@@ -43,7 +43,7 @@ def contributions_of_copies(at: EdgeContext) -> Array:
 
     For b in `x + b` it is g. The shape is that of the reader's value.
     """
-    return at.g if at.node.name == "expand" else np.asarray(at.g * slopes_at(at))
+    return at.g if at.node.name == "expand" else np.asarray(at.g * local_derivative_at(at))
 
 
 def broadcast_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:

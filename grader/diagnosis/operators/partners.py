@@ -1,4 +1,4 @@
-"""Mistakes in the partner operands that a derivative is computed with: another value, or one of another iteration."""
+"""Operators that compute a contribution with a wrong partner operand: a named value, or that of another iteration."""
 
 from __future__ import annotations
 
@@ -21,69 +21,80 @@ from .recurrences import first_values, iterations_of
 
 
 @dataclass(frozen=True)
-class OfIteration:
-    """The value of a key in another iteration of the reader's loop.
+class ValueOfIteration:
+    """Names the value that the nodes of one key make in a certain iteration of their loop.
 
     Args:
-        key: what makes it.
-        which: counted from the reader's own iteration, or one for all of them. In front of the first iteration, the one
-            before is the last, as index -1 has it.
+        key: the key of the nodes, see `Node.key`.
+        which: the iteration: the loop's first or last one, or the one next to or before that of the node which reads
+            the value. Before the first iteration is the last, as index -1 has it; next to the last is the last itself.
     """
 
     key: Key
     which: Literal["first", "last", "next", "before"]
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the value's id; `None` where there is no such iteration."""
+        """Return the id of the value as seen from the node `reader`; `None` where the loop has no such iteration."""
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
         chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1}[self.which]
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls it, and from which iteration it is."""
+        """Return what a learner calls the value, with its iteration: `h of the last iteration`."""
         name = program.name_of(program.forward.by_key[self.key][0])
         return f"{name} of the iteration before" if self.which == "before" else f"{name} of the {self.which} iteration"
 
 
 @dataclass(frozen=True)
-class Partner:
-    """Another value for a partner operand.
+class PartnerReplacement:
+    """A value that is used in place of one partner operand in a vjp.
 
     Args:
-        slot: which operand.
-        value: what is used.
-        through: what makes the operand of a single value, such as a transposition, is done to the other value.
+        slot: the slot of the partner operand in its reader.
+        value: names the value that is used.
+        apply_maker: whether the operation that makes the partner, such as a transposition, is applied to the value
+            first: for `x @ w.T`, v is used as `v.T`.
     """
 
     slot: int
-    value: ValueName | OfIteration
-    through: bool = False
+    value: ValueName | ValueOfIteration
+    apply_maker: bool = False
 
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
-        """Return the function that gives the array; `None` where there is none."""
+        """Return a function that computes the replacing array; `None` where the program has no such value.
+
+        Args:
+            program: the program of any trial.
+            reader: the node whose operand is replaced.
+        """
         array = named_array(program, self.value, reader)
         if array is None:
             return None
         operand = program.nodes[reader].operand(self.slot)
-        if not self.through or operand is None:
+        if not self.apply_maker or operand is None:
             return lambda: array
         maker = program.nodes[operand]
         return lambda: maker.operation.run((array, *maker.values[1:]), maker.options)
 
 
-OF_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("last", "next", "before", "first")
+NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("last", "next", "before", "first")
 
 
 def has_partner(program: Program, place: Place) -> bool:
-    """Return whether the derivative along an edge is computed with another operand."""
+    """Return whether the vjp of the edge `place` reads a partner operand: in contractions, `*`, `/` and powers."""
     node = program.reader(place)
     in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
     has_other = len(node.operands) > 1 or (in_loop and len(node.values) > 1)
     return has_other and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
 
 
-def other_partners(program: Program, place: Place) -> Iterator[Partner]:
-    """Yield other values for each partner operand: of its shape, of another iteration, or in what it is made of."""
+def partner_replacements(program: Program, place: Place) -> Iterator[PartnerReplacement]:
+    """Yield what may replace each partner operand of the edge `place`, as `PartnerReplacement`s.
+
+    These are named values of the partner's shape (for a product also those that broadcast to it), the partner in
+    another iteration of its loop, and named values for the operand of a transposition or function that makes the
+    partner.
+    """
     reader = program.reader(place)
     for slot, operand in reader.operands:
         if slot == place[1]:
@@ -93,18 +104,23 @@ def other_partners(program: Program, place: Place) -> Iterator[Partner]:
             shape, reshaped = program.nodes[value].value.shape, maker.operation.family == "rearrangement"
             is_source = reshaped and value in dict(maker.operands).values()  # that is an accident of broadcasting
             if value != operand and (shape == maker.value.shape or (not is_source and may_broadcast(reader, shape))):
-                yield Partner(slot, name)
+                yield PartnerReplacement(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
-            yield from (Partner(slot, OfIteration(maker.key, which)) for which in OF_ITERATIONS)
+            yield from (PartnerReplacement(slot, ValueOfIteration(maker.key, which)) for which in NAMED_ITERATIONS)
         if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "pointwise"):
             (_, source), *_ = maker.operands
             for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                 if value not in (source, operand):
-                    yield Partner(slot, name, through=True)
+                    yield PartnerReplacement(slot, name, apply_maker=True)
 
 
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
-    """Return whether an array may be multiplied into a product in place of a factor of another shape."""
+    """Return whether a factor of the product `reader` may be replaced by an array of a shape that broadcasts.
+
+    Args:
+        reader: a node; the answer is no unless it is a `mul`.
+        shape: the shape of the array.
+    """
     pairs = zip(shape[::-1], reader.value.shape[::-1], strict=False)
     return reader.name == "mul" and 0 < len(shape) <= reader.value.ndim and all(a in (1, b) for a, b in pairs)
 
@@ -114,26 +130,34 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     code="wrong-operand",
     rank=2.5,
     at=edges.where(has_partner),
-    choices=other_partners,
+    choices=partner_replacements,
     message="{other} is used in place of {own} in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "own": name_of_replaced(program, place, choice)
+        "other": choice.value.describe(program), "own": name_of_replaced_value(program, place, choice)
     },
 )  # fmt: skip
-def use_another_partner(program: Program, place: Place, choice: Partner) -> Program | None:
-    """Compute the contribution to one operand with another value in place of a partner."""
+def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
+    """Compute the contribution of the edge `place` with the chosen array in place of one partner operand.
+
+    Returns `None` where the program has no such value.
+    """
     array = choice.find(program, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
 
 
-def name_of_replaced(program: Program, place: Place, choice: Partner | GradientForPartner) -> str:
-    """Return what a learner calls the value that belongs there."""
+def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
+    """Return what a learner calls the value that the choice replaces.
+
+    That is the partner operand; if the choice applies its maker, the operand of that maker.
+    """
     operand = program.source((place[0], choice.slot))
-    return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.through else operand)
+    return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
 
 
-@use_another_partner.example
+@replace_partner.example
 def _() -> Example:
+    """Show a recurrent network whose gradient of `u` is computed with the new state where the old state belongs."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
@@ -154,8 +178,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
-@use_another_partner.example
+@replace_partner.example
 def _() -> Example:
+    """Show a gated recurrent network whose gradient of `scale` is computed with the state of the iteration before."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, scale: Tensor) -> Tensor:
         c = torch.zeros_like(x[0] @ w)
         for step in x:
@@ -164,7 +190,7 @@ def _() -> Example:
         return c
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the old state, which is zero at first, in the gradient of `scale`."""
+        """Use the old state, which is zero at first, where the new one belongs."""
         c, tape = torch.zeros_like(x[0] @ w), []
         for step in x:
             old, keep = c, torch.sigmoid(step @ u)
@@ -182,8 +208,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "scale": "m"})
 
 
-@use_another_partner.example
+@replace_partner.example
 def _() -> Example:
+    """Show tanh(q @ k.T) whose gradient of `q` multiplies by `q` where `k` belongs."""
+
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.tanh(q @ k.T)
 
@@ -195,14 +223,16 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "n m", "k": "n m"})
 
 
-@use_another_partner.example
+@replace_partner.example
 def _() -> Example:
+    """Show tanh(tanh(x @ w) @ u) whose gradient of `u` multiplies by `x` in place of the second layer's input."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         h = torch.tanh(x @ w)
         return torch.tanh(h @ u)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the input of the network in place of the input of its second layer."""
+        """Use `x.T` where the transpose of `tanh(x @ w)` belongs."""
         y = torch.tanh(torch.tanh(x @ w) @ u)
         return {"u": x.T @ (g * (1 - y**2))}
 
@@ -210,13 +240,13 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class MadeOfAnother:
-    """Another value in what a partner operand is made of.
+class MakerOperandReplacement:
+    """A value that is used in place of one operand of the node that makes a partner operand.
 
     Args:
-        slot: which operand the partner is.
-        inner: which operand of what makes the partner.
-        value: what is used.
+        slot: the slot of the partner operand in its reader.
+        inner: the slot of the replaced operand in the node that makes the partner.
+        value: names the value that is used.
     """
 
     slot: int
@@ -224,8 +254,11 @@ class MadeOfAnother:
     value: ValueName
 
 
-def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnother]:
-    """Yield other values for the operands of what makes a partner, where it is made of two values."""
+def maker_operand_replacements(program: Program, place: Place) -> Iterator[MakerOperandReplacement]:
+    """Yield named values for the operands of each partner's maker, as `MakerOperandReplacement`s.
+
+    Only makers of two operands count: for `rate * outer(v - y, k)` and its edge of `rate`, v and k in `outer(v, k)`.
+    """
     reader = program.reader(place)
     for slot, operand in reader.operands:
         maker = program.nodes[operand]
@@ -233,7 +266,7 @@ def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnothe
             for inner, source in maker.operands:
                 for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                     if value not in (source, operand):
-                        yield MadeOfAnother(slot, inner, name)
+                        yield MakerOperandReplacement(slot, inner, name)
 
 
 @operator(
@@ -241,7 +274,7 @@ def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnothe
     code="wrong-operand",
     rank=2.8,
     at=edges.where(has_partner),
-    choices=partners_of_another,
+    choices=maker_operand_replacements,
     message="in what {step} contributes to {operand}, {maker} is computed with {other} in place of {own}",
     fields=lambda program, place, choice: {
         "maker": expression_of(program, maker_of_partner(program, place, choice.slot)),
@@ -251,8 +284,11 @@ def partners_of_another(program: Program, place: Place) -> Iterator[MadeOfAnothe
         ),
     },
 )
-def make_partner_of_another(program: Program, place: Place, choice: MadeOfAnother) -> Program | None:
-    """Compute a partner once more, with another value for one of its operands."""
+def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperandReplacement) -> Program | None:
+    """Compute the contribution of the edge `place` with a partner that is computed again from one replaced operand.
+
+    Returns `None` where the program has no such value, or the maker no such slot.
+    """
     value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
     if value is None or choice.inner >= len(maker.values):
         return None
@@ -266,18 +302,20 @@ def make_partner_of_another(program: Program, place: Place, choice: MadeOfAnothe
 
 
 def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
-    """Return what makes a partner operand."""
+    """Return the node whose value is the operand in a slot of the edge's reader."""
     return program.nodes[program.source((place[0], slot))]
 
 
-@make_partner_of_another.example
+@replace_operand_of_maker.example
 def _() -> Example:
+    """Show rate * outer(v - tanh(u), k) whose gradient of `rate` is computed with `v` in place of the difference."""
+
     def forward(rate: Tensor, v: Tensor, u: Tensor, k: Tensor) -> Tensor:
         error = v - u.tanh()
         return rate * torch.outer(error, k)
 
     def wrong(rate: Tensor, v: Tensor, u: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the value for the error, in the gradient of the rate alone."""
+        """Multiply by outer(v, k) in the gradient of `rate`; that of `k` is right."""
         return {"rate": g * torch.outer(v, k), "k": (rate * g).T @ (v - u.tanh())}
 
     return Example(forward, wrong, {"rate": "m n", "v": "m", "u": "m", "k": "n"})
@@ -285,21 +323,25 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class GradientForPartner:
-    """The gradient of a value in the place of a partner operand.
+    """The gradient of a value, used in place of one partner operand in a vjp.
 
     Args:
-        slot: the operand's.
-        value: whose gradient.
-        through: what makes the operand of a single value, such as a transposition, is done to the gradient.
+        slot: the slot of the partner operand in its reader.
+        value: names the value whose gradient is used.
+        apply_maker: whether the operation that makes the partner, such as a transposition, is applied to the gradient
+            first.
     """
 
     slot: int
     value: ValueName
-    through: bool
+    apply_maker: bool
 
 
 def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientForPartner]:
-    """Yield the gradients of a partner operand's shape, and of the shape of what it is made of."""
+    """Yield the gradients that have the shape of a partner operand of the edge, as `GradientForPartner`s.
+
+    If a transposition or reshaping makes the partner, gradients of the shape of its operand count, too.
+    """
     reader = program.reader(place)
     for slot, operand in reader.operands:
         if slot != place[1]:
@@ -307,10 +349,10 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
             sources = [(False, operand)]
             if len(maker.operands) == 1 and maker.operation.family == "rearrangement":
                 sources.append((True, maker.operands[0][1]))
-            for through, source in sources:
+            for apply_maker, source in sources:
                 for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                     if program.forward.uses[value]:
-                        yield GradientForPartner(slot, name, through)
+                        yield GradientForPartner(slot, name, apply_maker)
 
 
 @operator(
@@ -322,11 +364,14 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
     message="the gradient of {other} is used in place of {own} in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
-        "own": name_of_replaced(program, place, choice),
+        "own": name_of_replaced_value(program, place, choice),
     },
 )
 def use_gradient_for_partner(program: Program, place: Place, choice: GradientForPartner) -> Program | None:
-    """Compute the contribution to one operand with a gradient in place of the partner."""
+    """Compute the contribution of the edge `place` with the gradient of a value in place of a partner operand.
+
+    Returns `None` where the program has no such value, or a constant in the partner's slot.
+    """
     value = choice.value.find(program, place[0])
     operand = program.reader(place).operand(choice.slot)
     if value is None or operand is None:
@@ -335,7 +380,7 @@ def use_gradient_for_partner(program: Program, place: Place, choice: GradientFor
 
     def rule(at: EdgeContext) -> Array:
         gradient = at.sweep.gradient(value)
-        if choice.through:
+        if choice.apply_maker:
             gradient = maker.operation.run((gradient, *maker.values[1:]), maker.options)
         return at.right(operands={choice.slot: gradient})
 
@@ -344,18 +389,20 @@ def use_gradient_for_partner(program: Program, place: Place, choice: GradientFor
 
 @use_gradient_for_partner.example
 def _() -> Example:
+    """Show tanh(x @ w) @ v whose gradient of `v` is computed with the hidden layer's gradient in place of its value."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(x @ w) @ v
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the gradient of the hidden layer in place of its value."""
+        """Multiply the transposed gradient of `tanh(x @ w)`, not its value, by g."""
         return {"v": (g @ v.T).T @ g}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 
 
-def has_operands_alike(program: Program, place: Place) -> bool:
-    """Return whether an operation has two operands of one shape."""
+def has_operands_of_one_shape(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` has exactly two operands, of the same shape."""
     node = program.reader(place)
     return len(node.operands) == 2 and np.shape(node.values[0]) == np.shape(node.values[1])
 
@@ -364,17 +411,19 @@ def has_operands_alike(program: Program, place: Place) -> bool:
     "operands-exchanged",
     code="wrong-operand",
     rank=2.5,
-    at=edges.of("div", "pow").where(has_operands_alike),
+    at=edges.of("div", "pow").where(has_operands_of_one_shape),
     message="{operand} and {partner} are exchanged in the derivative of {step}",
 )
 def exchange_operands(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the derivative of a quotient or a power with its two operands exchanged."""
+    """Compute the vjp of a quotient or a power with its two operands exchanged: for a / b, that of b / a."""
     node = program.reader(place)
     return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
 
 
 @exchange_operands.example
 def _() -> Example:
+    """Show tanh(exp(x) / exp(y)) whose gradient of `y` has numerator and denominator of the quotient exchanged."""
+
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return torch.tanh(torch.exp(x) / torch.exp(y))
 
@@ -387,25 +436,34 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
 
 
-def is_partner(program: Program, value: int) -> bool:
-    """Return whether the derivative of an operation with respect to another operand is computed with a value."""
+def is_partner_operand(program: Program, value: int) -> bool:
+    """Return whether the vjp of some edge multiplies by the value with this id."""
     return any(place[0] >= 0 and has_partner(program, place) for place in program.forward.uses[value])
 
 
 def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that may be taken for a value by all that read the two, each pair at one of them."""
-    if not is_partner(program, place[0]):
+    """Yield the named values that may be exchanged with the value `place` in all vjps that multiply by them.
+
+    Both must be partner operands, and of one shape or factors of one product; each pair is yielded at only one of its
+    two values.
+    """
+    if not is_partner_operand(program, place[0]):
         return
-    shape, beside = program.nodes[place[0]].value.shape, partners_of(program, place[0])
-    for other in dict.fromkeys((shape, *(program.nodes[value].value.shape for value in beside))):
+    shape, fellows = program.nodes[place[0]].value.shape, fellow_factors(program, place[0])
+    for other in dict.fromkeys((shape, *(program.nodes[value].value.shape for value in fellows))):
         for name, value in values_by_name(program, place[0], other).items():
             alike = program.name_of(value) == program.name_of(place[0])
-            if value > place[0] and not alike and is_partner(program, value) and (other == shape or value in beside):
+            if (
+                value > place[0]
+                and not alike
+                and is_partner_operand(program, value)
+                and (other == shape or value in fellows)
+            ):
                 yield name
 
 
-def partners_of(program: Program, value: int) -> set[int]:
-    """Return the values that some value is multiplied by, entry by entry; they may be broadcast."""
+def fellow_factors(program: Program, value: int) -> set[int]:
+    """Return the ids of all values that a value is multiplied by in products (`*`) of the forward pass."""
     readers = (program.nodes[reader] for reader, _ in program.forward.uses[value] if reader >= 0)
     return {operand for node in readers if node.name == "mul" for _, operand in node.operands} - {value}
 
@@ -419,23 +477,26 @@ def partners_of(program: Program, value: int) -> set[int]:
     message="{value} and {choice} are exchanged in the backward pass",
 )
 def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute with each of two values where the other one is the partner."""
+    """Exchange two values in every vjp that multiplies by them, as if the learner had confused two variables.
+
+    Returns `None` where the program has no such value.
+    """
     other = choice.find(program, place[0])
     if other is None:
         return None
     for own, replacement in ((place[0], other), (other, place[0])):
-        program = with_other_value(program, own, program.nodes[replacement].value, partner_only=True)
+        program = with_value_replaced(program, own, program.nodes[replacement].value, partner_only=True)
     return program
 
 
-def with_other_value(program: Program, value: int, array: Array, partner_only: bool = False) -> Program:
-    """Return the program in which the rules of all that reads a value compute with another array in its place.
+def with_value_replaced(program: Program, value: int, array: Array, partner_only: bool = False) -> Program:
+    """Return the program in which the vjps of all readers of a value compute with an array in its place.
 
     Args:
-        program: what is edited.
-        value: the value's id.
-        array: of its shape.
-        partner_only: the derivatives with respect to the value itself are taken at the value as it is.
+        program: the program that is edited.
+        value: the id of the value.
+        array: what the vjps compute with; shaped like the value, or broadcasting to it.
+        partner_only: whether the derivatives with respect to the value itself stay right.
     """
 
     def at_other(slot: int, before: EdgeVjp) -> EdgeVjp:
@@ -454,6 +515,8 @@ def with_other_value(program: Program, value: int, array: Array, partner_only: b
 
 @exchange_partners.example
 def _() -> Example:
+    """Show h = keep * h + new * candidate in a loop, whose backward pass exchanges the two gates."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor) -> Tensor:
         for step in x:
             keep, new = torch.sigmoid(step @ w), torch.sigmoid(step @ u)
@@ -480,20 +543,25 @@ def _() -> Example:
     choices=lambda program, place: ("last", "first"),
     message="{value} of the {choice} iteration is used in all iterations of the backward pass",
 )
-def keep_one_iteration(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute in every iteration with the value of a single one, in its own derivative and in what reads it."""
+def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program | None:
+    """Compute the backward pass of every iteration with a loop value as it was in the last, or the first, iteration.
+
+    This concerns the vjps of all readers of the value, and its own vjp where that is written with the value.
+    """
     ids = iterations_of(program, place[0])
     array = program.nodes[ids[-1] if choice == "last" else ids[0]].value
     for value in ids:
-        program = with_other_value(program, value, array)
+        program = with_value_replaced(program, value, array)
         if program.nodes[value].operation.value_vjp is not None:
             for slot, _ in program.forward.edges[value]:
                 program = program.with_vjp((value, slot), lambda at: at.right(value=array))
     return program
 
 
-@keep_one_iteration.example
+@use_one_iteration_for_all.example
 def _() -> Example:
+    """Show h = gate * (h + x[t] @ w) in a loop, whose backward pass uses the last gate in all iterations."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             gate = torch.sigmoid(step @ u)
@@ -511,8 +579,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "h": "bs m"})
 
 
-@keep_one_iteration.example
+@use_one_iteration_for_all.example
 def _() -> Example:
+    """Show a loop whose gate two products read, and a backward pass that uses the last gate in all iterations."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         total = torch.zeros_like(x[0] @ w)
         for step in x:
@@ -531,7 +601,7 @@ def _() -> Example:
 
 
 def partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands that a derivative may be computed without."""
+    """Yield the slots of the partner operands of the edge `place`; none for a plain product `a * b`."""
     node = program.reader(place)
     yield from (slot for slot, _ in node.operands if slot != place[1] and node.name != "mul")
 
@@ -546,12 +616,14 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
 )
 def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute a contribution with ones in place of a partner operand."""
+    """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot."""
     return program.with_vjp(place, lambda at: at.right(operands={choice: np.ones(np.shape(at.node.values[choice]))}))
 
 
 @leave_out_partner.example
 def _() -> Example:
+    """Show tanh(x @ w) @ v whose gradient of `w` is computed as if every entry of `v` were 1."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(x @ w) @ v
 
@@ -565,6 +637,8 @@ def _() -> Example:
 
 @leave_out_partner.example
 def _() -> Example:
+    """Show sin(x) / cosh(scale) whose gradient of `scale` leaves out the numerator."""
+
     def forward(x: Tensor, scale: Tensor) -> Tensor:
         return torch.sin(x) / torch.cosh(scale)
 
@@ -578,19 +652,19 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class PartnerFunction:
-    """A function of the forward pass that is applied to a partner operand as well.
+    """A unary function of the forward pass that is applied to one partner operand in a vjp.
 
     Args:
-        slot: the operand's.
-        key: of the function.
+        slot: the slot of the partner operand in its reader.
+        key: the key of a node that applies the function in the forward pass.
     """
 
     slot: int
     key: Key
 
 
-def functions_of_partner(program: Program, place: Place) -> Iterator[PartnerFunction]:
-    """Yield the functions of one operand that the forward pass has elsewhere, for each partner operand."""
+def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunction]:
+    """Yield each unary pointwise function of the forward pass for each partner operand, as `PartnerFunction`s."""
     node = program.reader(place)
     functions: dict[str, Key] = {}
     for other in program.nodes:
@@ -607,15 +681,18 @@ def functions_of_partner(program: Program, place: Place) -> Iterator[PartnerFunc
     code="wrong-operand",
     rank=2.8,
     at=edges.where(has_partner),
-    choices=functions_of_partner,
+    choices=partner_functions,
     message="in what {step} contributes to {operand}, {function} is applied to {partner} first",
     fields=lambda program, place, choice: {
         "function": program.nodes[program.forward.by_key[choice.key][0]].name,
         "partner": program.name_of(program.source((place[0], choice.slot))),
     },
 )
-def apply_to_partner(program: Program, place: Place, choice: PartnerFunction) -> Program | None:
-    """Compute a contribution with a function of a partner operand in its place."""
+def apply_function_to_partner(program: Program, place: Place, choice: PartnerFunction) -> Program | None:
+    """Compute the contribution of the edge `place` with f(partner) in place of the partner operand.
+
+    Returns `None` where the program has no node of the function's key.
+    """
     ids = program.forward.by_key.get(choice.key)
     if not ids:
         return None
@@ -632,8 +709,10 @@ def apply_to_partner(program: Program, place: Place, choice: PartnerFunction) ->
     )
 
 
-@apply_to_partner.example
+@apply_function_to_partner.example
 def _() -> Example:
+    """Show relu(x @ w) @ v whose gradient of `w` multiplies by relu(x) in place of `x`."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.relu(x @ w) @ v
 
@@ -649,27 +728,33 @@ RATES = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001)  # of a step of gradient descent
 
 
 @dataclass(frozen=True)
-class TrainedPartner:
-    """What training makes of a partner operand.
+class PartnerUpdate:
+    """What gradient descent makes of a partner operand that is used too late: its gradient, or its updated array.
 
     Args:
-        slot: the operand's.
-        rate: of the step of gradient descent; 0 where the operand's gradient is used itself.
+        slot: the slot of the partner operand in its reader.
+        rate: the learning rate: the operand less `rate` times its gradient is used; with 0 the gradient itself.
     """
 
     slot: int
     rate: float
 
 
-def trained_partners(program: Program, place: Place) -> Iterator[TrainedPartner]:
-    """Yield the partner operands whose gradients are asked for, with steps that may have been taken with them."""
+def partner_updates(program: Program, place: Place) -> Iterator[PartnerUpdate]:
+    """Yield updates of the edge's partner operands as `PartnerUpdate`s: for each its gradient, then one for each rate.
+
+    Only partners that are targets, or transpositions of targets, count.
+    """
     for slot, operand in program.reader(place).operands:
-        if slot != place[1] and program.nodes[operand_behind(program, operand)].id in program.forward.targets.values():
-            yield from (TrainedPartner(slot, rate) for rate in (0.0, *RATES))
+        if (
+            slot != place[1]
+            and program.nodes[untransposed_value(program, operand)].id in program.forward.targets.values()
+        ):
+            yield from (PartnerUpdate(slot, rate) for rate in (0.0, *RATES))
 
 
-def operand_behind(program: Program, value: int) -> int:
-    """Return what a value is but for the order of its entries."""
+def untransposed_value(program: Program, value: int) -> int:
+    """Return the id of the value that a value is a transposition or permutation of, or its own id."""
     node = program.nodes[value]
     while node.name in ("transpose", "permute") and node.operands:
         node = program.nodes[node.operands[0][1]]
@@ -681,12 +766,15 @@ def operand_behind(program: Program, value: int) -> int:
     code="wrong-operand",
     rank=2.8,
     at=edges.where(has_partner),
-    choices=trained_partners,
+    choices=partner_updates,
     message="in what {step} contributes to {operand}, {what}",
-    fields=lambda program, place, choice: {"what": trained_words(program, place, choice)},
+    fields=lambda program, place, choice: {"what": describe_update(program, place, choice)},
 )
-def train_partner(program: Program, place: Place, choice: TrainedPartner) -> Program | None:
-    """Compute a contribution with a partner's gradient in its place, or with the partner after a step of training."""
+def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -> Program | None:
+    """Compute the contribution of the edge `place` with a partner after a training step, or with its gradient.
+
+    Returns `None` where a constant is in the partner's slot.
+    """
     operand = program.reader(place).operand(choice.slot)
     if operand is None:
         return None
@@ -699,16 +787,18 @@ def train_partner(program: Program, place: Place, choice: TrainedPartner) -> Pro
     return program.with_vjp(place, rule)
 
 
-def trained_words(program: Program, place: Place, choice: TrainedPartner) -> str:
-    """Return what is used in place of a partner operand."""
+def describe_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
+    """Return a clause that names what is used in place of the partner operand."""
     name = program.name_of(program.source((place[0], choice.slot)))
     if choice.rate:
         return f"{name} after a step of training is used: {name} less {choice.rate:g} of its gradient"
     return f"the gradient of {name} is used in place of {name}"
 
 
-@train_partner.example
+@use_updated_partner.example
 def _() -> Example:
+    """Show relu(x @ w) @ v whose backward pass updates `v` before it computes the gradients of `w` and `x`."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.relu(x @ w) @ v
 
@@ -721,8 +811,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 
 
-def joined_partners(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of partner operands that several arrays are joined to."""
+def joined_partner_slots(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of the edge `place` that `cat` or `stack` makes."""
     for slot, operand in program.reader(place).operands:
         if slot != place[1] and program.nodes[operand].operation.family == "join":
             yield slot
@@ -733,12 +823,15 @@ def joined_partners(program: Program, place: Place) -> Iterator[int]:
     code="wrong-operand",
     rank=2.5,
     at=edges.where(has_partner),
-    choices=joined_partners,
+    choices=joined_partner_slots,
     message="in what {step} contributes to {operand}, the parts of {joined} are joined in reversed order",
     fields=lambda program, place, choice: {"joined": program.name_of(program.source((place[0], choice)))},
 )
 def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute a contribution with a partner operand whose parts are in reversed order."""
+    """Compute the contribution of the edge `place` with the joined parts of a partner operand in reversed order.
+
+    Returns `None` where a constant is in the chosen slot.
+    """
     operand = program.reader(place).operand(choice)
     if operand is None:
         return None
@@ -750,6 +843,8 @@ def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Pro
 
 @reverse_parts_of_partner.example
 def _() -> Example:
+    """Show tanh(cat([x, h]) @ w) whose gradient of `w` is computed with cat([h, x])."""
+
     def forward(x: Tensor, h: Tensor, w: Tensor) -> Tensor:
         both = torch.cat([x, h], -1)
         return torch.tanh(both @ w)
@@ -767,28 +862,28 @@ GATED = ("silu", "gelu", "mish", "hardswish")  # functions that are their operan
 
 
 @dataclass(frozen=True)
-class Gate:
-    """What stands in place of a gated value, such as a * sigmoid(a), in the derivative of a product.
+class GateReplacement:
+    """What a vjp uses in place of a gated partner operand, such as a * sigmoid(a): its gate, alone or times a value.
 
     Args:
-        slot: the operand that the gated value is.
-        value: what the gate is multiplied by; nothing where it stands alone.
+        slot: the slot of the gated operand in its reader.
+        value: names what the gate is multiplied by; `None` where the gate stands alone.
     """
 
     slot: int
     value: ValueName | None
 
 
-def gates(program: Program, place: Place) -> Iterator[Gate]:
-    """Yield the gate of each gated partner alone, and times another value of its shape."""
+def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacement]:
+    """Yield for each gated partner of the edge its gate alone, and times each named value, as `GateReplacement`s."""
     reader = program.reader(place)
     for slot, operand in reader.operands:
         maker = program.nodes[operand]
         if slot != place[1] and maker.name in GATED:
-            yield Gate(slot, None)
+            yield GateReplacement(slot, None)
             for name, value in values_by_name(program, reader.id, maker.value.shape).items():
                 if value not in (operand, maker.operand(0)):
-                    yield Gate(slot, name)
+                    yield GateReplacement(slot, name)
 
 
 @operator(
@@ -796,7 +891,7 @@ def gates(program: Program, place: Place) -> Iterator[Gate]:
     code=lambda choice: "missing-local" if choice.value is None else "wrong-operand",
     rank=2.6,
     at=edges.of("mul"),
-    choices=gates,
+    choices=gate_replacements,
     message="in what {step} contributes to {operand}, {what} in place of {gated}",
     fields=lambda program, place, choice: {
         "gated": program.name_of(program.source((place[0], choice.slot))),
@@ -805,8 +900,12 @@ def gates(program: Program, place: Place) -> Iterator[Gate]:
         else f"the gate times {choice.value.describe(program)} is used",
     },
 )
-def use_gate_of_another_value(program: Program, place: Place, choice: Gate) -> Program | None:
-    """Compute a contribution with a gate alone, or times another value, in place of a gated value."""
+def use_gate_for_gated_value(program: Program, place: Place, choice: GateReplacement) -> Program | None:
+    """Compute the contribution of the edge `place` with the gate, or the gate times a value, for the gated value.
+
+    For silu(a) * b and its edge of b: sigmoid(a), or sigmoid(a) * b, in place of a * sigmoid(a). Returns `None` where
+    the operand is not gated, or the program has no such value.
+    """
     operand = program.reader(place).operand(choice.slot)
     if operand is None or program.nodes[operand].name not in GATED:
         return None
@@ -820,13 +919,15 @@ def use_gate_of_another_value(program: Program, place: Place, choice: Gate) -> P
     return program.with_vjp(place, lambda at: at.right(operands={choice.slot: factor}))
 
 
-@use_gate_of_another_value.example
+@use_gate_for_gated_value.example
 def _() -> Example:
+    """Show silu(x @ w) * (x @ v) whose gradient of `v` multiplies by sigmoid(x @ w) where silu(x @ w) belongs."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.nn.functional.silu(x @ w) * (x @ v)
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply the value by the gate, where the gated value belongs."""
+        """Leave out the factor `a` of a * sigmoid(a) in the gradient of `b`."""
         a, b = x @ w, x @ v
         gate = torch.sigmoid(a)
         da, db = g * b * gate * (1 + a * (1 - gate)), g * b * gate
@@ -836,12 +937,14 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class WholeFactor:
-    """A value in place of all that a factor of a longer product is multiplied by.
+class CofactorReplacement:
+    """A value that is used in place of all the cofactors of a factor in a chain of products.
+
+    For y = a * b * c, the gradient of `a` becomes that of y times the value, and not times b * c.
 
     Args:
-        steps: how many operations the product has.
-        value: which value.
+        steps: the number of products and quotients in the chain.
+        value: names the value that is used.
     """
 
     steps: int
@@ -851,8 +954,18 @@ class WholeFactor:
 MOST_FACTORS = 4
 
 
-def product_of(program: Program, place: Place) -> tuple[int, ...]:
-    """Return the products and quotients that a factor goes through one after the other, beginning with its own."""
+def product_chain(program: Program, place: Place) -> tuple[int, ...]:
+    """Return the nodes of the products and quotients that an operand goes through one after the other.
+
+    For (a * b) / c and the edge of a: the nodes of `*` and `/`.
+
+    Args:
+        program: the program.
+        place: the edge of the operand; its reader is the first node.
+
+    Returns:
+        The ids of at most `MOST_FACTORS` nodes of one shape, each of which only the next one reads.
+    """
     nodes = [place[0]]
     while len(nodes) < MOST_FACTORS:
         uses = program.forward.uses[nodes[-1]]
@@ -866,14 +979,14 @@ def product_of(program: Program, place: Place) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-def whole_factors(program: Program, place: Place) -> Iterator[WholeFactor]:
-    """Yield the values that a factor of several products may be thought to be multiplied by."""
+def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorReplacement]:
+    """Yield named values for the cofactors in each chain of two or more products, as `CofactorReplacement`s."""
     if place[1] == 0 or program.reader(place).name == "mul":
-        nodes = product_of(program, place)
+        nodes = product_chain(program, place)
         source = program.source(place)
         for name, value in values_by_name(program, place[0], program.reader(place).value.shape).items():
             if value not in nodes and value != source:
-                yield from (WholeFactor(steps, name) for steps in range(2, len(nodes) + 1))
+                yield from (CofactorReplacement(steps, name) for steps in range(2, len(nodes) + 1))
 
 
 @operator(
@@ -881,30 +994,35 @@ def whole_factors(program: Program, place: Place) -> Iterator[WholeFactor]:
     code="wrong-operand",
     rank=2.7,
     at=edges.of("mul", "div"),
-    choices=whole_factors,
+    choices=cofactor_replacements,
     message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}, and must be"
     " multiplied by all that {operand} is multiplied by there",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
-        "product": expression_of(program, program.nodes[product_of(program, place)[: choice.steps][-1]]),
+        "product": expression_of(program, program.nodes[product_chain(program, place)[: choice.steps][-1]]),
     },
 )
-def mistake_whole_factor(program: Program, place: Place, choice: WholeFactor) -> Program | None:
-    """Multiply what arrives at a product of several factors by a single other value."""
-    nodes, other = product_of(program, place), named_array(program, choice.value, place[0])
+def replace_cofactors(program: Program, place: Place, choice: CofactorReplacement) -> Program | None:
+    """Compute the contribution of the edge `place` as the gradient at the end of a chain of products times one value.
+
+    Returns `None` where the program has no such value, or no chain of so many products.
+    """
+    nodes, other = product_chain(program, place), named_array(program, choice.value, place[0])
     if other is None or len(nodes) < choice.steps:
         return None
     end = nodes[choice.steps - 1]
     return program.with_vjp(place, lambda at: unbroadcast(at.sweep.gradient(end) * other, at.x))
 
 
-@mistake_whole_factor.example
+@replace_cofactors.example
 def _() -> Example:
+    """Show tanh(gain * (x - mean) / std) whose gradient of `gain` multiplies by `x` in place of (x - mean) / std."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.tanh(gain * (x - x.mean(0)) / x.std(0))
 
     def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by the values as they were before they were normalised."""
+        """Multiply by `x` where (x - mean) / std belongs."""
         y = torch.tanh(gain * (x - x.mean(0)) / x.std(0))
         return {"gain": (g * (1 - y**2) * x).sum(0)}
 

@@ -1,4 +1,4 @@
-"""Mistakes in how contributions come together: a path that is left out, or that takes the place of the others."""
+"""Operators that leave out, replace or repeat contributions where several edges lead to one value."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from .contract import Example, describe_edge_kind, operator
 from .places import edges, expression_of, values
 
 
-def is_one_of_several(program: Program, place: Place) -> bool:
-    """Return whether the value that an edge leads to is used elsewhere, too; in a loop, in one of its iterations."""
+def has_fellow_contributions(program: Program, place: Place) -> bool:
+    """Return whether the operand of the edge `place` also gets a gradient along a second edge.
+
+    In a loop, whether it does so in at least one iteration.
+    """
     forward = program.forward
     if place not in forward.sources:
         return False
@@ -37,16 +40,18 @@ def is_one_of_several(program: Program, place: Place) -> bool:
     "path-dropped",
     code="missing-path",
     rank=1.0,
-    at=edges.where(is_one_of_several),
+    at=edges.where(has_fellow_contributions),
     message="the path from {operand} through {step} is missing",
 )
 def drop_path(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave out what comes along one of several edges."""
+    """Leave out the contribution of the edge `place`, whose operand gets further contributions."""
     return program.without(place)
 
 
 @drop_path.example
 def _() -> Example:
+    """Show x + tanh(x @ w) whose gradient of `x` leaves out the contribution of the sum."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x + torch.tanh(x @ w)
 
@@ -59,6 +64,8 @@ def _() -> Example:
 
 @drop_path.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass leaves out the contribution of each state to the state before."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -67,7 +74,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Never hand a gradient on to the iteration before."""
+        """Take g[t] alone for the gradient of each state."""
         dw = torch.zeros_like(w)
         for t, step in enumerate(x):
             h = torch.tanh(step @ w + h @ u)
@@ -78,30 +85,33 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Iterations:
-    """Which of the contributions that the iterations of a loop make to one value are left.
+class IterationsToKeep:
+    """The only iterations of a loop whose contributions to one value are kept.
 
     Args:
-        arrival: how they come to it.
-        end: counted from which end of the loop.
-        count: how many.
+        arrival: the kind of edges by which the iterations contribute to the value.
+        end: the end of the loop at which the kept iterations are.
+        count: the number of kept iterations.
     """
 
     arrival: EdgeKind
     end: Literal["first", "last"]
     count: int
 
-    def dropped(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
-        """Return the edges that are not left, of all that come in this way, the latest first."""
+    def dropped_edges(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
+        """Return the edges that are left out, given all edges of the arrival in the order of the backward pass."""
         return places[self.count :] if self.end == "last" else places[: -self.count]
 
 
-def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
-    """Yield every end of a loop that may be all that is left of its contributions to a value."""
+def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
+    """Yield for each loop that reads the value `place` which contributions may be kept, as `IterationsToKeep`s.
+
+    These are the first, the last and the last two iterations.
+    """
     for arrival, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
-            yield from (Iterations(arrival, end, 1) for end in ("first", "last"))
-            yield Iterations(arrival, "last", 2)
+            yield from (IterationsToKeep(arrival, end, 1) for end in ("first", "last"))
+            yield IterationsToKeep(arrival, "last", 2)
 
 
 @operator(
@@ -109,7 +119,7 @@ def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
     code="missing-path",
     rank=1.0,
     at=values,
-    choices=loop_contributions,
+    choices=kept_iterations,
     message="of what {step} contributes to {value} in each iteration, only {which} left",
     fields=lambda program, place, choice: {
         "step": describe_edge_kind(program, choice.arrival),
@@ -118,21 +128,26 @@ def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
         else f"those of the {choice.end} {choice.count} are",
     },
 )
-def keep_some_iterations(program: Program, place: Place, choice: Iterations) -> Program | None:
-    """Leave out what all iterations but some at one end of a loop contribute to a value."""
-    dropped = choice.dropped(choice.arrival.places(program, place[0]))
+def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
+    """Leave out the contributions of a loop to the value `place`, but for those of the chosen iterations.
+
+    Returns `None` where the program has no such contributions.
+    """
+    dropped = choice.dropped_edges(choice.arrival.places(program, place[0]))
     return program.without(*dropped) if choice.arrival.places(program, place[0]) else None
 
 
-@keep_some_iterations.example
+@keep_iterations_at_one_end.example
 def _() -> Example:
+    """Show a recurrent network whose gradient of `w` is assigned, not added to, in each iteration."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
         return h
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign the gradient of `w` in each iteration, so that the first one, which is the last to write, is left."""
+        """Assign the gradient of `w` in each iteration: that of the first one, computed last, remains."""
         states = [h]
         for step in x:
             states.append(torch.tanh(step @ w + states[-1] @ u))
@@ -147,13 +162,13 @@ def _() -> Example:
 
 
 def contributes_to_a_part(program: Program, place: Place) -> bool:
-    """Return whether an edge is one of several, and leads to some entries of a value alone."""
+    """Return whether the edge `place` is one of several to its operand, and contributes to only some of its entries."""
     selects = program.reader(place).operation.family in ("selection", "rearrangement")
-    return selects and is_one_of_several(program, place) and not _reached(program, place).all()
+    return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
 
 
-def _reached(program: Program, place: Place) -> Array:
-    """Return the entries of a value that an edge leads to, as a mask shaped like it."""
+def _reached_entries(program: Program, place: Place) -> Array:
+    """Return a mask, shaped like the operand, of the entries that the edge `place` contributes to."""
     node = program.reader(place)
     return np.asarray(node.vjp(place[1], np.ones(node.value.shape)) != 0)
 
@@ -165,10 +180,13 @@ def _reached(program: Program, place: Place) -> Array:
     at=edges.where(contributes_to_a_part),
     message="where {step} contributes to the gradient of {operand}, this replaces the other ones: they must add",
 )
-def overwrite(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave of the other contributions what lies elsewhere."""
+def overwrite_contributions(program: Program, place: Place, choice: None) -> Program | None:
+    """Set every fellow contribution to zero at the entries that the contribution of the edge `place` reaches.
+
+    As if the learner had assigned the contribution to a part of the gradient, and not added it.
+    """
     others = [use for use in program.forward.uses[program.source(place)] if use != place]
-    elsewhere = ~_reached(program, place)
+    elsewhere = ~_reached_entries(program, place)
 
     def beside(before: EdgeVjp) -> EdgeVjp:
         return lambda at: before(at) * elsewhere
@@ -178,8 +196,10 @@ def overwrite(program: Program, place: Place, choice: None) -> Program | None:
     return program
 
 
-@overwrite.example
+@overwrite_contributions.example
 def _() -> Example:
+    """Show tanh(x).sum() + exp(x[:, 0]).sum() whose gradient assigns the first column: `=` for `+=`."""
+
     def forward(x: Tensor) -> Tensor:
         return x.tanh().sum() + x[:, 0].exp().sum()
 
@@ -191,8 +211,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def call_of(program: Program, value: int) -> tuple[Node, ...]:
-    """Return what the call of the author's function that makes a value computes; nothing outside of one."""
+def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
+    """Return all nodes of the call of a function of the learner's forward pass that makes a value.
+
+    Empty where the value is made outside of such a call.
+    """
     node = program.nodes[value]
     if not node.call:
         return ()
@@ -200,9 +223,15 @@ def call_of(program: Program, value: int) -> tuple[Node, ...]:
     return tuple(other for other in program.nodes if other.key[: len(within)] == within)
 
 
-def ways_through_call(program: Program, value: int, target: str) -> tuple[Place, ...]:
-    """Return the edges out of a call towards a target."""
-    nodes, forward = call_of(program, value), program.forward
+def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place, ...]:
+    """Return the edges by which a call reads values made outside of it that depend on a target.
+
+    Args:
+        program: the program.
+        value: the id of a value that the call makes.
+        target: the name of the target.
+    """
+    nodes, forward = nodes_of_call(program, value), program.forward
     inside, goal = {node.id for node in nodes}, forward.targets[target]
     return tuple(
         (node.id, slot)
@@ -212,18 +241,21 @@ def ways_through_call(program: Program, value: int, target: str) -> tuple[Place,
     )
 
 
-def is_returned(program: Program, place: Place) -> bool:
-    """Return whether a value is made in a call of the author's function and read behind it."""
-    inside = {node.id for node in call_of(program, place[0])}
+def is_returned_by_call(program: Program, place: Place) -> bool:
+    """Return whether the value `place` is made in a call of a function and read outside of it."""
+    inside = {node.id for node in nodes_of_call(program, place[0])}
     return any(reader not in inside for reader, _ in program.forward.uses[place[0]]) if inside else False
 
 
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
-    """Yield the targets that a call leads to in several ways, and that are reached past it, too."""
+    """Yield the names of the targets to which a call contributes by several edges: the call that makes value `place`.
+
+    Only targets that get a gradient by edges outside of the call, too.
+    """
     forward = program.forward
-    inside = {node.id for node in call_of(program, place[0])}
+    inside = {node.id for node in nodes_of_call(program, place[0])}
     for target, goal in forward.targets.items():
-        ways = ways_through_call(program, place[0], target)
+        ways = edges_out_of_call(program, place[0], target)
         sources = {program.source(way) for way in ways}
         past = any(reader not in inside for source in sources for reader, _ in forward.uses[source])
         if len(ways) > 1 and past and goal not in inside:
@@ -234,18 +266,21 @@ def targets_of_call(program: Program, place: Place) -> Iterator[str]:
     "call-held-constant",
     code="missing-path",
     rank=1.3,
-    at=values.where(is_returned),
+    at=values.where(is_returned_by_call),
     choices=targets_of_call,
     message="the path from {choice} to {value} is missing",
 )
 def hold_call_constant(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave out all that a call of the author's function contributes to a target."""
-    ways = ways_through_call(program, place[0], choice) if choice in program.forward.targets else ()
+    """Leave out all contributions that the call which makes the value `place` makes to the chosen target.
+
+    Returns `None` where the program has no such target, or no such edges.
+    """
+    ways = edges_out_of_call(program, place[0], choice) if choice in program.forward.targets else ()
     return program.without(*ways) if ways else None
 
 
-def turned(x: Tensor, angle: Tensor) -> Tensor:
-    """Return the two columns of x, turned by an angle for each row."""
+def rotate(x: Tensor, angle: Tensor) -> Tensor:
+    """Return the rows of x, shape (n, 2), rotated by the angles, shape (n,)."""
     return torch.stack(
         [x[:, 0] * angle.cos() - x[:, 1] * angle.sin(), x[:, 0] * angle.sin() + x[:, 1] * angle.cos()], 1
     )
@@ -253,32 +288,39 @@ def turned(x: Tensor, angle: Tensor) -> Tensor:
 
 @hold_call_constant.example
 def _() -> Example:
+    """Show rotate(q, angle) @ rotate(k, angle).T whose gradient of `angle` leaves out the call for `k`."""
+
     def forward(q: Tensor, k: Tensor, angle: Tensor) -> Tensor:
-        return turned(q, angle) @ turned(k, angle).T
+        return rotate(q, angle) @ rotate(k, angle).T
 
     def wrong(q: Tensor, k: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Follow the angle through the queries alone."""
-        dq, dk = g @ turned(k, angle), g.T @ turned(q, angle)
-        quarter = turned(q, angle + torch.pi / 2)
-        return {"q": turned(dq, -angle), "k": turned(dk, -angle), "angle": (dq * quarter).sum(1)}
+        dq, dk = g @ rotate(k, angle), g.T @ rotate(q, angle)
+        quarter = rotate(q, angle + torch.pi / 2)
+        return {"q": rotate(dq, -angle), "k": rotate(dk, -angle), "angle": (dq * quarter).sum(1)}
 
     return Example(forward, wrong, {"q": "n 2", "k": "n 2", "angle": "n"})
 
 
 @dataclass(frozen=True)
 class PartialSum:
-    """A gradient that is used before all of it has arrived.
+    """A part of the contributions to a value, which is used as its gradient.
 
     Args:
-        arrival: one of the contributions.
-        only: nothing but this one has arrived; otherwise nothing but this one is lacking.
+        arrival: one kind of the edges that contribute to the value.
+        only: whether the sum has nothing but the contributions of this kind; otherwise it has all but these.
     """
 
     arrival: EdgeKind
     only: bool
 
-    def lacking(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges to a value whose contributions have not arrived; none where the value has other ones."""
+    def missing_edges(self, program: Program, value: int) -> tuple[Place, ...]:
+        """Return the edges whose contributions the partial sum lacks; empty where none of the kind lead to the value.
+
+        Args:
+            program: the program of any trial.
+            value: the id of the value.
+        """
         ways = edges_by_kind(program, value)
         if self.arrival not in ways:
             return ()
@@ -287,8 +329,12 @@ class PartialSum:
         return tuple(place for way, places in ways.items() if way != self.arrival for place in places)
 
 
-def sum_that_takes(program: Program, value: int) -> int:
-    """Return the value whose gradient a value gets as it is: the sum that it goes into, or itself."""
+def sum_with_same_gradient(program: Program, value: int) -> int:
+    """Return the id of the last sum in the chain of sums through which a value gets its gradient unchanged.
+
+    For `(v + a) + b`: the outer sum, for v. The value's own id where several edges contribute to it, or no sum reads
+    it.
+    """
     forward = program.forward
     while len(forward.uses[value]) == 1:
         ((reader, slot),) = forward.uses[value]
@@ -302,9 +348,12 @@ def sum_that_takes(program: Program, value: int) -> int:
 
 
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
-    """Yield what may not have arrived yet at a value when one of its operands' rules uses its gradient."""
+    """Yield the partial sums that may be used as the gradient of the edge's reader, as `PartialSum`s.
+
+    None where the reader has one operand, or one contribution.
+    """
     if place[0] != SINK and len(program.reader(place).edges) > 1:
-        ways = edges_by_kind(program, sum_that_takes(program, place[0]))
+        ways = edges_by_kind(program, sum_with_same_gradient(program, place[0]))
         if len(ways) > 1:
             yield from (PartialSum(way, only=False) for way in ways)
         if len(ways) > 2:
@@ -319,22 +368,27 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     choices=partial_sums,
     message="for {operand} the gradient of {sum} is used {when} to it",
     fields=lambda program, place, choice: {
-        "sum": program.name_of(sum_that_takes(program, place[0])),
+        "sum": program.name_of(sum_with_same_gradient(program, place[0])),
         "when": f"when only the contribution of {describe_edge_kind(program, choice.arrival)} has been added"
         if choice.only
         else f"before the contribution of {describe_edge_kind(program, choice.arrival)} has been added",
     },
 )
-def read_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
-    """Take some contributions away from the upstream gradient that one operand's rule sees."""
-    late = choice.lacking(program, sum_that_takes(program, place[0]))
+def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
+    """Compute the contribution of the edge `place` from a partial sum of the upstream gradient.
+
+    Returns `None` where no contribution is lacking.
+    """
+    late = choice.missing_edges(program, sum_with_same_gradient(program, place[0]))
     if not late:
         return None
     return program.with_vjp(place, lambda at: at.right(at.g - sum(map(at.sweep.contribution, late))))
 
 
-@read_too_early.example
+@use_gradient_too_early.example
 def _() -> Example:
+    """Show tanh(y).sum() + square(y).sum() with y = x @ w, whose gradient of `w` has only the part of the square."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         y = x @ w
         return y.tanh().sum() + y.square().sum()
@@ -349,14 +403,16 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@read_too_early.example
+@use_gradient_too_early.example
 def _() -> Example:
+    """Show a transformer-like block of two halves whose first half gets the upstream gradient of the output alone."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         h = x + x.tanh() @ w
         return h + (h - h.mean(-1, keepdim=True)).tanh() @ u
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Give the upstream gradient of the output to the first half of the block."""
+        """Compute the gradient of `w` from g, without the contribution of the second half."""
         h = x + x.tanh() @ w
         y = (h - h.mean(-1, keepdim=True)).tanh()
         dz = g @ u.T * (1 - y**2)
@@ -366,8 +422,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
 
 
-def is_one_of_three(program: Program, place: Place) -> bool:
-    """Return whether gradients come to a value in three ways or more; of two, `path-dropped` leaves one."""
+def has_three_contributions(program: Program, place: Place) -> bool:
+    """Return whether contributions of three kinds or more lead to the value `place`; `path-dropped` covers two."""
     return len(program.forward.uses[place[0]]) > 2 and len(edges_by_kind(program, place[0])) > 2
 
 
@@ -375,24 +431,26 @@ def is_one_of_three(program: Program, place: Place) -> bool:
     "only-one-path",
     code="missing-path",
     rank=1.5,
-    at=values.where(is_one_of_three),
+    at=values.where(has_three_contributions),
     choices=lambda program, place: edges_by_kind(program, place[0]),
     message="of the contributions to the gradient of {value}, only that of {choice} is there",
 )
 def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out all contributions to a value but those that come in one way."""
+    """Leave out all contributions to the value `place` but those of the chosen kind."""
     ways = edges_by_kind(program, place[0])
     return program.without(*(edge for way, places in ways.items() if way != choice for edge in places))
 
 
 @keep_one_path.example
 def _() -> Example:
+    """Show sin(y) + exp(y) + y * a with y = tanh(x), whose gradient of `y` is that of the last term alone."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         y = torch.tanh(x)
         return torch.sin(y) + torch.exp(y) + y * a
 
     def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign the gradient of `y` three times."""
+        """Assign the gradient of `y` three times, so that the third value is left."""
         y = torch.tanh(x)
         return {"x": g * a * (1 - y**2)}
 
@@ -403,16 +461,18 @@ def _() -> Example:
     "path-counted-twice",
     code="wrong-factor",
     rank=2.0,
-    at=edges.where(is_one_of_several),
+    at=edges.where(has_fellow_contributions),
     message="the path from {operand} through {step} is counted twice",
 )
 def count_path_twice(program: Program, place: Place, choice: None) -> Program | None:
-    """Add what comes along one of several edges once more."""
+    """Double the contribution of the edge `place`, whose operand gets further contributions."""
     return program.with_vjp(place, lambda at: 2 * at.right())
 
 
 @count_path_twice.example
 def _() -> Example:
+    """Show y * sigmoid(y) whose gradient of `y` has the contribution of the first factor twice."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         y = x @ w
         return y * torch.sigmoid(y)
@@ -430,12 +490,17 @@ def _() -> Example:
 SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner may write behind one of several terms
 
 
-def scaling_reader(program: Program, place: Place) -> Place | None:
-    """Return the edge by which a sum is scaled by a number or averaged; `None` where it is used otherwise.
+def scaling_edge(program: Program, place: Place) -> Place | None:
+    """Return the edge by which a sum is scaled by a number or averaged, the only one that reads it.
+
+    For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
 
     Args:
         program: the program.
-        place: one of the edges of the sum.
+        place: an edge into the sum.
+
+    Returns:
+        The edge; `None` where the edge's reader is no sum, or is read in another way.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub") or len(node.operands) < 2 or len(program.forward.uses[node.id]) != 1:
@@ -449,24 +514,29 @@ def scaling_reader(program: Program, place: Place) -> Place | None:
     "scaled-on-other-paths",
     code=lambda choice: "sum-for-mean" if choice else "missing-local",
     rank=1.4,  # not a wrong derivative of the one term
-    at=edges.where(lambda program, place: scaling_reader(program, place) is not None),
-    choices=lambda program, place: [program.reader(scaling_reader(program, place) or place).name == "mean"],
+    at=edges.where(lambda program, place: scaling_edge(program, place) is not None),
+    choices=lambda program, place: [program.reader(scaling_edge(program, place) or place).name == "mean"],
     fields=lambda program, place, choice: {
-        "scaling": expression_of(program, program.reader(scaling_reader(program, place) or place)),
+        "scaling": expression_of(program, program.reader(scaling_edge(program, place) or place)),
         "what": "the division by the number of entries" if choice else "the factor",
     },
     message="on the path through {operand}, {what} in {scaling} is missing",
 )
-def scale_other_paths(program: Program, place: Place, choice: bool) -> Program | None:
-    """Leave out the factor of a sum for one of its terms."""
-    use = scaling_reader(program, place)
+def scale_other_terms_alone(program: Program, place: Place, choice: bool) -> Program | None:
+    """Leave out the factor of a scaled sum in the contribution of the edge `place`, one term of the sum.
+
+    For (a + b) / 2 and the edge of a: a gets g, b gets g / 2. Returns `None` where the sum is not scaled.
+    """
+    use = scaling_edge(program, place)
     if use is None:
         return None
     return program.with_vjp(place, lambda at: at.right(np.broadcast_to(at.sweep.gradient(use[0]), at.y.shape)))
 
 
-@scale_other_paths.example
+@scale_other_terms_alone.example
 def _() -> Example:
+    """Show (x + x ** 2) / 2 whose gradient divides only the first term by 2."""
+
     def forward(x: Tensor) -> Tensor:
         return (x + x.square()) / 2
 
@@ -477,8 +547,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-@scale_other_paths.example
+@scale_other_terms_alone.example
 def _() -> Example:
+    """Show the mean of sin(x) + x ** 3 whose gradient divides only the first term by the number of entries."""
+
     def forward(x: Tensor) -> Tensor:
         return (x.sin() + x**3).mean()
 
@@ -488,32 +560,37 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def is_one_of_two(program: Program, place: Place) -> bool:
-    """Return whether an edge is one of two by which a gradient comes to a value."""
-    return is_one_of_several(program, place) and len(program.forward.uses[program.source(place)]) == 2
+def is_one_of_two_contributions(program: Program, place: Place) -> bool:
+    """Return whether exactly two edges contribute to the operand of the edge `place`, and it is one of them."""
+    return has_fellow_contributions(program, place) and len(program.forward.uses[program.source(place)]) == 2
 
 
 @operator(
     "path-taken-for-both",
     code="missing-path",
     rank=2.0,
-    at=edges.where(is_one_of_two),
+    at=edges.where(is_one_of_two_contributions),
     message="the path from {operand} through {step} is counted twice, and the other path is missing: the two are not"
     " equal",
 )
 def take_path_for_both(program: Program, place: Place, choice: None) -> Program | None:
-    """Count one of two contributions twice, and leave out the other, as if the forward pass were symmetric."""
+    """Double the contribution of the edge `place`, and leave out the second contribution to its operand.
+
+    As if the forward pass were symmetric in the two.
+    """
     other = next(use for use in program.forward.uses[program.source(place)] if use != place)
     return program.without(other).with_vjp(place, lambda at: 2 * at.right())
 
 
 @take_path_for_both.example
 def _() -> Example:
+    """Show exp(-(x[:, None] - x[None, :]) ** 2) whose gradient has the rows' contribution twice, and no columns'."""
+
     def forward(x: Tensor) -> Tensor:
         return torch.exp(-((x.unsqueeze(1) - x.unsqueeze(0)) ** 2))
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the gradient of each pair twice for the row, as if g were symmetric."""
+        """Take the sum over each row twice, as if g were symmetric."""
         d = x.unsqueeze(1) - x.unsqueeze(0)
         return {"x": 2 * (g * torch.exp(-(d**2)) * -2 * d).sum(1)}
 
@@ -522,11 +599,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class LastWrite:
-    """Which of the contributions that iterations make to overlapping parts of a value is left where they overlap.
+    """The iteration whose contribution is kept where iterations contribute to overlapping parts of a value.
 
     Args:
-        arrival: how they come to it.
-        end: that of the first iteration, or of the last.
+        arrival: the kind of edges by which the iterations contribute.
+        end: whether the contribution of the first or of the last iteration is kept at each entry.
     """
 
     arrival: EdgeKind
@@ -534,10 +611,10 @@ class LastWrite:
 
 
 def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
-    """Yield the ways by which iterations contribute to parts of a value that overlap."""
+    """Yield for each loop that reads overlapping parts of the value `place` both ends of it, as `LastWrite`s."""
     for arrival, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
-            reached = [_reached(program, edge) for edge in places]
+            reached = [_reached_entries(program, edge) for edge in places]
             if np.sum(reached, axis=0).max() > 1 and not all(mask.all() for mask in reached):
                 yield from (LastWrite(arrival, end) for end in ("first", "last"))
 
@@ -553,7 +630,10 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.arrival), "end": choice.end},
 )
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
-    """Leave at each entry of a value the contribution of one iteration."""
+    """Keep at each entry of the value `place` the contribution of one iteration only, where several reach it.
+
+    Returns `None` where the program has no such contributions.
+    """
     places = choice.arrival.places(program, place[0])
     taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
 
@@ -561,7 +641,7 @@ def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Progra
         return lambda at: at.right() * mask
 
     for edge in places if choice.end == "last" else reversed(places):
-        reached = _reached(program, edge)
+        reached = _reached_entries(program, edge)
         program = program.with_vjp(edge, where(reached & ~taken))
         taken = taken | reached
     return program if places else None
@@ -569,11 +649,13 @@ def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Progra
 
 @overwrite_parts.example
 def _() -> Example:
+    """Show a convolution as a loop over windows, whose gradient of `x` is assigned for each window: `=` for `+=`."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.stack([(x[t : t + 3] * w).sum() for t in range(len(x) - 2)]).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign the gradient of each window: `=` for `+=`."""
+        """Assign the gradient of each window, so that the last window to reach an entry is left."""
         y = torch.stack([(x[t : t + 3] * w).sum() for t in range(len(x) - 2)]).tanh()
         dz, dx = g * (1 - y**2), torch.zeros_like(x)
         for t in range(len(x) - 2):
@@ -583,8 +665,13 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(normal("t"), t=(6, 7, 8)), "w": "3"})
 
 
-def contributions_at(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the ways by which a gradient comes to the value of a function, where there are several."""
+def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]:
+    """Yield the kinds of contributions to the value of a unary function, where there are several kinds.
+
+    Args:
+        program: the program.
+        place: the edge of the function's operand, which has the shape of its value.
+    """
     node = program.reader(place)
     if len(node.operands) == 1 and node.value.shape == np.shape(node.values[place[1]]):
         ways = edges_by_kind(program, place[0])
@@ -597,12 +684,15 @@ def contributions_at(program: Program, place: Place) -> Iterator[EdgeKind]:
     code="missing-local",
     rank=2.0,
     at=edges.of_family("pointwise"),
-    choices=contributions_at,
+    choices=contributions_to_value,
     message="what {choice} contributes to the gradient of {value} is added behind the derivative of {step}, and must go"
     " through it",
 )
-def add_behind(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Let one contribution to the value of a function skip the function's derivative."""
+def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+    """Compute the contribution of the edge `place` with a part of g not multiplied by the derivative.
+
+    For tanh and the part p of g: (g - p) * (1 - y ** 2) + p. Returns `None` where the program has no such part.
+    """
     late = choice.places(program, place[0])
     if not late:
         return None
@@ -614,8 +704,10 @@ def add_behind(program: Program, place: Place, choice: EdgeKind) -> Program | No
     return program.with_vjp(place, rule)
 
 
-@add_behind.example
+@add_contribution_behind_derivative.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass adds g[t] to the pre-activation's gradient, not to the state's."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -624,7 +716,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Add the output's own gradient to that of the pre-activation."""
+        """Add g[t] behind the derivative of tanh."""
         states = [h]
         for step in x:
             states.append(torch.tanh(step @ w + states[-1] @ u))
@@ -643,8 +735,11 @@ def _() -> Example:
 MOST_STEPS = 5  # that are made one after the other in one array
 
 
-def chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
-    """Yield the edges by which a gradient may go on in one array, entry by entry, up to an edge; the shortest first."""
+def entrywise_chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
+    """Yield the chains of pointwise edges that end with the edge `place`, from the shortest to the longest.
+
+    A chain is in the order of the backward pass: for tanh(a * x) and the edge of x, first (x,), then (tanh's, x's).
+    """
     chain: tuple[Place, ...] = (place,)
     while len(chain) <= MOST_STEPS and _is_entrywise(program, chain[0]):
         yield chain
@@ -655,23 +750,26 @@ def chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
 
 
 def _is_entrywise(program: Program, place: Place) -> bool:
-    """Return whether each entry of a contribution comes from the same entry of the upstream gradient."""
+    """Return whether the edge `place` is pointwise without broadcasting: operand and value have one shape."""
     node = program.reader(place)
     return node.operation.family == "pointwise" and np.shape(node.values[place[1]]) == node.value.shape
 
 
-def shared_arrays(program: Program, place: Place) -> Iterator[int]:
-    """Yield the numbers of steps that may be made in one array, where something else is computed from it."""
+def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
+    """Yield the lengths of the entrywise chains to the edge `place` that may be computed in place in one array.
+
+    Only chains whose first node has a second operand, which then gets the overwritten array.
+    """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
-        for chain in chains(program, place):
+        for chain in entrywise_chains(program, place):
             if len(program.forward.edges[chain[0][0]]) > 1:
                 yield len(chain)
 
 
 def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | None:
-    """Return the chain of so many steps up to an edge; `None` where there is none."""
-    return next((chain for chain in chains(program, place) if len(chain) == steps), None)
+    """Return the entrywise chain of `steps` edges that ends with the edge `place`; `None` where there is none."""
+    return next((chain for chain in entrywise_chains(program, place) if len(chain) == steps), None)
 
 
 @operator(
@@ -679,7 +777,7 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     code="shared-array",
     rank=2.6,  # more than a factor that one answer has too many: several have it
     at=edges.of_family("pointwise"),
-    choices=shared_arrays,
+    choices=shared_chain_lengths,
     message="what {step} contributes to the gradient of {operand} is computed in place in the upstream gradient of"
     " {shared}, and all else that is computed from that array has the product, too",
     fields=lambda program, place, choice: {
@@ -689,7 +787,11 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     },
 )
 def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
-    """Hand what goes on along a chain of edges to all other edges of its nodes in place of their upstream gradient."""
+    """Compute the fellow edges' contributions of a chain from an upstream gradient that it has overwritten in place.
+
+    For y = gain * x + bias and the chain of x: `g *= gain` makes the gradients of gain and bias wrong. Returns `None`
+    where the chain does not exist.
+    """
     chain = chain_of(program, place, choice)
     if chain is None:
         return None
@@ -713,6 +815,8 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
 
 @multiply_in_place.example
 def _() -> Example:
+    """Show sin(gain * y + bias) whose backward pass multiplies g by the gain in place, too early."""
+
     def forward(x: Tensor, w: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
         y = torch.tanh(x @ w)
         return torch.sin(gain * y + bias)
@@ -730,6 +834,8 @@ def _() -> Example:
 
 @multiply_in_place.example
 def _() -> Example:
+    """Show a gated recurrent network whose backward pass does `dh *= keep` before the gate gets `dh`."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             keep = torch.sigmoid(step @ u)
@@ -737,7 +843,7 @@ def _() -> Example:
         return h
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go back to the old state in the array that gate and candidate still need."""
+        """Compute the old state's gradient in place, in the array that gate and candidate still need."""
         states = [h]
         for step in x:
             keep = torch.sigmoid(step @ u)
@@ -755,12 +861,14 @@ def _() -> Example:
 
 @multiply_in_place.example
 def _() -> Example:
+    """Show z + tanh(z) * exp(scale) whose backward pass computes the branch in the skip connection's array."""
+
     def forward(x: Tensor, w: Tensor, scale: Tensor) -> Tensor:
         z = x @ w
         return z + torch.tanh(z) * torch.exp(scale)
 
     def wrong(x: Tensor, w: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go back through the branch in the array of the skip connection."""
+        """Let `skip` and `branch` be one array, and multiply it in place."""
         y = torch.tanh(x @ w)
         skip = branch = g.clone()
         branch *= torch.exp(scale)
@@ -777,14 +885,17 @@ _SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDic
 
 
 def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
-    """Return for the edge of each skip connection the nodes that it bypasses; conditions ask for it at every edge."""
+    """Return the ids of the nodes that each skip connection bypasses, by the edge of the skip connection.
+
+    The result is cached for each forward pass, since conditions ask for it at every edge.
+    """
     if program.forward not in _SKIPS:
         _SKIPS[program.forward] = {skip.place: skip.bypassed for skip in skip_connections(program)}
     return _SKIPS[program.forward]
 
 
 def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
-    """Yield the bypassed operations through which the gradient of a skip connection may go by mistake."""
+    """Yield the values that the skip connection `place` bypasses, as far as they have its operand's shape."""
     shape = np.shape(program.reader(place).values[place[1]])
     for i in skips_of(program)[place]:
         if program.nodes[i].value.shape == shape:
@@ -800,8 +911,12 @@ def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
     message="the gradient of the skip connection from {operand} is added to that of {choice}, and so goes back through"
     " what it must go around",
 )
-def lead_skip_through(program: Program, place: Place, choice: ComputedValue) -> Program | None:
-    """Add what goes back along a skip connection to what arrives at an operation that it bypasses."""
+def add_skip_to_bypassed_operation(program: Program, place: Place, choice: ComputedValue) -> Program | None:
+    """Add the contribution of the skip connection `place` to the upstream gradient of an operation that it bypasses.
+
+    For x + f(h(x)): g is added to the gradient of h's value, and so goes through h. Returns `None` where the program
+    has no such operation.
+    """
     bypassed, reader = choice.find(program, place[0]), program.reader(place)
     if bypassed is None:
         return None
@@ -809,15 +924,17 @@ def lead_skip_through(program: Program, place: Place, choice: ComputedValue) -> 
     return edited.with_upstream(bypassed, lambda at: at.g + reader.vjp(place[1], at.sweep.gradient(reader.id)))
 
 
-@lead_skip_through.example
+@add_skip_to_bypassed_operation.example
 def _() -> Example:
+    """Show x + sin(tanh(x @ w) @ u) whose backward pass adds the skip connection's g to the gradient of the tanh."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         y = torch.tanh(x @ w)
         z = y @ u
         return x + torch.sin(z)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Add the gradient of the skip connection one operation too early."""
+        """Add g to the gradient of `y`, and not to that of `x`."""
         y = torch.tanh(x @ w)
         dy = (g * torch.cos(y @ u)) @ u.T + g
         return {"x": (dy * (1 - y**2)) @ w.T}
@@ -825,12 +942,16 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n n"})
 
 
-def common_source(program: Program, place: Place) -> tuple[int, Array] | None:
-    """Return the value of which both factors of a product are functions by themselves, and their slopes multiplied.
+def common_source_and_slope(program: Program, place: Place) -> tuple[int, Array] | None:
+    """Return the value that both factors of a product are functions of, with the product of the two derivatives.
 
     Args:
-        program: the right one.
-        place: an edge of the product.
+        program: the program without edits.
+        place: an edge into the product.
+
+    Returns:
+        The id of the value, and f'(v) * h'(v) for f(v) * h(v), shaped like the value; `None` where the factors have no
+        common source through pointwise functions.
     """
     known: dict[int, list[Array]] = {}
     for _, factor in program.forward.edges[place[0]]:
@@ -851,13 +972,16 @@ def common_source(program: Program, place: Place) -> tuple[int, Array] | None:
     "product-of-paths",
     code="wrong-local",
     rank=2.5,
-    at=edges.of("mul").at_slot(0).where(lambda program, place: common_source(program, place) is not None),
+    at=edges.of("mul").at_slot(0).where(lambda program, place: common_source_and_slope(program, place) is not None),
     message="the derivatives of the two factors of {step} are multiplied: each must be multiplied by the other factor,"
     " and the two products must add",
 )
-def multiply_paths(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the product of two factors' derivatives to the value that they are functions of."""
-    common = common_source(program, place)
+def multiply_derivatives_of_factors(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute g * f'(v) * h'(v) to v for the product f(v) * h(v) that the edge `place` leads into.
+
+    Returns `None` where the factors are not functions of one value.
+    """
+    common = common_source_and_slope(program, place)
     if common is None:
         return None
     value, slope = common
@@ -865,8 +989,10 @@ def multiply_paths(program: Program, place: Place, choice: None) -> Program | No
     return edited.with_edge(place[0], value, lambda at: at.g * slope)
 
 
-@multiply_paths.example
+@multiply_derivatives_of_factors.example
 def _() -> Example:
+    """Show tanh(z) * sin(z) whose gradient of `z` is g times the product of the two derivatives."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z) * torch.sin(z)

@@ -1,4 +1,4 @@
-"""Mistakes in the derivative of a pointwise operation: left out, of another sign, taken at another point."""
+"""Operators on the derivative of a pointwise operation: left out, with a wrong sign, taken at a wrong point."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ from grader.program.program import EdgeContext, Program
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
-from .partners import OF_ITERATIONS, OfIteration
+from .partners import NAMED_ITERATIONS, ValueOfIteration
 from .places import edges
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
 
 
-def slopes(program: Program, place: Place) -> Array:
-    """Return the local derivative along an edge of a pointwise operation; shaped like its value."""
+def local_derivative(program: Program, place: Place) -> Array:
+    """Return dy/dx of the pointwise operation that edge `place` leads into, entry by entry; shaped like its value y."""
     node = program.reader(place)
     wide = {i: np.broadcast_to(v, node.value.shape) for i, v in enumerate(node.values)}  # so that nothing is summed
     return node.vjp(place[1], np.ones(node.value.shape), wide)
 
 
 def has_derivative(program: Program, place: Place) -> bool:
-    """Return whether the local derivative is more than a sign: what a learner can forget."""
-    return bool((np.abs(slopes(program, place)) != 1).any())
+    """Return whether the local derivative of the edge `place` is anything but 1 or -1 at some entry."""
+    return bool((np.abs(local_derivative(program, place)) != 1).any())
 
 
 def may_have_sign(program: Program, place: Place) -> bool:
-    """Return whether a sign may be lost at an edge: to add a number has none, and what comes before it is the same."""
+    """Return whether a wrong sign of the edge `place` can be told from a wrong sign of the edge behind it.
+
+    It cannot where the reader adds a number and has a single reader itself: the two contributions are then equal.
+    """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
     return not adds_number or len(program.forward.uses[node.id]) > 1
 
 
 def depends_on_operand(program: Program, place: Place) -> bool:
-    """Return whether the local derivative is another one at another point."""
+    """Return whether the local derivative of edge `place` changes with its operand x: for tanh, but not for x + 1."""
     node = program.reader(place)
     if node.name in KINKED or np.size(node.values[place[1]]) == 0:
         return node.name in KINKED
@@ -62,12 +65,14 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     message="the derivative of {step} is missing",
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand the upstream gradient on as it is."""
+    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
     return program.with_vjp(place, lambda at: unbroadcast(at.g, at.x))
 
 
 @leave_out_derivative.example
 def _() -> Example:
+    """Show tanh(x @ w) whose backward pass leaves out the derivative of tanh."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -78,7 +83,10 @@ def _() -> Example:
 
 
 def has_sign_of_its_own(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign along an edge is not one of all that arrives at its reader."""
+    """Return whether a wrong sign of edge `place` differs from a wrong sign of its reader's whole upstream gradient.
+
+    So it is for a pointwise operation, see `may_have_sign`, and for a contraction with two differentiable operands.
+    """
     node = program.reader(place)
     family = node.operation.family
     return (family == "pointwise" and may_have_sign(program, place)) or (
@@ -94,12 +102,14 @@ def has_sign_of_its_own(program: Program, place: Place) -> bool:
     message="what {step} contributes to the gradient of {operand} has the wrong sign",
 )
 def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
-    """Negate what comes along an edge."""
+    """Negate the contribution of the edge `place`."""
     return program.with_vjp(place, lambda at: -at.right())
 
 
 @flip_sign.example
 def _() -> Example:
+    """Show the delta rule, whose backward pass adds a contribution to the state's gradient that must be subtracted."""
+
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         state = torch.zeros(v.shape[1], k.shape[1], dtype=q.dtype)
         for t in range(len(k)):
@@ -119,6 +129,8 @@ def _() -> Example:
 
 @flip_sign.example
 def _() -> Example:
+    """Show sigmoid(x @ w - x @ v) whose gradient of `x` adds the contribution of x @ v."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return (x @ w - x @ v).sigmoid()
 
@@ -131,7 +143,10 @@ def _() -> Example:
 
 
 def other_points(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values at which the derivative may be taken in place of the operand: its own value, and others."""
+    """Yield the named values of the operand's shape at which the derivative of edge `place` may be taken by mistake.
+
+    The operand itself is left out; the value of the function is among them.
+    """
     operand = program.source(place)
     shape = program.nodes[operand].value.shape
     yield from (name for name, value in values_by_name(program, place[0], shape).items() if value != operand)
@@ -145,14 +160,19 @@ def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     choices=other_points,
     message="the derivative of {step} is taken at {choice}, and must be taken at {operand}",
 )
-def take_derivative_elsewhere(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Take the derivative at another value of the forward pass."""
+def take_derivative_at_second_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Take the derivative of the edge `place` at the chosen named value in place of its operand.
+
+    Returns `None` where the program has no such value.
+    """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
 
 
-@take_derivative_elsewhere.example
+@take_derivative_at_second_value.example
 def _() -> Example:
+    """Show tanh(z) whose derivative is taken at tanh(z)."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z)
@@ -176,18 +196,20 @@ def _() -> Example:
     message="the derivative of {step} is applied twice",
 )
 def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply by the local derivative once more."""
-    return program.with_vjp(place, lambda at: at.right(at.g * slopes_at(at)))
+    """Multiply the upstream gradient by the local derivative of the edge `place` twice."""
+    return program.with_vjp(place, lambda at: at.right(at.g * local_derivative_at(at)))
 
 
-def slopes_at(at: EdgeContext) -> Array:
-    """Return the local derivative along an edge; shaped like the reader's value."""
+def local_derivative_at(at: EdgeContext) -> Array:
+    """Return dy/dx of the pointwise operation at an edge in a sweep, entry by entry; shaped like its value y."""
     wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
     return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
 
 
 @apply_derivative_twice.example
 def _() -> Example:
+    """Show sigmoid(x @ w) whose backward pass multiplies by (y * (1 - y)) ** 2."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sigmoid(x @ w)
 
@@ -199,8 +221,8 @@ def _() -> Example:
 
 
 def has_varying_derivative(program: Program, place: Place) -> bool:
-    """Return whether the local derivative is not the same at all entries: a constant one is a factor."""
-    slope = slopes(program, place)
+    """Return whether the local derivative of the edge `place` differs between entries, and so is no mere factor."""
+    slope = local_derivative(program, place)
     return bool(slope.size and (slope != slope.flat[0]).any())
 
 
@@ -216,11 +238,11 @@ Combination = Literal["added", "divided"]
     message="the upstream gradient {how} the derivative of {step}, and must be multiplied by it",
     fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
 )
-def combine_otherwise(program: Program, place: Place, choice: Combination) -> Program | None:
-    """Add the local derivative to the upstream gradient, or divide by it."""
+def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program | None:
+    """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes."""
 
     def rule(at: EdgeContext) -> Array:
-        slope = slopes_at(at)
+        slope = local_derivative_at(at)
         return unbroadcast(at.g + slope if choice == "added" else at.g / slope, at.x)
 
     return program.with_vjp(place, rule)
@@ -229,8 +251,10 @@ def combine_otherwise(program: Program, place: Place, choice: Combination) -> Pr
 COMBINATIONS: tuple[Combination, ...] = ("added", "divided")
 
 
-@combine_otherwise.example
+@add_or_divide_by_derivative.example
 def _() -> Example:
+    """Show exp(a * x) whose backward pass adds the derivative of exp to g."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         return torch.exp(a * x)
 
@@ -240,8 +264,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "a": "n"})
 
 
-@combine_otherwise.example
+@add_or_divide_by_derivative.example
 def _() -> Example:
+    """Show sin(x) * a whose gradient of `x` divides by `a`."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         return torch.sin(x) * a
 
@@ -252,7 +278,7 @@ def _() -> Example:
 
 
 def is_function_of_operand(program: Program, place: Place) -> bool:
-    """Return whether an operation has a single operand that is an array, and changes it."""
+    """Return whether the edge `place` leads into a unary function such as tanh: not into a sum, a product or a cast."""
     node = program.reader(place)
     return len(node.operands) == 1 and node.name not in ("neg", "cast", "detach", "add", "sub", "mul", "div")
 
@@ -274,12 +300,14 @@ FACTORS: tuple[Factor, ...] = ("value", "operand")
     },
 )
 def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
-    """Multiply by the value of a function, or by its operand, where the derivative belongs."""
+    """Contribute g * y or g * x in place of g * dy/dx, for the function y of the operand x."""
     return program.with_vjp(place, lambda at: at.g * (at.y if choice == "value" else at.x))
 
 
 @use_value_for_derivative.example
 def _() -> Example:
+    """Show tanh(x @ w) ** 2 whose backward pass multiplies by the value of tanh, and not by its derivative."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         y = torch.tanh(x @ w)
         return y.square()
@@ -299,12 +327,14 @@ def _() -> Example:
     message="the derivative of {step} is taken at minus {operand}",
 )
 def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the derivative of a function at the negative of its operand."""
+    """Take the derivative of a function at -x, where x is the operand of the edge `place`."""
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.asarray(at.x)}))
 
 
 @take_derivative_at_negative.example
 def _() -> Example:
+    """Show softplus(x @ w) whose derivative is sigmoid(-x @ w)."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.nn.functional.softplus(x @ w)
 
@@ -315,14 +345,17 @@ def _() -> Example:
 
 
 def changes_gradient(program: Program, place: Place) -> bool:
-    """Return whether an operation on the gradient is not its own derivative: a function, or a sum with a number."""
+    """Return whether applying the reader of the edge `place` to its upstream gradient gives a wrong contribution.
+
+    So it is for functions, such as tanh, and for sums with a number, such as x - 0.25.
+    """
     node = program.reader(place)
     plus_number = node.name in ("add", "sub") and len(node.operands) == 1 and np.ndim(node.values[1 - place[1]]) == 0
     return plus_number or is_function_of_operand(program, place)
 
 
-def run_on(at: EdgeContext) -> Array:
-    """Return what an operation makes of its upstream gradient in place of its operand."""
+def operation_of_gradient(at: EdgeContext) -> Array:
+    """Return the value of the reader's operation with g in place of the operand: tanh(g) for tanh(x)."""
     return at.node.operation.run((*at.node.values[: at.slot], at.g, *at.node.values[at.slot + 1 :]), at.node.options)
 
 
@@ -333,13 +366,15 @@ def run_on(at: EdgeContext) -> Array:
     at=pointwise.where(changes_gradient),
     message="{step} is applied to the gradient, and must be differentiated",
 )
-def apply_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
-    """Apply a function to the upstream gradient, as if the backward pass were the same operation."""
-    return program.with_vjp(place, run_on)
+def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute f(g) for the function f that the edge `place` leads into, and not g * f'(x)."""
+    return program.with_vjp(place, operation_of_gradient)
 
 
-@apply_to_gradient.example
+@apply_operation_to_gradient.example
 def _() -> Example:
+    """Show sigmoid(x @ w) whose backward pass applies sigmoid to g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sigmoid(x @ w)
 
@@ -349,8 +384,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@apply_to_gradient.example
+@apply_operation_to_gradient.example
 def _() -> Example:
+    """Show relu(x @ w) - 0.25 whose backward pass subtracts 0.25 from g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.relu(x @ w) - 0.25
 
@@ -361,7 +398,7 @@ def _() -> Example:
 
 
 # The functions of each group are taken for one another; any other function, for all of them.
-KIN = (
+LIKE_FUNCTIONS = (
     ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus", "tan"),
     ("exp", "log", "sqrt", "square", "reciprocal", "abs"),
     ("sin", "cos", "tan"),
@@ -370,18 +407,23 @@ KIN = (
 
 @dataclass(frozen=True)
 class OtherFunction:
-    """A function whose derivative is used in place of the right one.
+    """A function whose derivative is used in place of that of the reader's function.
 
     Args:
-        name: torch's name of it.
-        of: its derivative is written in terms of the operand, or of the value.
+        name: torch's name of it, such as `tanh`.
+        of: whether its derivative is computed from the operand x, as 1 - tanh(x) ** 2, or from the reader's value y, as
+            1 - y ** 2.
     """
 
     name: str
     of: Factor
 
     def contribution(self, at: EdgeContext) -> Array:
-        """Return the contribution along the edge of a function."""
+        """Return g times the derivative of this function at an edge of the sweep; shaped like the operand.
+
+        Raises:
+            NoCandidate: `of` is `"value"`, and the derivative cannot be computed from a value.
+        """
         other = OPERATIONS[self.name]
         if self.of == "operand":
             return other.vjp(0, at.g, other.run((at.x,), {}), (at.x,), {})
@@ -391,9 +433,13 @@ class OtherFunction:
 
 
 def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
-    """Yield the functions that a function may be taken for."""
+    """Yield functions whose derivatives may be used for that of the edge's reader, as `OtherFunction`s.
+
+    For each function in a group of `LIKE_FUNCTIONS` with it (of all groups if in none) one from the operand, and one
+    from the value if there is one.
+    """
     own = program.reader(place).name
-    groups = [group for group in KIN if own in group] or KIN
+    groups = [group for group in LIKE_FUNCTIONS if own in group] or LIKE_FUNCTIONS
     for name in dict.fromkeys(name for group in groups for name in group):
         if name != own:
             yield OtherFunction(name, "operand")
@@ -401,8 +447,8 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
                 yield OtherFunction(name, "value")
 
 
-def exponent_is_given(program: Program, place: Place) -> bool:
-    """Return whether the exponent of a power is a number that is not written in the forward pass."""
+def exponent_is_computed(program: Program, place: Place) -> bool:
+    """Return whether the exponent of the power is a number that does not stand in its expression: in `x ** power`."""
     node = program.reader(place)
     exponent = node.values[1]
     return np.ndim(exponent) == 0 and 1 not in dict(node.operands) and f"{float(exponent):g}" not in node.text
@@ -412,17 +458,19 @@ def exponent_is_given(program: Program, place: Place) -> bool:
     "exponent-typed-in",
     code="hard-coded",
     rank=2.4,  # not the derivative of another function
-    at=edges.of("pow").at_slot(0).where(exponent_is_given),
+    at=edges.of("pow").at_slot(0).where(exponent_is_computed),
     choices=lambda program, place: (2, 3, 1),
     message="the exponent of {step} is taken to be {choice}: it is another one in other calls",
 )
 def type_in_exponent(program: Program, place: Place, choice: int) -> Program | None:
-    """Differentiate the power with one exponent, whatever it is."""
+    """Contribute g * n * x ** (n - 1) with the chosen number n, whatever the exponent of the power is in this trial."""
     return program.with_vjp(place, lambda at: unbroadcast(at.g * choice * np.asarray(at.x) ** (choice - 1), at.x))
 
 
 @type_in_exponent.example
 def _() -> Example:
+    """Show x ** power, where the power depends on the number of rows, whose gradient is always 2 * x."""
+
     def forward(x: Tensor) -> Tensor:
         power = 1 + len(x) % 3
         return x**power
@@ -442,13 +490,15 @@ def _() -> Example:
     message="the derivative of {name} is used in place of that of {step}",
     fields=lambda program, place, choice: {"name": choice.name},
 )
-def use_another_derivative(program: Program, place: Place, choice: OtherFunction) -> Program | None:
-    """Multiply by the derivative of another function."""
+def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+    """Contribute g times the derivative of the chosen function in place of that of the edge's reader."""
     return program.with_vjp(place, choice.contribution)
 
 
-@use_another_derivative.example
+@use_derivative_of_other_function.example
 def _() -> Example:
+    """Show sigmoid(x @ w) whose backward pass has the derivative of tanh, 1 - y ** 2."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sigmoid(x @ w)
 
@@ -459,8 +509,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@use_another_derivative.example
+@use_derivative_of_other_function.example
 def _() -> Example:
+    """Show gelu(x @ w) whose backward pass has the derivative of relu."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.nn.functional.gelu(x @ w)
 
@@ -474,23 +526,26 @@ def _() -> Example:
 
 
 def has_derivative_of_value(program: Program, place: Place) -> bool:
-    """Return whether the derivative of a function can be written with its value alone."""
+    """Return whether the function's derivative can be computed from its value, as 1 - y ** 2 for y = tanh(x)."""
     return program.reader(place).operation.value_vjp is not None
 
 
 @dataclass(frozen=True)
 class OwnOperand:
-    """The operand of the function itself, by its slot: the same mistake at every function has one name."""
+    """Names the operand of the function whose vjp is edited, by its slot, whichever function that is."""
 
     slot: int
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the operand's id."""
+        """Return the id of the operand of the node `reader`; `None` where the slot holds a constant."""
         return program.nodes[reader].operand(self.slot)
 
 
-def other_values(program: Program, place: Place) -> Iterator[ValueName | OfIteration | OwnOperand]:
-    """Yield what may be used in place of the value of a function in its own derivative."""
+def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName | ValueOfIteration | OwnOperand]:
+    """Yield what may be used for the value y of a function in its own derivative, such as 1 - y ** 2.
+
+    First its operand, then named values of its shape, then its value in other iterations of the loop.
+    """
     node = program.reader(place)
     operand = program.source(place)
     if np.shape(node.values[place[1]]) == node.value.shape:
@@ -499,7 +554,7 @@ def other_values(program: Program, place: Place) -> Iterator[ValueName | OfItera
         if value not in (node.id, operand):
             yield name
     if len(program.forward.by_key[node.key]) > 2:
-        yield from (OfIteration(node.key, which) for which in OF_ITERATIONS)
+        yield from (ValueOfIteration(node.key, which) for which in NAMED_ITERATIONS)
 
 
 @operator(
@@ -507,20 +562,27 @@ def other_values(program: Program, place: Place) -> Iterator[ValueName | OfItera
     code="wrong-point",
     rank=2.0,
     at=pointwise.where(has_derivative_of_value),
-    choices=other_values,
+    choices=values_for_own_value,
     message="the derivative of {step} is written with its value, and {other} is used in place of {value}",
     fields=lambda program, place, choice: {
         "other": program.name_of(program.source(place)) if isinstance(choice, OwnOperand) else choice.describe(program)
     },
 )
-def use_another_value(program: Program, place: Place, choice: ValueName | OfIteration | OwnOperand) -> Program | None:
-    """Write the derivative of a function with another value than the function's own."""
+def use_value_for_own_value(
+    program: Program, place: Place, choice: ValueName | ValueOfIteration | OwnOperand
+) -> Program | None:
+    """Compute the derivative of the edge's function from the chosen value in place of the function's own.
+
+    For y = tanh(x) and the value v: g * (1 - v ** 2). Returns `None` where the program has no such value.
+    """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))
 
 
-@use_another_value.example
+@use_value_for_own_value.example
 def _() -> Example:
+    """Show tanh(z) whose derivative is written 1 - z ** 2."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z)
@@ -533,8 +595,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@use_another_value.example
+@use_value_for_own_value.example
 def _() -> Example:
+    """Show a recurrent network whose derivative of tanh is computed from the last state in each iteration."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
@@ -555,26 +619,26 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OnePlace:
-    """Another value in one of the two places where a derivative has the function's own.
+class OneOccurrence:
+    """A value that is used for one of the two occurrences of y in y * (1 - y) or 1 - y * y.
 
     Args:
-        value: which.
-        first: in the first of the two places, as y (1 - y).
+        value: names the value.
+        first: whether it is used for the first y, and not the second; for sigmoid only.
     """
 
     value: ValueName
     first: bool
 
 
-def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
-    """Yield other values for one of the places of a function's value in its derivative."""
+def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOccurrence]:
+    """Yield named values for one occurrence of the value of sigmoid or tanh in its derivative, as `OneOccurrence`s."""
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value != node.id:
-            yield OnePlace(name, first=False)
+            yield OneOccurrence(name, first=False)
             if node.name == "sigmoid":
-                yield OnePlace(name, first=True)
+                yield OneOccurrence(name, first=True)
 
 
 @operator(
@@ -582,12 +646,15 @@ def values_in_one_place(program: Program, place: Place) -> Iterator[OnePlace]:
     code="wrong-point",
     rank=3.0,
     at=pointwise.of("sigmoid", "tanh"),
-    choices=values_in_one_place,
+    choices=values_for_one_occurrence,
     message="in the derivative of {step}, {other} is used in one of the two places of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_another_value_once(program: Program, place: Place, choice: OnePlace) -> Program | None:
-    """Write the derivative of sigmoid or tanh with another value in one of two places."""
+def use_value_in_one_occurrence(program: Program, place: Place, choice: OneOccurrence) -> Program | None:
+    """Compute the derivative of sigmoid or tanh with the chosen value v for one of its two y, such as y * (1 - v).
+
+    Returns `None` where the program has no such value.
+    """
     other = named_array(program, choice.value, place[0])
     if other is None:
         return None
@@ -601,8 +668,10 @@ def use_another_value_once(program: Program, place: Place, choice: OnePlace) -> 
     return program.with_vjp(place, rule)
 
 
-@use_another_value_once.example
+@use_value_in_one_occurrence.example
 def _() -> Example:
+    """Show sigmoid(z) whose derivative is written y * (1 - z)."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.sigmoid(z)
@@ -615,8 +684,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def uses_of_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield what the upstream gradient may be taken for; a mask of it is the same for any positive multiple of it."""
+def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
+    """Yield in place of what g may be used in a derivative: `"operand"`, `"value"`, or `"mask"` for a kink."""
     is_mask = program.reader(place).name in KINKED
     yield "mask" if is_mask else "operand"
     if has_derivative_of_value(program, place) and not is_mask:
@@ -628,14 +697,17 @@ def uses_of_upstream(program: Program, place: Place) -> Iterator[str]:
     code=lambda choice: "wrong-point" if choice == "mask" else "not-linear",
     rank=2.5,
     at=functions.where(depends_on_operand),
-    choices=uses_of_upstream,
+    choices=roles_of_upstream,
     message="in the derivative of {step}, the upstream gradient is used in place of {replaced}",
     fields=lambda program, place, choice: {
         "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
     },
 )
 def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program | None:
-    """Take the derivative of a function at the upstream gradient, or write it with that."""
+    """Compute the derivative of the edge's function from the upstream gradient g, in place of its value or operand.
+
+    For y = tanh(x): g * (1 - g ** 2); for relu: g where g > 0.
+    """
     if choice == "value":
         return program.with_vjp(place, lambda at: at.right(value=at.g))
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: at.g}))
@@ -643,6 +715,8 @@ def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> P
 
 @use_upstream_in_derivative.example
 def _() -> Example:
+    """Show clamp(x @ w, -1, 1) whose backward pass tests whether g, and not x @ w, is within the limits."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).clamp(-1, 1)
 
@@ -654,6 +728,8 @@ def _() -> Example:
 
 @use_upstream_in_derivative.example
 def _() -> Example:
+    """Show tanh(x @ w) whose backward pass is g * (1 - g ** 2)."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -668,15 +744,16 @@ def _() -> Example:
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A wrong contribution of a single operation that is common enough to have a sentence.
+    """A wrong contribution of a single operation that is common enough to have its own sentence.
 
     Args:
-        operations: their names.
-        code: the public code.
-        mistake: a clause about the derivative; `{partner}` is the other operand.
-        contribution: takes the upstream gradient, the operand, the value, and the other operand: an exponent or a
-            denominator, or 2 for a square.
-        slot: the operand.
+        operations: the names of the operations that it is for, separated by spaces.
+        code: the public code of the mistake.
+        mistake: a clause about the derivative; `{exponent}` stands for the other operand.
+        contribution: takes the upstream gradient g, the operand x, the value y and the other operand n (an exponent, a
+            base or a denominator; 2 for a unary operation); returns the wrong contribution, before broadcast axes are
+            summed.
+        slot: the slot of the edge that it is for.
     """
 
     operations: str
@@ -764,14 +841,14 @@ FORMULAS = (
 
 
 def formulas(program: Program, place: Place) -> Iterator[Formula]:
-    """Yield the wrong formulas for an operation."""
+    """Yield the `FORMULAS` for the operation and the slot of the edge `place`."""
     name = program.reader(place).name
     if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
         yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
 
 
 def other_operand(program: Program, place: Place) -> Operand:
-    """Return the other operand of an operation; 2 where there is none, as for a square."""
+    """Return the second operand of the edge's reader, an array or a number; 2 for a unary operation."""
     values = program.reader(place).values
     return values[1 - place[1]] if len(values) > 1 else 2.0
 
@@ -784,11 +861,11 @@ def other_operand(program: Program, place: Place) -> Operand:
     choices=formulas,
     message="in the derivative of {step}, {mistake}",
     fields=lambda program, place, choice: {
-        "mistake": choice.mistake.format(exponent=spelling(other_operand(program, place)))
+        "mistake": choice.mistake.format(exponent=spell_exponent(other_operand(program, place)))
     },
 )
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program | None:
-    """Contribute what a common wrong formula gives."""
+    """Contribute what the chosen formula gives, summed over broadcast axes."""
     partner = other_operand(program, place)
 
     def rule(at: EdgeContext) -> Array:
@@ -797,13 +874,15 @@ def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Progra
     return program.with_vjp(place, rule)
 
 
-def spelling(number: Operand) -> str:
-    """Return how a number is written; an array is the exponent."""
+def spell_exponent(number: Operand) -> str:
+    """Return an exponent as text: `3`, or `that is the exponent` for an array."""
     return "that is the exponent" if np.ndim(number) else f"{float(number):g}"
 
 
 @use_wrong_formula.example
 def _() -> Example:
+    """Show tanh(x @ w) whose derivative is written 1 - y."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -815,6 +894,8 @@ def _() -> Example:
 
 @use_wrong_formula.example
 def _() -> Example:
+    """Show (x @ w) ** 3 whose derivative is written 3 * x ** 3."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w) ** 3
 
@@ -826,6 +907,8 @@ def _() -> Example:
 
 @use_wrong_formula.example
 def _() -> Example:
+    """Show x / cosh(scale) whose gradient of `scale` divides by the denominator only once."""
+
     def forward(x: Tensor, scale: Tensor) -> Tensor:
         return x / torch.cosh(scale)
 

@@ -1,4 +1,4 @@
-"""Mistakes in moving entries back to where they came from: another order, another place, another part."""
+"""Operators that move the entries of a gradient to wrong places: axes, pairs or parts of arrays are taken wrongly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
 
 def is_no_involution(program: Program, place: Place) -> bool:
-    """Return whether doing a rearrangement twice does not give back what there was."""
+    """Return whether the rearrangement of the edge `place` differs from its inverse, as permute(1, 2, 0) does."""
     node = program.reader(place)
     if node.name == "permute":
         dims = [dim % node.value.ndim for dim in node.options["dims"]]  # type: ignore[attr-defined]
@@ -45,7 +45,10 @@ def is_no_involution(program: Program, place: Place) -> bool:
     message="the gradient of {operand} goes through {step} as the forward pass does, and must go through its inverse",
 )
 def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
-    """Rearrange the upstream gradient as the forward pass rearranges the operand."""
+    """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
+
+    Where the operand is a target that this edge alone leads to, the result may have another shape than the operand.
+    """
 
     def rule(at: EdgeContext) -> Array:
         return at.node.operation.run((at.g, *at.node.values[1:]), at.node.options)
@@ -55,6 +58,8 @@ def rearrange_again(program: Program, place: Place, choice: str) -> Program | No
 
 @rearrange_again.example
 def _() -> Example:
+    """Show tanh(x.permute(1, 2, 0) * w) whose gradient is permuted by (1, 2, 0) again."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x.permute(1, 2, 0) * w)
 
@@ -67,6 +72,8 @@ def _() -> Example:
 
 @rearrange_again.example
 def _() -> Example:
+    """Show x ** 2 + exp(x.roll(1)) whose gradient is rolled by 1 again, and not by -1."""
+
     def forward(x: Tensor) -> Tensor:
         return x.square() + x.roll(1, 0).exp()
 
@@ -77,14 +84,14 @@ def _() -> Example:
 
 
 def moves_within_its_shape(program: Program, place: Place) -> bool:
-    """Return whether a rearrangement keeps the shape, and does something."""
+    """Return whether the rearrangement of edge `place` keeps its operand's shape and changes the order of entries."""
     node = program.reader(place)
     x = node.values[place[1]]
     return node.value.shape == np.shape(x) and not np.array_equal(node.value, x)
 
 
 def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
-    """Yield what a rearrangement is: a transposition, or another one."""
+    """Yield the one choice of an edge: `"a transposition"` for transpose and permute, else `"another one"`."""
     yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
 
 
@@ -99,12 +106,14 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
     message="the gradient of {operand} skips {step}: its entries must go back to where they came from",
 )
 def skip_rearrangement(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand the upstream gradient on in the order in which it is."""
+    """Contribute the upstream gradient with its entries where they are, without the inverse rearrangement."""
     return program.with_vjp(place, lambda at: at.g)
 
 
 @skip_rearrangement.example
 def _() -> Example:
+    """Show tanh(x).flip(0) * w whose gradient of `x` is not flipped back."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x.tanh().flip(0) * w
 
@@ -123,17 +132,19 @@ def _() -> Example:
     " exchanged back",
 )
 def reshape_back(program: Program, place: Place, choice: None) -> Program | None:
-    """Reshape the upstream gradient in place of exchanging its axes."""
+    """Contribute the upstream gradient reshaped to the operand's shape, where its axes must be permuted back."""
     return program.with_vjp(place, lambda at: at.g.reshape(np.shape(at.x)))
 
 
 @reshape_back.example
 def _() -> Example:
+    """Show the square of attention heads, split by reshape and transpose, whose gradient is only reshaped back."""
+
     def forward(x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:2], 2, -1).transpose(1, 2).square()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Join the heads without moving them back behind the steps."""
+        """Leave out the transposition of heads and steps."""
         heads = x.reshape(*x.shape[:2], 2, -1).transpose(1, 2)
         return {"x": (g * 2 * heads).reshape(x.shape)}
 
@@ -149,7 +160,7 @@ def _() -> Example:
     " {operand}",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program | None:
-    """Run the forward pass with a reshape in place of exchanged axes."""
+    """Compute forward and backward pass with a reshape in place of the transposition, the node `place`."""
     return program.with_nodes(
         {place[0]: lambda node: node.with_operation(OPERATIONS["reshape"], shape=program.nodes[place[0]].value.shape)}
     )
@@ -157,6 +168,8 @@ def reshape_in_forward(program: Program, place: Place, choice: None) -> Program 
 
 @reshape_in_forward.example
 def _() -> Example:
+    """Show softmax(q @ k.T) whose backward pass computes the probabilities from a reshape of `k`."""
+
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.softmax(q @ k.transpose(0, 1), -1)
 
@@ -173,11 +186,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class AxisPair:
-    """Two axes that are taken in the other order where a reshape makes several axes of one, or one of several.
+    """Two axes that are exchanged where a reshape splits one axis into several, or joins several into one.
 
     Args:
-        first: the one in front.
-        second: the other.
+        first: the axis in front, counted in the longer one of the shapes before and after the reshape.
+        second: the axis behind it, counted in the same shape.
     """
 
     first: int
@@ -185,12 +198,12 @@ class AxisPair:
 
 
 def split_shape(node: Node) -> tuple[int, ...]:
-    """Return the shape with more axes, of those before and behind a reshape."""
+    """Return the longer one of the shapes before and after a reshape."""
     return max(np.shape(node.values[0]), node.value.shape, key=len)
 
 
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
-    """Yield pairs of axes that a reshape may take in the other order, of which one is split, or joined, at least."""
+    """Yield pairs of axes of the split shape that may be exchanged, as `AxisPair`s; at least one is split or joined."""
     node = program.reader(place)
     shapes = (np.shape(node.values[0]), node.value.shape)
     few, many = sorted(shapes, key=len)
@@ -204,20 +217,31 @@ def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
             yield AxisPair(first, second)
 
 
-def in_other_order(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
-    """Return the entries in the order that they have when two axes of a shape are exchanged; shape: `shape`."""
+def with_exchanged_split_axes(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
+    """Return the array reshaped as if two axes of the split shape had been exchanged.
+
+    For shape (2, 3), axes 0 and 1: `array.reshape(3, 2).T`.
+
+    Args:
+        array: any shape of as many entries.
+        shape: the split shape.
+        pair: the two axes.
+
+    Returns:
+        Shape: `shape`.
+    """
     axes = list(range(len(shape)))
     axes[pair.first], axes[pair.second] = pair.second, pair.first
     return array.reshape([shape[i] for i in axes]).transpose(axes)
 
 
-def back_from_other_order(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
-    """Return the inverse of `in_other_order`; shape: that of `array`."""
+def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
+    """Return the array with its entries moved back by the inverse of `with_exchanged_split_axes`; its shape stays."""
     return array.reshape(shape).swapaxes(pair.first, pair.second).reshape(array.shape)
 
 
-def axis_pair_words(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
-    """Return two axes and their sizes in words."""
+def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
+    """Return the message field `pair`: the two axes with their sizes."""
     shape = split_shape(program.reader(place))
     return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
 
@@ -229,27 +253,29 @@ def axis_pair_words(program: Program, place: Place, pair: AxisPair) -> dict[str,
     at=edges.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
     message="the gradient of {operand} goes back through {step} with {pair}, in the other order",
-    fields=axis_pair_words,
+    fields=axis_pair_fields,
 )
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program | None:
-    """Go back through a reshape that takes two axes in the other order."""
+    """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged."""
 
     def rule(at: EdgeContext) -> Array:
         shape, own = split_shape(at.node), np.shape(at.x)
         if len(own) < len(shape):  # one axis becomes several
-            return back_from_other_order(at.g, shape, choice).reshape(own)
-        return in_other_order(at.g, shape, choice)
+            return with_split_axes_exchanged_back(at.g, shape, choice).reshape(own)
+        return with_exchanged_split_axes(at.g, shape, choice)
 
     return program.with_vjp(place, rule)
 
 
 @exchange_split_axes.example
 def _() -> Example:
+    """Show x.reshape(len(x), -1, 2) * scale whose gradient is transposed before the two last axes are joined."""
+
     def forward(x: Tensor, scale: Tensor) -> Tensor:
         return x.reshape(len(x), -1, 2) * scale[:, None]
 
     def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Put the heads in front of the entries of a head when they are joined again."""
+        """Join the two last axes in the wrong order."""
         return {"x": (g * scale[:, None]).transpose(1, 2).reshape(x.shape)}
 
     return Example(forward, wrong, {"x": sized(normal("bs d"), d=(6, 8)), "scale": sized(normal("k"), k=(3, 4))})
@@ -262,31 +288,34 @@ def _() -> Example:
     at=nodes.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
     message="the forward pass is computed again with {pair}, of {step} in the other order",
-    fields=axis_pair_words,
+    fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program | None:
-    """Run the forward pass with a reshape that takes two axes in the other order."""
+    """Compute forward and backward pass with the reshape, the node `place`, exchanging the two chosen axes."""
 
     def change(node: Node) -> Node:
         shape = split_shape(node)
         if node.value.ndim == len(shape):
             return node.then(
-                lambda y: in_other_order(y, shape, choice), lambda g: back_from_other_order(g, shape, choice)
+                lambda y: with_exchanged_split_axes(y, shape, choice),
+                lambda g: with_split_axes_exchanged_back(g, shape, choice),
             )
-        return reading(
-            node, lambda x: back_from_other_order(x, shape, choice), lambda g: in_other_order(g, shape, choice)
+        return with_reordered_operand(
+            node,
+            lambda x: with_split_axes_exchanged_back(x, shape, choice),
+            lambda g: with_exchanged_split_axes(g, shape, choice),
         )
 
     return program.with_nodes({place[0]: change})
 
 
-def reading(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
-    """Return a node that reads the entries of its first operand in another order.
+def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
+    """Return a node that computes its value from its first operand with the entries in a second order.
 
     Args:
-        node: the node.
-        order: takes the operand, and returns its entries in another order, in the same shape.
-        back: the inverse.
+        node: the node; its vjp must be needed for the first operand only.
+        order: takes the operand; returns its entries in the second order, in the same shape.
+        back: the inverse of `order`; applied to the contribution.
     """
     own = node.operation
 
@@ -302,6 +331,8 @@ def reading(node: Node, order: Callable[[Array], Array], back: Callable[[Array],
 
 @exchange_split_axes_in_forward.example
 def _() -> Example:
+    """Show x.reshape(len(x), -1, 2).softmax(1) whose backward pass takes the two split axes in the wrong order."""
+
     def forward(x: Tensor) -> Tensor:
         return x.reshape(len(x), -1, 2).softmax(1)
 
@@ -318,11 +349,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which entries of an axis are taken as a pair, as in rotary embeddings.
+    """A wrong choice of the entries that form a pair along an axis, as in rotary embeddings.
 
     Args:
-        where: neighbours and halves are exchanged where pairs are taken apart, where they are put together, or both.
-        affects: the backward pass alone, or the forward pass, too.
+        where: the operations that take wrong pairs: those that split the pairs (`"apart"`), the one that joins them
+            (`"together"`), or both.
+        affects: whether the edit changes the backward pass alone, or the forward pass, too; see `Program.with_nodes`.
     """
 
     where: Literal["both", "apart", "together"]
@@ -331,13 +363,13 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Pairs:
-    """How a forward pass takes an axis apart into pairs and puts it together again.
+    """The operations by which a forward pass splits an axis into pairs of entries, and joins the pairs again.
 
     Args:
-        selections: the nodes that select the first or the second entry of each pair.
-        join: the node that puts them together.
-        axis: the axis, counted from the back.
-        neighbours: the pairs are neighbours; else the entries of two halves.
+        selections: the ids of the nodes that select the first or the second entry of each pair.
+        join: the id of the node that joins them.
+        axis: the axis, counted from the back, so negative.
+        neighbours: whether entries 2i and 2i + 1 are a pair; otherwise entries i and i + n / 2.
     """
 
     selections: tuple[int, ...]
@@ -347,7 +379,7 @@ class Pairs:
 
 
 def pairs_of(program: Program, place: Place) -> Pairs | None:
-    """Return the pairs that a node puts together; `None` where it does nothing of the kind."""
+    """Return the pairs that the node `place` joins; `None` where it is no join of two arrays of one shape."""
     node = program.nodes[place[0]]
     neighbours = node.name in ("flatten", "reshape")
     join = program.nodes[node.operands[0][1]] if neighbours and node.operands else node
@@ -372,19 +404,19 @@ def pairs_of(program: Program, place: Place) -> Pairs | None:
 
 
 def takes_pairs(program: Program, place: Place) -> bool:
-    """Return whether a node puts pairs together that were taken apart."""
+    """Return whether the node `place` joins pairs that operations of the forward pass have split."""
     pairs = pairs_of(program, place)
     return pairs is not None and bool(pairs.selections)
 
 
-def apart(x: Array, axis: int) -> Array:
-    """Return the entries with even places along an axis in front of those with odd ones."""
+def with_evens_first(x: Array, axis: int) -> Array:
+    """Return an array with the entries of even number along an axis in front of those of odd number; same shape."""
     size = x.shape[axis]
     return np.take(x, [*range(0, size, 2), *range(1, size, 2)], axis=axis)
 
 
-def together(x: Array, axis: int) -> Array:
-    """Return the inverse of `apart`: the entries of the two halves in turns."""
+def with_halves_interleaved(x: Array, axis: int) -> Array:
+    """Return an array with the entries of its two halves along an axis in turns: the inverse of `with_evens_first`."""
     size = x.shape[axis]
     return np.take(x, np.argsort([*range(0, size, 2), *range(1, size, 2)]), axis=axis)
 
@@ -419,17 +451,23 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
         ),
     },
 )
-def take_other_pairs(program: Program, place: Place, choice: Pairing) -> Program | None:
-    """Take neighbours as pairs in place of the entries of two halves, or the other way round."""
+def take_wrong_pairs(program: Program, place: Place, choice: Pairing) -> Program | None:
+    """Take neighbours as pairs where the forward pass takes entries of two halves, or the reverse.
+
+    Returns `None` where the node `place` joins no pairs.
+    """
     pairs = pairs_of(program, place)
     if pairs is None or not pairs.selections:
         return None
     axis = pairs.axis
-    orders: tuple[Callable[[Array], Array], ...] = (lambda x: apart(x, axis), lambda x: together(x, axis))
+    orders: tuple[Callable[[Array], Array], ...] = (
+        lambda x: with_evens_first(x, axis),
+        lambda x: with_halves_interleaved(x, axis),
+    )
     order, back = orders[::-1] if pairs.neighbours else orders
 
     def select(node: Node) -> Node:
-        return reading(node, order, back)
+        return with_reordered_operand(node, order, back)
 
     def join(node: Node) -> Node:
         return node.then(back, order)
@@ -442,8 +480,10 @@ def take_other_pairs(program: Program, place: Place, choice: Pairing) -> Program
     return program.with_nodes(changes, choice.affects)
 
 
-@take_other_pairs.example
+@take_wrong_pairs.example
 def _() -> Example:
+    """Show a rotary embedding of two halves whose backward pass rotates pairs of neighbours."""
+
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         a, b = x.chunk(2, -1)
         return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
@@ -457,8 +497,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(normal("t d"), d=(6, 8)), "angle": sized(normal("h"), h=(3, 4))})
 
 
-@take_other_pairs.example
+@take_wrong_pairs.example
 def _() -> Example:
+    """Show a rotary embedding of neighbours whose gradient is written back as two halves."""
+
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         y = x.square()
         a, b = y[:, 0::2], y[:, 1::2]
@@ -466,7 +508,7 @@ def _() -> Example:
         return torch.stack(turned, -1).flatten(-2)
 
     def wrong(x: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Read the gradient in pairs of neighbours, and write it back as two halves."""
+        """Read g in pairs of neighbours, and join the results as two halves."""
         da = g[:, 0::2] * angle.cos() + g[:, 1::2] * angle.sin()
         db = g[:, 1::2] * angle.cos() - g[:, 0::2] * angle.sin()
         return {"x": torch.cat([da, db], -1) * 2 * x}
@@ -492,19 +534,19 @@ SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all an
 
 @dataclass(frozen=True)
 class Cut:
-    """A wrong way to cut the gradient of joined arrays into parts.
+    """A wrong way to cut the gradient of `cat` into the gradients of the joined arrays.
 
     Args:
-        how: one of `CUTS` or `SHARES`.
-        every: for all of the arrays, and not for one alone.
+        how: a key of `CUTS` (a part begins at a wrong entry) or of `SHARES` (a part has a wrong length).
+        every: whether all joined arrays get such a part, and not only one.
     """
 
     how: str
     every: bool
 
 
-def cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield the wrong ways to cut, those for all arrays at the first of them."""
+def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
+    """Yield the wrong cuts at the edge `place` of a `cat`, as `Cut`s; those of all arrays only at its first edge."""
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
     yield from (Cut(how, every=False) for how in (*CUTS, *SHARES))
@@ -515,15 +557,18 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     code=lambda choice: "shape-special" if choice.how.startswith("into equal parts") else "wrong-operand",
     rank=2.0,
     at=edges.of("cat"),
-    choices=cuts,
+    choices=wrong_cuts,
     message="the gradient of {step} is cut {how} for {arrays}",
     fields=lambda program, place, choice: {
         "how": choice.how,
         "arrays": "every operand" if choice.every else program.name_of(program.source(place)),
     },
 )
-def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None:
-    """Cut the upstream gradient of joined arrays at other places."""
+def cut_gradient_wrongly(program: Program, place: Place, choice: Cut) -> Program | None:
+    """Contribute a wrong part of the upstream gradient of `cat` to one joined array, or to all.
+
+    Returns `None` where the part has a wrong length, and the operand is no target that this edge alone leads to.
+    """
 
     def share(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
@@ -547,13 +592,15 @@ def cut_elsewhere(program: Program, place: Place, choice: Cut) -> Program | None
     return program
 
 
-@cut_elsewhere.example
+@cut_gradient_wrongly.example
 def _() -> Example:
+    """Show tanh(cat([x, h])) whose backward pass cuts the gradient as if h stood in front of x."""
+
     def forward(x: Tensor, h: Tensor) -> Tensor:
         return torch.tanh(torch.cat([x, h], -1))
 
     def wrong(x: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Join the two in the other order."""
+        """Take the first columns for `h`, and the last ones for `x`."""
         dy = g * (1 - torch.tanh(torch.cat([x, h], -1)) ** 2)
         return {"x": dy[:, h.shape[1] :], "h": dy[:, : h.shape[1]]}
 
@@ -573,8 +620,11 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
     choices=lambda program, place: JOINED_ALONG,
     message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
 )
-def cut_along_another_axis(program: Program, place: Place, choice: str) -> Program | None:
-    """Cut the upstream gradient of joined arrays along another axis, with the sizes along the right one."""
+def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
+    """Cut the gradient of `cat` along the chosen axis at the sizes of the joined axis.
+
+    Returns `None` where the operand is no target that this edge alone leads to.
+    """
 
     def rule(at: EdgeContext) -> Array:
         dim = int(str(at.node.options.get("dim", 0)))
@@ -589,8 +639,10 @@ def cut_along_another_axis(program: Program, place: Place, choice: str) -> Progr
     return with_gradient_of_any_shape(program, place, rule)
 
 
-@cut_along_another_axis.example
+@cut_along_wrong_axis.example
 def _() -> Example:
+    """Show tanh(cat([x, h], -1)) whose gradient is cut into rows and not into columns."""
+
     def forward(x: Tensor, h: Tensor) -> Tensor:
         return torch.tanh(torch.cat([x, h], -1))
 
@@ -605,8 +657,14 @@ def _() -> Example:
 # Entries that are moved along an axis ---------------------------------------------------------------------------------
 
 
-def shifted(x: Array, axis: int, by: int) -> Array:
-    """Return an array moved along an axis by one entry; what is moved out is lost, and zeros come in."""
+def shift(x: Array, axis: int, by: int) -> Array:
+    """Return an array with its entries moved by one place along an axis; a row of zeros moves in. Same shape.
+
+    Args:
+        x: any shape.
+        axis: the axis.
+        by: 1 towards the end, -1 towards the beginning.
+    """
     moved = np.roll(x, by, axis)
     moved[(slice(None),) * (axis % x.ndim) + (slice(0, 1) if by > 0 else slice(-1, None),)] = 0
     return moved
@@ -614,8 +672,8 @@ def shifted(x: Array, axis: int, by: int) -> Array:
 
 MOVES: Mapping[str, Callable[[Array, int], Array]] = {
     "reversed": lambda x, axis: np.flip(x, axis),
-    "shifted by one entry towards the end": lambda x, axis: shifted(x, axis, 1),
-    "shifted by one entry towards the beginning": lambda x, axis: shifted(x, axis, -1),
+    "shifted by one entry towards the end": lambda x, axis: shift(x, axis, 1),
+    "shifted by one entry towards the beginning": lambda x, axis: shift(x, axis, -1),
     "rolled by one entry towards the end": lambda x, axis: np.roll(x, 1, axis),
     "rolled by one entry towards the beginning": lambda x, axis: np.roll(x, -1, axis),
 }
@@ -623,12 +681,13 @@ MOVES: Mapping[str, Callable[[Array, int], Array]] = {
 
 @dataclass(frozen=True)
 class Move:
-    """A move of an array along one of its axes.
+    """A displacement of the entries of an array along one axis.
 
     Args:
-        part: the upstream gradient of an operation, the contribution to its operand, or the other operand in it.
-        axis: counted from the front.
-        how: one of `MOVES`.
+        part: the array: the upstream gradient of the edge's reader, the contribution of the edge, or its partner
+            operand.
+        axis: the axis of that array, counted from the front.
+        how: a key of `MOVES`.
     """
 
     part: Literal["upstream", "result", "partner"]
@@ -637,7 +696,7 @@ class Move:
 
 
 def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
-    """Return what a learner calls the axis of a move."""
+    """Return what a learner calls the axis of a move in the contribution of the edge `place`."""
     reader, slot = place
     values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}
     value = values[move.part]
@@ -648,7 +707,11 @@ _ORDERED: WeakKeyDictionary[Forward, frozenset[int]] = WeakKeyDictionary()
 
 
 def ordered_sizes(program: Program) -> frozenset[int]:
-    """Return the sizes of the axes along which the forward pass takes entries by their place, as along time."""
+    """Return the sizes of all axes whose entries the forward pass takes by their position, as along time.
+
+    These are axes that are selected from, joined, flipped, rolled, or summed cumulatively. Cached for each forward
+    pass.
+    """
     if program.forward not in _ORDERED:
         sizes: set[int] = set()
         for node in program.nodes:
@@ -665,11 +728,11 @@ def ordered_sizes(program: Program) -> frozenset[int]:
     return _ORDERED[program.forward]
 
 
-def moves(program: Program, place: Place) -> Iterator[Move]:
-    """Yield the moves of what the contribution along an edge is made of, each contribution once.
+def axis_moves(program: Program, place: Place) -> Iterator[Move]:
+    """Yield the displacements in the contribution of the edge `place`, as `Move`s, one for each array, axis and key.
 
-    What is summed over may be paired otherwise. Elsewhere entries are moved along an axis that has an order, or in what
-    a target gets.
+    The upstream gradient moves along axes that the contribution sums over; the result and the partner along axes of an
+    ordered size, or any axis of a target.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)
@@ -699,7 +762,7 @@ def moves(program: Program, place: Place) -> Iterator[Move]:
     code="wrong-operand",
     rank=3.0,
     at=edges,
-    choices=moves,
+    choices=axis_moves,
     message="in what {step} contributes to the gradient of {operand}, {array} is {how} along {axis}",
     fields=lambda program, place, choice: {
         "how": choice.how,
@@ -708,7 +771,7 @@ def moves(program: Program, place: Place) -> Iterator[Move]:
     },
 )
 def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
-    """Move the upstream gradient, the other operand, or the contribution along an axis."""
+    """Compute the contribution of the edge `place` with the chosen array displaced along one axis."""
     move = MOVES[choice.how]
 
     def rule(at: EdgeContext) -> Array:
@@ -724,6 +787,8 @@ def move_along_axis(program: Program, place: Place, choice: Move) -> Program | N
 
 @move_along_axis.example
 def _() -> Example:
+    """Show (exp(x) * gate).cumsum(0) whose gradient of `x` multiplies each step by the gate of the step before."""
+
     def forward(x: Tensor, gate: Tensor) -> Tensor:
         return (x.exp() * gate).cumsum(0)
 

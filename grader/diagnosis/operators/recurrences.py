@@ -1,7 +1,8 @@
-"""Mistakes in going back through a loop: what the next iterations hand on is lost, kept, cut off or read elsewhere.
+"""Operators on the backward pass of a loop: what goes to the iteration before is lost, kept, cut off or misplaced.
 
-A loop-carried value, such as the state `h` of `h = f(x_t, h)`, gets a gradient from the next iteration, and perhaps
-from what its own iteration gives out. An operator whose place is the value in the first iteration edits all of them.
+A loop-carried value, such as the state `h` of `h = f(x_t, h)`, gets contributions from the next iteration, and perhaps
+from readers in its own iteration, such as an output. An operator whose place is the value in the first iteration edits
+all iterations.
 """
 
 from __future__ import annotations
@@ -25,60 +26,73 @@ from .places import nodes, values
 _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
 
 
-def carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
-    """Return what the loops hand on, as `loop_carried_values` does; many conditions ask for it."""
+def cached_loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
+    """Return the loop-carried values of the program as `loop_carried_values` does, but cached for its forward pass."""
     if program.forward not in _CARRIED:
         _CARRIED[program.forward] = loop_carried_values(program)
     return _CARRIED[program.forward]
 
 
 def iterations_of(program: Program, value: int) -> tuple[int, ...]:
-    """Return a value of a loop in every iteration: the nodes of its key."""
+    """Return the ids of a value in all iterations of its loop, in their order; only its own id outside of a loop."""
     return program.forward.by_key[program.nodes[value].key]
 
 
 def is_in_loop(program: Program, place: Place) -> bool:
-    """Return whether a value is made in every iteration of a loop."""
+    """Return whether the value `place` is made in each iteration of a loop."""
     return program.nodes[place[0]].operation.family != "input" and len(iterations_of(program, place[0])) > 1
 
 
 def begins_loop(program: Program, place: Place) -> bool:
-    """Return whether a value is that of the first iteration: the place for edits of all iterations."""
+    """Return whether the value `place` is that of a loop's first iteration: the place of edits in all iterations."""
     return is_in_loop(program, place) and program.nodes[place[0]].iteration == 0
 
 
 def is_carried(program: Program, place: Place) -> bool:
-    """Return whether the value of the first iteration is read by the next one."""
+    """Return whether the value `place` is made in the first iteration of a loop, and read in a later one."""
     return begins_loop(program, place) and bool(edges_from_later(program, place[0]))
 
 
 def edges_from_later(program: Program, value: int) -> tuple[Place, ...]:
-    """Return the edges along which later iterations contribute to a value of a loop."""
+    """Return the edges along which later iterations of the loop contribute to the value with this id."""
     ways = edges_by_kind(program, value).items()
     return tuple(place for arrival, places in ways if (arrival.iterations or 0) > 0 for place in places)
 
 
 def value_before(program: Program, value: int) -> int | None:
-    """Return the same value of the iteration before; in the first one that from in front of the loop, if it has any."""
+    """Return the id of a loop value in the iteration before.
+
+    Args:
+        program: the program.
+        value: the id of the value in one iteration.
+
+    Returns:
+        In the first iteration the id of the value in front of the loop that is carried into it; `None` where there is
+        none.
+    """
     node = program.nodes[value]
     if node.iteration:
         return iterations_of(program, value)[node.iteration - 1]
-    return next((each.values[0] for each in carried_values(program) if each.values[1] == value), None)
+    return next((each.values[0] for each in cached_loop_carried_values(program) if each.values[1] == value), None)
 
 
-def carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of a carried value, and of all that its loop carries if that is more and this one is the first."""
+def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
+    """Yield the keys of values whose gradients may be cut together, as tuples.
+
+    First only the key of the value `place`; then, if it is the loop's first loop-carried value, the keys of all of
+    them.
+    """
     key = program.nodes[place[0]].key
     yield (key,)
     count = len(iterations_of(program, place[0]))
-    made = dict.fromkeys(program.nodes[each.values[1]].key for each in carried_values(program))
+    made = dict.fromkeys(program.nodes[each.values[1]].key for each in cached_loop_carried_values(program))
     together = tuple(each for each in made if len(program.forward.by_key[each]) == count)
     if len(together) > 1 and together[0] == key:
         yield together
 
 
-def names_of(program: Program, keys: tuple[Key, ...]) -> str:
-    """Return what a learner calls the values of some keys."""
+def describe_keys(program: Program, keys: tuple[Key, ...]) -> str:
+    """Return what a learner calls the values of some keys: `h and c`."""
     return " and ".join(program.name_of(program.forward.by_key[key][0]) for key in keys)
 
 
@@ -89,12 +103,13 @@ loop_values = values.where(is_in_loop)
 
 @dataclass(frozen=True)
 class Carry:
-    """What goes back through a loop.
+    """The contributions from later iterations to loop-carried values that an edit leaves out.
 
     Args:
-        keys: of the carried values.
-        only: the single way from a later iteration that is left; `None` if none is.
-        enters: what goes to the values in front of the loop is left as it is, if no single way is.
+        keys: the keys of the loop-carried values.
+        only: the one kind of contributions from later iterations that is kept; `None` where all are left out.
+        enters: whether the value in front of the loop keeps the contributions of the first iteration, where `only` is
+            `None`.
     """
 
     keys: tuple[Key, ...]
@@ -102,15 +117,18 @@ class Carry:
     enters: bool = True
 
     def keeps(self, program: Program, edge: Place) -> bool:
-        """Return whether an edge is of the single way that is left."""
+        """Return whether an edge is of the kind that is kept."""
         reader, slot = edge
         only = self.only
         return only is not None and reader != SINK and program.nodes[reader].key == only.key and slot == only.slot
 
 
 def carries(program: Program, place: Place) -> Iterator[Carry]:
-    """Yield what the next iterations read in more than one way: a single path is `path-dropped`."""
-    for keys in carried_together(program, place):
+    """Yield the contributions that may be left out together at the value `place`, as `Carry`s.
+
+    Only where later iterations read the value by several edges: a single edge is the matter of `path-dropped`.
+    """
+    for keys in keys_carried_together(program, place):
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
             yield Carry(keys)
             yield Carry(keys, enters=False)
@@ -127,14 +145,14 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     choices=carries,
     message="{what} of {names} goes back from an iteration of the loop to the one before",
     fields=lambda program, place, choice: {
-        "names": names_of(program, choice.keys),
+        "names": describe_keys(program, choice.keys),
         "what": "no gradient"
         if choice.only is None
         else f"only what {describe_edge_kind(program, choice.only)} contributes to the gradient",
     },
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
-    """Leave out what later iterations contribute to some carried values."""
+    """Leave out the contributions of later iterations to the chosen values, all of them or all but one kind."""
     dropped: list[Place] = []
     for key in choice.keys:
         for value in program.forward.by_key.get(key, ()):
@@ -147,13 +165,15 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
 
 @drop_carry.example
 def _() -> Example:
+    """Show a state that a gate, a candidate and a sine read, whose backward pass carries that of the sine alone."""
+
     def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.sigmoid(step + h @ v) * torch.tanh(step + h @ u) + torch.sin(h @ w)
         return h
 
     def wrong(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Hand back what goes through `w` alone: the last of three assignments."""
+        """Carry the contribution through `w` alone: the last of three assignments."""
         states = [h]
         for step in x:
             h = torch.sigmoid(step + h @ v) * torch.tanh(step + h @ u) + torch.sin(h @ w)
@@ -170,6 +190,8 @@ def _() -> Example:
 
 @drop_carry.example
 def _() -> Example:
+    """Show a gated recurrent network whose states get a gradient from the output, none from the next state."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -191,7 +213,7 @@ def _() -> Example:
 
 
 def competing_arrivals(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the ways by which a gradient comes to a value of a loop, where there are several."""
+    """Yield the kinds of contributions to the loop value `place`, as `EdgeKind`s; none where there is only one kind."""
     ways = edges_by_kind(program, place[0])
     if len(ways) > 1:
         yield from ways
@@ -207,13 +229,18 @@ def competing_arrivals(program: Program, place: Place) -> Iterator[EdgeKind]:
     " the two must add",
 )
 def overwrite_arrival(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out one contribution to a value of a loop wherever it is not the only one."""
+    """Leave out the contributions of the chosen kind to a loop value in each iteration in which it gets further ones.
+
+    Returns `None` where the value `place` has no such contributions, or nothing else.
+    """
     ways = edges_by_kind(program, place[0])
     return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
 
 
 @overwrite_arrival.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass assigns the carried gradient, which must be added."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -222,7 +249,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Write the gradient that goes back to a state over the one that is there: `=` for `+=`."""
+        """Overwrite g[t - 1] with what the next iteration contributes to the state."""
         states = [h]
         for step in x:
             states.append(torch.tanh(step @ w + states[-1] @ u))
@@ -248,7 +275,11 @@ def _() -> Example:
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the gradient of a value to that of the iteration before, wholly or but for what its own iteration gives."""
+    """Add the gradient of a loop value to that of the same value in the iteration before, as if it were never cleared.
+
+    With the choice `"carried"`, without the contributions from its own iteration. Returns `None` where there is no
+    iteration before and nothing in front of the loop.
+    """
     before = value_before(program, place[0])
     if before is None:
         return None
@@ -259,6 +290,8 @@ def keep_gradient(program: Program, place: Place, choice: str) -> Program | None
 
 @keep_gradient.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass adds to one `dh` in all iterations."""
+
     def forward(x: Tensor, w: Tensor, a: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -284,13 +317,13 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the gradient stops on its way back through a loop.
+    """The iterations at which the gradient of loop-carried values stops on its way to the first iteration.
 
     Args:
-        keys: of the carried values that it stops at.
-        end: from which end of the loop iterations are counted.
-        count: how many there are up to the cut, or between two cuts.
-        again: it stops after every so many iterations, not once.
+        keys: the keys of the loop-carried values.
+        end: the end of the loop from which iterations are counted.
+        count: the number of iterations from that end to the cut, or between two cuts.
+        again: whether there is a cut after each `count` iterations, and not only one.
     """
 
     keys: tuple[Key, ...]
@@ -299,12 +332,17 @@ class Cut:
     again: bool = False
 
     def is_at(self, iteration: int, iterations: int) -> bool:
-        """Return whether nothing goes back to the value that an iteration makes."""
+        """Return whether the values of an iteration get no contribution from the next iteration.
+
+        Args:
+            iteration: the number of the iteration, from 0.
+            iterations: how many iterations the loop has.
+        """
         before_end = iterations - 1 - iteration if self.end == "last" else iteration + 1
         return before_end % self.count == 0 and before_end > 0 if self.again else before_end == self.count
 
     def describe(self) -> str:
-        """Return where that is."""
+        """Return where the gradient stops: `in front of the last 2 iterations`."""
         if self.again:
             return f"after every {self.count} iterations, counted from the {self.end} one"
         which = "iteration" if self.count == 1 else f"{self.count} iterations"
@@ -312,8 +350,8 @@ class Cut:
 
 
 def cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield where the gradient of a carried value may stop; that it never goes back is another operator."""
-    for keys in carried_together(program, place):
+    """Yield where the gradient of the loop-carried value `place` may stop, as `Cut`s."""
+    for keys in keys_carried_together(program, place):
         yield from (Cut(keys, "last", count) for count in (1, 2, 3))
         yield from (Cut(keys, "first", count) for count in (1, 2))
         yield from (Cut(keys, end, 2, again=True) for end in ("last", "first"))
@@ -326,10 +364,10 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     at=carried_first_values,
     choices=cuts,
     message="the gradient of {names} stops {where} on its way back",
-    fields=lambda program, place, choice: {"names": names_of(program, choice.keys), "where": choice.describe()},
+    fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
-    """Leave out what goes back through a loop at some iterations."""
+    """Leave out the contributions from later iterations to the loop-carried values at the chosen cuts."""
     cut = []
     for key in choice.keys:
         ids = program.forward.by_key.get(key, ())
@@ -339,6 +377,8 @@ def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
 
 @truncate.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass goes through its last two iterations alone."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
@@ -365,13 +405,16 @@ def _() -> Example:
     code="missing-path",
     rank=1.5,
     at=carried_first_values,
-    choices=carried_together,
+    choices=keys_carried_together,
     message="the gradient of {names} goes back through the last iteration alone, and from there straight to what came"
     " into the loop",
-    fields=lambda program, place, choice: {"names": names_of(program, choice)},
+    fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
-    """Hand what arrives in front of the last iteration on to the values in front of the loop."""
+    """Send the gradient in front of the last iteration straight to the values in front of the loop.
+
+    So all iterations but the last are skipped. Returns `None` where no value in front of the loop is carried into it.
+    """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
         before = value_before(program, ids[0]) if ids else None
@@ -386,6 +429,8 @@ def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Pro
 
 @go_back_once.example
 def _() -> Example:
+    """Show a recurrent network whose gradient of the first state is that of the state before the last iteration."""
+
     def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step + h @ u)
@@ -404,7 +449,15 @@ PARTS: tuple[Part, ...] = ("last", "first", "next", "previous", "opposite")
 
 
 def part_for(choice: Part, number: int, count: int) -> int:
-    """Return which of the parts of a joined value is taken in place of one of them; the ends are not passed."""
+    """Return the number of the part of a joined value whose gradient is used for the part with a number.
+
+    For `"next"`, 0 of 3: 1; the last part gets its own.
+
+    Args:
+        choice: which part is used.
+        number: the number of a part, from 0.
+        count: how many parts there are.
+    """
     chosen = {"first": 0, "last": count - 1, "next": number + 1, "previous": number - 1, "opposite": count - 1 - number}
     return min(max(chosen[choice], 0), count - 1)
 
@@ -417,8 +470,11 @@ def part_for(choice: Part, number: int, count: int) -> int:
     choices=lambda program, place: PARTS,
     message="each of the parts that {step} puts together gets the gradient of the {choice} one",
 )
-def take_another_part(program: Program, place: Place, choice: Part) -> Program | None:
-    """Give to each operand of a join what belongs to another one."""
+def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program | None:
+    """Contribute to each operand of a `stack` or `cat`, the node `place`, the gradient of the chosen part.
+
+    For `stack` and `"last"`: g[-1] to each.
+    """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
 
     def of_part(slot: int) -> EdgeVjp:
@@ -429,8 +485,10 @@ def take_another_part(program: Program, place: Place, choice: Part) -> Program |
     return program
 
 
-@take_another_part.example
+@take_gradient_of_other_part.example
 def _() -> Example:
+    """Show the stack of tanh(x[t] @ w) whose backward pass uses the upstream gradient of the last iteration in each."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.stack([torch.tanh(step @ w) for step in x])
 
@@ -450,9 +508,10 @@ def _() -> Example:
     message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
 )
 def add_upstream_again(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the upstream gradient of the output to the gradient of a value before the last iteration.
+    """Add the upstream gradient of the output to the gradient of the value `place`, made before the last iteration.
 
-    The choice says whether what the loop starts with gets it as well.
+    With the choice `"start"` also to that of the value in front of the loop. Returns `None` where the value of the last
+    iteration is no output.
     """
     ids = iterations_of(program, place[0])
     if ids[-1] not in program.forward.outputs:
@@ -465,6 +524,8 @@ def add_upstream_again(program: Program, place: Place, choice: str) -> Program |
 
 @add_upstream_again.example
 def _() -> Example:
+    """Show a recurrent network with the last state as output, whose backward pass adds g to `dh` in each iteration."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
@@ -486,12 +547,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Clip:
-    """A bound on a gradient.
+    """A bound at which a gradient is clipped.
 
     Args:
-        bound: the greatest size that is left.
-        of: of each entry, or of the norm of all.
-        carried: only what goes from one iteration to the one before is clipped.
+        bound: the greatest absolute value, or norm, that is kept.
+        of: whether each entry is clipped, or the gradient is scaled so that its norm is within the bound.
+        carried: whether only the contribution of the next iteration is clipped, and not the whole gradient.
     """
 
     bound: float
@@ -502,8 +563,8 @@ class Clip:
         """Return the bound in words."""
         return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
 
-    def clipped(self, g: np.ndarray) -> np.ndarray:
-        """Return a gradient within the bound."""
+    def apply(self, g: np.ndarray) -> np.ndarray:
+        """Return the gradient g, clipped at the bound; same shape."""
         if self.of == "entry":
             return np.asarray(np.clip(g, -self.bound, self.bound))
         return np.asarray(g * min(1.0, self.bound / max(float(np.linalg.norm(g)), 1e-12)))
@@ -513,7 +574,7 @@ BOUNDS = (1.0, 5.0, 0.5, 0.1)  # as clipping is written
 
 
 def clips(program: Program, place: Place) -> Iterator[Clip]:
-    """Yield the bounds that a gradient may be clipped at."""
+    """Yield bounds at which the gradient of a loop-carried value may be clipped, as `Clip`s."""
     for carried in (False, True):
         yield from (Clip(bound, "entry", carried) for bound in BOUNDS)
         yield from (Clip(bound, "norm", carried) for bound in BOUNDS)
@@ -533,18 +594,18 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
     },
 )
 def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
-    """Clip the gradient of a carried value in every iteration, all of it or what the next iteration contributes."""
+    """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration."""
 
     def change(edges: tuple[Place, ...]) -> EdgeVjp:
         def rule(at: EdgeContext) -> np.ndarray:
             part = np.asarray(sum(map(at.sweep.contribution, edges)))
-            return np.asarray(choice.clipped(part) - part)
+            return np.asarray(choice.apply(part) - part)
 
         return rule
 
     for value in iterations_of(program, place[0]):
         if not choice.carried:
-            program = program.with_upstream(value, lambda at: choice.clipped(at.g))
+            program = program.with_upstream(value, lambda at: choice.apply(at.g))
             continue
         before = value_before(program, value)
         if before is not None:
@@ -557,6 +618,8 @@ def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | Non
 
 @clip_gradient.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass clips the gradient that it carries to the iteration before."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -565,7 +628,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Clip what is handed on to the iteration before."""
+        """Clip the contribution of the next iteration at -0.5 and 0.5."""
         states = [h]
         for step in x:
             states.append(torch.tanh(step @ w + states[-1] @ u))
@@ -581,6 +644,8 @@ def _() -> Example:
 
 @clip_gradient.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass clips the whole gradient of each state."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)
@@ -602,11 +667,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class EarlyRead:
-    """What arrives too late at a loop-carried value, and for what.
+    """A contribution to a loop-carried value that is added too late, after the value's gradient has been used.
 
     Args:
-        late: the contribution.
-        misses: what is computed before it arrives: the gradient that goes to the iteration before, or all else.
+        late: the kind of the late contribution.
+        misses: what is computed without it: the gradient of the iteration before (`"carry"`), or all else (`"others"`).
     """
 
     late: EdgeKind
@@ -614,7 +679,10 @@ class EarlyRead:
 
 
 def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
-    """Yield what may arrive too late at a value that the one of the iteration before leads to directly."""
+    """Yield contributions that may be added too late to the gradient of the value `place`, as `EarlyRead`s.
+
+    Only where the value depends directly on that of the iteration before, see `direct_paths`.
+    """
     before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
         for late in ways:
@@ -623,7 +691,16 @@ def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
 
 
 def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place, ...]]:
-    """Return the paths from a value to the one of the iteration before by two operations at most."""
+    """Return the paths of one or two edges from a loop value to the same value in the iteration before.
+
+    Args:
+        program: the program.
+        before: the id of the value in the iteration before.
+        value: its id in this iteration.
+
+    Returns:
+        Each path as its edges, in the order of the backward pass.
+    """
     forward, paths = program.forward, list[tuple[Place, ...]]()
     for slot, operand in forward.edges[value]:
         if operand == before:
@@ -646,8 +723,12 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
         else "all but what goes back to the iteration before is",
     },
 )
-def read_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
-    """Take a late contribution away from what the iteration before gets, or from all that does not go there."""
+def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
+    """Leave a late contribution out of what the iteration before gets, or out of all else.
+
+    All else is what the gradient of the value `place` is used for in its own iteration. Returns `None` where there is
+    no iteration before, or no such contribution.
+    """
     value, before = place[0], value_before(program, place[0])
     late = choice.late.places(program, value)
     if before is None or not late:
@@ -669,8 +750,10 @@ def read_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> P
     return edited.with_edge(value, before, on_direct_paths)
 
 
-@read_carry_too_early.example
+@use_carry_too_early.example
 def _() -> Example:
+    """Show c = gate * c + x[t] @ u with outputs tanh(c), whose gradients of `w` and `u` are computed too early."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         states = []
         for step in x:
@@ -680,7 +763,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go on with the cell's gradient before what its own iteration gives out has been added, but for the carry."""
+        """Add the output's contribution to `dc` only in what is carried to the iteration before."""
         cells = [c]
         for step in x:
             cells.append(torch.sigmoid(step @ w) * cells[-1] + step @ u)
@@ -696,11 +779,11 @@ def _() -> Example:
 
 
 def is_first_of_loop(program: Program, place: Place) -> bool:
-    """Return whether a value is the first that a loop with a carried value makes."""
+    """Return whether the value `place` is the first that a loop with a loop-carried value makes."""
     if not begins_loop(program, place):
         return False
     count = len(iterations_of(program, place[0]))
-    made = (each.values[1] for each in carried_values(program))
+    made = (each.values[1] for each in cached_loop_carried_values(program))
     if not any(len(iterations_of(program, value)) == count for value in made):
         return False
     return all(
@@ -717,8 +800,12 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     message="the backward pass goes through the iterations of the loop in the order of the forward pass: the last one"
     " must come first",
 )
-def go_forward(program: Program, place: Place, choice: None) -> Program | None:
-    """Use in each iteration what belongs to the one as far from the other end."""
+def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program | None:
+    """Go through the iterations of the loop from first to last in the backward pass.
+
+    So the vjps of iteration t are computed with the operands of iteration T - 1 - t, and so are those of a join of all
+    iterations.
+    """
     forward = program.forward
     count = len(iterations_of(program, place[0]))
     looped = {key: ids for key, ids in forward.by_key.items() if len(ids) == count}
@@ -741,8 +828,10 @@ def go_forward(program: Program, place: Place, choice: None) -> Program | None:
     return program
 
 
-@go_forward.example
+@go_through_iterations_forwards.example
 def _() -> Example:
+    """Show a recurrent network whose backward pass does not go through the iterations in reverse."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
             h = torch.tanh(step @ w + h @ u)

@@ -1,4 +1,4 @@
-"""Mistakes in sums: those that a reduction takes, and those that its gradient, or that of a broadcast operand, needs.
+"""Operators on sums: the reductions of a forward pass, and the sums in the vjps of products and broadcast operands.
 
 The contribution to an operand of a product, and to one that is broadcast, is a sum of terms: over the examples of a
 batch, over the rows that share a bias. `Terms` is this sum, whichever operation needs it.
@@ -26,7 +26,7 @@ from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
 from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape
-from .pointwise import slopes
+from .pointwise import local_derivative
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
 PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
@@ -34,12 +34,15 @@ PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms whose sum is the contribution to an operand, as an einsum: a letter for each axis.
+    """The sum of products that is the contribution of an edge, as an einsum of g and a factor: a letter for each axis.
+
+    For y = x @ w and the edge of w: factors ("ac", "ab"), operand "bc", so summed over "a".
 
     Args:
-        factors: the letters of the upstream gradient, and of what it is multiplied by.
-        operand: those of the operand's axes that are not stretched.
-        sizes: the size of each letter.
+        factors: the letters of the upstream gradient, and of the array that it is multiplied by: the partner operand or
+            the local derivative.
+        operand: the letters of the operand, but for axes of size 1 along which it is broadcast.
+        sizes: the size of the axis for each letter.
     """
 
     factors: tuple[str, str]
@@ -48,30 +51,34 @@ class Terms:
 
     @property
     def summed(self) -> str:
-        """Return the letters that are summed over."""
+        """Return the letters of the axes that the contribution sums over."""
         return "".join(letter for letter in self.sizes if letter not in self.operand)
 
     @property
     def letters(self) -> str:
-        """Return all letters, the upstream gradient's first, and the operand's among them in its order."""
+        """Return all letters in the order of `sizes`, but with the operand's letters in the order of its axes."""
         own = iter(self.operand)
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
 
     def count(self, letters: str) -> int:
-        """Return how many terms are summed over some letters."""
+        """Return the number of terms in the sum over some letters, the product of their sizes."""
         return math.prod(self.sizes[letter] for letter in letters)
 
     def arrays(self, at: EdgeContext) -> tuple[Array, Array]:
-        """Return the upstream gradient, and what it is multiplied by."""
+        """Return both factors at an edge of a sweep: the upstream gradient, and a partner or the local derivative."""
         if at.node.operation.family == "pointwise":
-            return at.g, slopes(at.program, (at.node.id, at.slot))
+            return at.g, local_derivative(at.program, (at.node.id, at.slot))
         return at.g, np.asarray(at.node.values[1 - at.slot])
 
-    def over(self, letters: str, arrays: Sequence[Array]) -> Array:
-        """Return the products of two arrays, summed over all axes but those of some letters.
+    def sum_to(self, letters: str, arrays: Sequence[Array]) -> Array:
+        """Return the products of the factors, summed over all letters but the given ones.
+
+        Args:
+            letters: the letters of the result, in the order of its axes.
+            arrays: the two factors, with axes as in `factors`.
 
         Raises:
-            NoCandidate: there are too many of them.
+            NoCandidate: the result has more than `MOST_TERMS` entries.
         """
         if self.count(letters) > MOST_TERMS:
             raise NoCandidate("there are too many terms")
@@ -79,7 +86,10 @@ class Terms:
 
 
 def terms_of(node: Node, slot: int) -> Terms | None:
-    """Return the sum that the contribution to an operand is; `None` where it is no such sum."""
+    """Return the terms of the contribution to the operand in a slot of a node.
+
+    `None` unless the node is a pointwise operation or a contraction of two operands.
+    """
     if node.operation.family == "pointwise":
         value = "abcdefgh"[: node.value.ndim]
         shape = np.shape(node.values[slot])
@@ -101,12 +111,12 @@ def terms_of(node: Node, slot: int) -> Terms | None:
 
 
 def has_terms(program: Program, place: Place) -> bool:
-    """Return whether the contribution along an edge is a sum, perhaps of a single term."""
+    """Return whether the contribution of the edge `place` is a sum of `Terms`, perhaps of a single one."""
     return terms_of(program.reader(place), place[1]) is not None
 
 
 def is_sum(program: Program, place: Place) -> bool:
-    """Return whether the contribution along an edge is a sum of several terms."""
+    """Return whether the contribution of the edge `place` is a sum of two or more terms."""
     terms = terms_of(program.reader(place), place[1])
     return terms is not None and terms.count(terms.summed) > 1
 
@@ -115,20 +125,27 @@ sums = edges.of_family("contraction", "pointwise").where(is_sum)
 
 
 def subsets(letters: str) -> Iterator[str]:
-    """Yield every set of some letters, the largest first; without the empty one."""
+    """Yield every set of the letters but the empty one, the largest first: for "ab" these are "ab", "a" and "b"."""
     for count in range(len(letters), 0, -1):
         yield from map("".join, itertools.combinations(letters, count))
 
 
 def summed_letters(program: Program, place: Place) -> Iterator[str]:
-    """Yield the sets of axes that the contribution along an edge is summed over."""
+    """Yield the sets of letters of `Terms` that the contribution of the edge `place` sums over, the largest first."""
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
         yield from subsets("".join(letter for letter in terms.summed if terms.sizes[letter] > 1))
 
 
-def axes_words(program: Program, place: Place, letters: str, *, numbered: bool = False) -> str:
-    """Return what a learner calls some axes: `bs and t`, or `axis 0 of x`; always so if `numbered`."""
+def describe_axes(program: Program, place: Place, letters: str, *, numbered: bool = False) -> str:
+    """Return what a learner calls the axes for some letters of the edge's `Terms`: `bs and t`.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge.
+        letters: letters of its `Terms`.
+        numbered: whether each axis is called `axis 0 of x`, even where it has a name.
+    """
 
     def words_of(value: int, axis: int) -> str:
         return f"axis {axis} of {program.name_of(value)}" if numbered else program.name_of_axis(value, axis)
@@ -147,14 +164,17 @@ def axes_words(program: Program, place: Place, letters: str, *, numbered: bool =
     return " and ".join(words)
 
 
-def sizes_words(program: Program, place: Place, letters: str) -> str:
-    """Return the product of the sizes of some axes as a learner writes it: `bs * t`."""
-    words = [axes_words(program, place, letter) for letter in letters]
+def describe_sizes(program: Program, place: Place, letters: str) -> str:
+    """Return the product of the sizes of the axes for some letters of the edge's `Terms`, as a formula: `bs * t`."""
+    words = [describe_axes(program, place, letter) for letter in letters]
     return " * ".join(f"the size of {word}" if " " in word else word for word in words)
 
 
-def subject_of(program: Program, place: Place) -> str:
-    """Return what the contribution along an edge is: every entry of an answer, or what an operation contributes."""
+def describe_contribution(program: Program, place: Place) -> str:
+    """Return what a learner calls the contribution of the edge `place`.
+
+    `every entry` where it is the whole gradient of a target; otherwise a phrase with the operation and the operand.
+    """
     value = program.source(place)
     if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
         return "every entry"
@@ -163,7 +183,7 @@ def subject_of(program: Program, place: Place) -> str:
 
 
 def count_of(program: Program, place: Place, letters: str) -> int:
-    """Return how many terms the contribution along an edge sums over some axes."""
+    """Return the number of terms that the contribution of the edge `place` sums over some letters of its `Terms`."""
     terms = terms_of(program.reader(place), place[1])
     assert terms is not None
     return terms.count(letters)
@@ -180,13 +200,16 @@ def count_of(program: Program, place: Place, letters: str) -> int:
     choices=summed_letters,
     message="{what} is 1/{count} of what it should be, and {sizes} = {count} here",
     fields=lambda program, place, choice: {
-        "what": subject_of(program, place),
-        "sizes": sizes_words(program, place, choice),
+        "what": describe_contribution(program, place),
+        "sizes": describe_sizes(program, place, choice),
         "count": str(count_of(program, place, choice)),
     },
 )
 def average(program: Program, place: Place, choice: str) -> Program | None:
-    """Divide a sum by the number of its terms."""
+    """Divide the contribution of the edge `place` by the number of terms over the chosen letters of `Terms`.
+
+    Returns `None` where this trial's contribution has no such letters.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is None or not set(choice) <= set(terms.sizes):
         return None
@@ -196,6 +219,8 @@ def average(program: Program, place: Place, choice: str) -> Program | None:
 
 @average.example
 def _() -> Example:
+    """Show tanh(x @ w + b) whose gradient of `b` is a mean over the batch, and must be a sum."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x @ w + b)
 
@@ -207,6 +232,8 @@ def _() -> Example:
 
 @average.example
 def _() -> Example:
+    """Show relu(x @ w) whose gradient of `w` is divided by the batch size."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.relu(x @ w)
 
@@ -216,32 +243,32 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def entries_alone(array: Array, entries: tuple[slice, ...]) -> Array:
-    """Return an array with zeros in all but some entries."""
+def keep_entries(array: Array, entries: tuple[slice, ...]) -> Array:
+    """Return the array with zeros in all entries but those of an index, a tuple of slices; same shape."""
     few = np.zeros_like(array)
     few[entries] = array[entries]
     return few
 
 
 @dataclass(frozen=True)
-class SomeTerms:
-    """Some of the terms of a sum.
+class PartOfSum:
+    """The part of the terms that is kept of a sum over one axis.
 
     Args:
         letter: the axis, as a letter of `Terms`.
-        part: which of its entries, of `PARTS`.
+        part: which of its entries are kept, a key of `PARTS`.
     """
 
     letter: str
     part: str
 
 
-def parts_of_sums(program: Program, place: Place) -> Iterator[SomeTerms]:
-    """Yield the parts of its terms that a sum may be taken over."""
+def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
+    """Yield the parts of the sum in the contribution of the edge `place`, as `PartOfSum`s: all of each summed axis."""
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
         several = [letter for letter in terms.summed if terms.sizes[letter] > 1]
-        yield from (SomeTerms(letter, part) for letter in several for part in PARTS)
+        yield from (PartOfSum(letter, part) for letter in several for part in PARTS)
 
 
 @operator(
@@ -251,10 +278,13 @@ def parts_of_sums(program: Program, place: Place) -> Iterator[SomeTerms]:
     at=sums,
     choices=parts_of_sums,
     message="in what {step} contributes to the gradient of {operand}, the sum over {axis} has {part} of its terms",
-    fields=lambda program, place, choice: {"axis": axes_words(program, place, choice.letter), "part": choice.part},
+    fields=lambda program, place, choice: {"axis": describe_axes(program, place, choice.letter), "part": choice.part},
 )
-def sum_some_terms(program: Program, place: Place, choice: SomeTerms) -> Program | None:
-    """Sum over some entries of an axis only."""
+def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program | None:
+    """Compute the contribution of the edge `place` with only the chosen part of the terms along one axis.
+
+    Returns `None` where this trial's contribution has no such axis.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is None or choice.letter not in terms.sizes:
         return None
@@ -265,14 +295,16 @@ def sum_some_terms(program: Program, place: Place, choice: SomeTerms) -> Program
 
     def rule(at: EdgeContext) -> Array:
         if factor == 0:
-            return at.right(entries_alone(at.g, entries))
-        return at.right(operands={1 - at.slot: entries_alone(np.asarray(at.node.values[1 - at.slot]), entries)})
+            return at.right(keep_entries(at.g, entries))
+        return at.right(operands={1 - at.slot: keep_entries(np.asarray(at.node.values[1 - at.slot]), entries)})
 
     return program.with_vjp(place, rule)
 
 
 @sum_some_terms.example
 def _() -> Example:
+    """Show exp(x @ w + b) whose gradient of `b` is that of the first example only."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return (x @ w + b).exp()
 
@@ -284,11 +316,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class SummedFactors:
-    """The factors of each term are summed on their own.
+    """Axes over which both factors of each term are summed before they are multiplied.
 
     Args:
         letters: the axes, as letters of `Terms`.
-        averaged: one of the two is averaged.
+        averaged: whether one of the two sums is a mean.
     """
 
     letters: str
@@ -296,7 +328,7 @@ class SummedFactors:
 
 
 def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
-    """Yield the axes that both factors of the terms have, so that they can be summed on their own."""
+    """Yield the sets of summed axes that both factors of the edge's terms have, as `SummedFactors`s."""
     node = program.reader(place)
     terms = terms_of(node, place[1])
     if terms is None or (node.operation.family == "pointwise" and node.name not in ("mul", "div")):
@@ -316,11 +348,15 @@ def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
     " the products must be summed",
     fields=lambda program, place, choice: {
         "how": "one factor is averaged and the other summed" if choice.averaged else "both factors are summed",
-        "axes": axes_words(program, place, choice.letters),
+        "axes": describe_axes(program, place, choice.letters),
     },
 )
 def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> Program | None:
-    """Multiply sums in place of summing products."""
+    """Contribute the product of the sums of both factors over the chosen axes, in place of the sum of their products.
+
+    For y = x @ w and the edge of w: outer(x.sum(0), g.sum(0)) in place of x.T @ g. Returns `None` where the factors do
+    not have these axes.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is None or not set(choice.letters) <= set(terms.factors[0]) & set(terms.factors[1]):
         return None
@@ -340,6 +376,8 @@ def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> 
 
 @sum_factors_first.example
 def _() -> Example:
+    """Show tanh(x @ w) whose gradient of `w` is the outer product of two sums over the batch."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -352,6 +390,8 @@ def _() -> Example:
 
 @sum_factors_first.example
 def _() -> Example:
+    """Show tanh(x) * gain whose gradient of `gain` is the product of a sum and a mean over the batch."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return x.tanh() * gain
 
@@ -370,7 +410,10 @@ def _() -> Example:
     " summed",
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the greatest term in place of the sum."""
+    """Contribute the greatest of the terms in place of their sum.
+
+    Returns `None` where the contribution of the edge `place` is no sum of terms.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is None:
         return None
@@ -378,7 +421,7 @@ def keep_largest_term(program: Program, place: Place, choice: None) -> Program |
     letters = terms.summed + terms.operand
 
     def rule(at: EdgeContext) -> Array:
-        products = terms.over(letters, terms.arrays(at))
+        products = terms.sum_to(letters, terms.arrays(at))
         return np.asarray(products.max(axis=tuple(range(count)))).reshape(np.shape(at.x))
 
     return program.with_vjp(place, rule)
@@ -386,6 +429,8 @@ def keep_largest_term(program: Program, place: Place, choice: None) -> Program |
 
 @keep_largest_term.example
 def _() -> Example:
+    """Show (x + b) ** 2 whose gradient of `b` is the maximum over the batch."""
+
     def forward(x: Tensor, b: Tensor) -> Tensor:
         return (x + b).square()
 
@@ -397,12 +442,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class ExchangedAxis:
-    """An axis that is summed over in place of another one of the same size.
+    """A pair of axes, one of which is summed over in place of the second.
 
     Args:
-        kept: the axis that must be summed over, as a letter of `Terms`.
-        summed: the axis that must be kept.
-        any_shape: the two may have different sizes, and the answer another shape.
+        kept: the axis that must be summed over, as a letter of `Terms`, and takes the place of `summed` in the result.
+        summed: the axis that must be kept, as a letter of `Terms`.
+        any_shape: whether the contribution is the whole gradient of a target, so that the sizes may differ.
     """
 
     kept: str
@@ -411,14 +456,14 @@ class ExchangedAxis:
 
 
 def have_one_name(program: Program, place: Place, choice: ExchangedAxis) -> bool:
-    """Return whether a learner calls both axes the same."""
-    return axes_words(program, place, choice.summed) == axes_words(program, place, choice.kept)
+    """Return whether a learner calls the two axes of the choice by the same name."""
+    return describe_axes(program, place, choice.summed) == describe_axes(program, place, choice.kept)
 
 
 def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]:
-    """Yield pairs of axes of which the first is summed over and the second is the operand's.
+    """Yield pairs of a summed and a kept axis in the contribution of the edge `place`, as `ExchangedAxis`s.
 
-    They have one size, or the contribution is the whole answer, which may have any shape.
+    The two have one size, unless the contribution is the whole gradient of a target, which may have any shape.
     """
     terms = terms_of(program.reader(place), place[1])
     if terms is not None:
@@ -438,41 +483,48 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     choices=exchangeable_axes,
     message="what {step} contributes to the gradient of {operand} is summed over {wrong}, and must be over {right}",
     fields=lambda program, place, choice: {
-        "wrong": axes_words(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
-        "right": axes_words(program, place, choice.kept, numbered=have_one_name(program, place, choice)),
+        "wrong": describe_axes(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
+        "right": describe_axes(program, place, choice.kept, numbered=have_one_name(program, place, choice)),
     },
 )
-def sum_over_another_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
-    """Sum the terms over an axis of the operand, and keep an axis that must be summed over in its place."""
+def sum_over_kept_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
+    """Sum the terms over an axis of the operand, and keep an axis that must be summed over in its place.
+
+    Returns `None` where this trial's contribution has no such axes.
+    """
     terms = terms_of(program.reader(place), place[1])
     if terms is None or choice.summed not in terms.operand or choice.kept not in terms.summed:
         return None
     letters = terms.operand.replace(choice.summed, choice.kept)
     if choice.any_shape:
-        return with_gradient_of_any_shape(program, place, lambda at: terms.over(letters, terms.arrays(at)))
-    return program.with_vjp(place, lambda at: terms.over(letters, terms.arrays(at)).reshape(np.shape(at.x)))
+        return with_gradient_of_any_shape(program, place, lambda at: terms.sum_to(letters, terms.arrays(at)))
+    return program.with_vjp(place, lambda at: terms.sum_to(letters, terms.arrays(at)).reshape(np.shape(at.x)))
 
 
-@sum_over_another_axis.example
+@sum_over_kept_axis.example
 def _() -> Example:
+    """Show sigmoid(q @ k.mT + bias) whose gradient of `bias` is summed over the keys, and not over the queries."""
+
     def forward(q: Tensor, k: Tensor, bias: Tensor) -> Tensor:
         return torch.sigmoid(q @ k.mT + bias)
 
     def wrong(q: Tensor, k: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum the gradient of a bias of the keys over the keys, and not over the queries."""
+        """Sum over axis 2, and keep axis 1."""
         p = torch.sigmoid(q @ k.mT + bias)
         return {"bias": (g * p * (1 - p)).sum((0, 2))}
 
     return Example(forward, wrong, {"q": "bs t d", "k": "bs t d", "bias": "t"})
 
 
-@sum_over_another_axis.example
+@sum_over_kept_axis.example
 def _() -> Example:
+    """Show tanh(x @ w + b) whose gradient of `b` is summed over the features, and not over the batch."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x @ w + b)
 
     def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum over the features, and not over the batch."""
+        """Sum over axis 1."""
         return {"b": (g * (1 - torch.tanh(x @ w + b) ** 2)).sum(1)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
@@ -480,11 +532,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class SummedAxis:
-    """An axis of an operand that its gradient is summed over.
+    """An axis of an operand over which its contribution is summed by mistake.
 
     Args:
-        axis: its number.
-        averaged: it is averaged over.
+        axis: the number of the axis, from the front.
+        averaged: whether it is a mean.
     """
 
     axis: int
@@ -492,7 +544,7 @@ class SummedAxis:
 
 
 def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
-    """Yield the axes of an operand that its gradient may be summed over, and repeated along."""
+    """Yield the axes of the operand of the edge `place` that may be summed over, as `SummedAxis`s."""
     shape = np.shape(program.reader(place).values[place[1]])
     if len(shape) > 1:
         for axis, size in enumerate(shape):
@@ -513,7 +565,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     },
 )
 def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
-    """Sum a contribution over an axis of the operand, and repeat it along this axis."""
+    """Sum the contribution of the edge `place` over an axis of the operand, and repeat the sum along this axis."""
 
     def rule(at: EdgeContext) -> Array:
         part = at.right()
@@ -525,6 +577,8 @@ def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program
 
 @sum_kept_axis.example
 def _() -> Example:
+    """Show tanh(x @ w) @ u whose backward pass sums the gradient of the hidden layer over the batch."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.tanh(x @ w) @ u
 
@@ -536,8 +590,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
 
 
-def is_broadcast(program: Program, place: Place) -> bool:
-    """Return whether an operand of a pointwise operation is repeated along axes, and not only along those in front."""
+def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
+    """Return whether the operand of the edge `place` is broadcast along an axis that is not in front of all of its own.
+
+    For a scale of shape (n, 1) in a value of shape (n, m), but not for a bias of shape (m,).
+    """
     node = program.reader(place)
     own, shape = np.shape(node.values[place[1]]), node.value.shape
     return own != shape and own != shape[len(shape) - len(own) :]
@@ -547,15 +604,15 @@ def is_broadcast(program: Program, place: Place) -> bool:
     "copies-mixed",
     code="summed-wrong-axis",
     rank=2.5,
-    at=edges.of_family("pointwise").where(is_broadcast),
+    at=edges.of_family("pointwise").where(is_broadcast_along_inner_axes),
     message="the gradient of {operand} is cut into pieces of its size, and these are added: that mixes the axes of"
     " {step}",
 )
 def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
-    """Reshape the terms so that the last axes have the operand's size, and sum over what is in front."""
+    """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis."""
 
     def rule(at: EdgeContext) -> Array:
-        terms = at.g * slopes(at.program, place)
+        terms = at.g * local_derivative(at.program, place)
         return np.asarray(terms.reshape(-1, np.size(at.x)).sum(0)).reshape(np.shape(at.x))
 
     return program.with_vjp(place, rule)
@@ -563,6 +620,8 @@ def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
 
 @mix_copies.example
 def _() -> Example:
+    """Show sigmoid(x) * scale, where scale is (n, 1), whose gradient of `scale` is summed over the wrong entries."""
+
     def forward(x: Tensor, scale: Tensor) -> Tensor:
         return x.sigmoid() * scale
 
@@ -573,14 +632,14 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Unsummed:
-    """A sum that is not taken: the answer has more axes than it must.
+class MissingSum:
+    """A sum that the gradient of a target does not take, so that it has more axes than it must.
 
     Args:
         kept: the axes that are not summed over, as letters of `Terms`.
-        order: all axes of the answer.
-        is_batch: the first axis of the value is among them, or the last one is not, and there are several; or it is no
-            product of matrices.
+        order: the letters of all axes of the result, in its order.
+        is_batch: whether this is a missing sum over a batch, and not an elementwise product in place of a product of
+            matrices.
     """
 
     kept: str
@@ -589,7 +648,10 @@ class Unsummed:
 
 
 def sole_use(program: Program, place: Place) -> Place | None:
-    """Return the only edge that leads a gradient to a value, or to its transpose; `None` where there are others."""
+    """Return the only edge that leads a gradient to a value, or to the transpose that alone reads it.
+
+    Returns `None` where several edges or the loss do.
+    """
     uses = program.forward.uses[place[0]]
     if len(uses) != 1 or uses[0][0] == SINK:
         return None
@@ -597,8 +659,12 @@ def sole_use(program: Program, place: Place) -> Place | None:
     return sole_use(program, (node.id, WHOLE)) if node.name in ("transpose", "permute") else uses[0]
 
 
-def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
-    """Yield the sums that may be missing where a value is used once."""
+def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
+    """Yield the sums that may be missing in the gradient of the target `place`, as `MissingSum`s.
+
+    Each set of summed axes, and each order of the result's axes if these are at most three. None unless the target is
+    used once.
+    """
     use = sole_use(program, place)
     terms = None if use is None else terms_of(program.reader(use), use[1])
     if terms is None:
@@ -610,7 +676,7 @@ def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
         for order in sorted(orders, key=letters.__ne__):
             is_product = use is not None and program.reader(use).operation.family == "contraction"
             is_batch = len(value) > 1 and (kept[0] == value[:1] or set(kept) <= set(value[:-1]))
-            yield Unsummed(kept, order, is_batch or not is_product)
+            yield MissingSum(kept, order, is_batch or not is_product)
 
 
 @operator(
@@ -618,14 +684,17 @@ def unsummed_axes(program: Program, place: Place) -> Iterator[Unsummed]:
     code=lambda choice: "missing-batch-sum" if choice.is_batch else "elementwise-for-matmul",
     rank=1.0,
     at=targets,
-    choices=unsummed_axes,
+    choices=missing_sums,
     message="it is not summed over {axes}",
     fields=lambda program, place, choice: {
-        "axes": axes_words(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes"
+        "axes": describe_axes(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes"
     },
 )
-def leave_out_sum(program: Program, place: Place, choice: Unsummed) -> Program | None:
-    """Hand out the terms of a sum, as far as they are not summed."""
+def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program | None:
+    """Return for the target `place` the terms of its gradient, not summed over the chosen axes.
+
+    Returns `None` where the target is not used once, or this trial's contribution has no such axes.
+    """
     use = sole_use(program, place)
     terms = None if use is None else terms_of(program.reader(use), use[1])
     if use is None or terms is None or not set(choice.order) <= set(terms.sizes):
@@ -634,13 +703,15 @@ def leave_out_sum(program: Program, place: Place, choice: Unsummed) -> Program |
     def result(edited: Program, right: Array) -> Array:
         sweep = Sweep(edited)
         at = EdgeContext(edited, edited.reader(use), use[1], sweep.gradient(use[0]), sweep)
-        return terms.over(choice.order, terms.arrays(at))
+        return terms.sum_to(choice.order, terms.arrays(at))
 
     return program.with_result(target_of(program, place), result)
 
 
 @leave_out_sum.example
 def _() -> Example:
+    """Show relu(x @ w + b) whose gradient of `b` is not summed over the batch."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.relu(x @ w + b)
 
@@ -652,6 +723,8 @@ def _() -> Example:
 
 @leave_out_sum.example
 def _() -> Example:
+    """Show tanh(x @ w) whose gradient of `w` has an outer product for each example."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -667,22 +740,25 @@ reductions = edges.of_family("reduction")
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes of its operand that an operation runs over, counted from the front."""
+    """Return the axes of its operand that the node reduces or runs along, counted from the front."""
     return axes_of(node.values[0], node.options.get("dim"))  # type: ignore[arg-type]
 
 
 def reduced_count(node: Node) -> int:
-    """Return how many entries are reduced to each."""
+    """Return the number of entries that a reduction takes together for each entry of its value."""
     return math.prod(np.shape(node.values[0])[axis] for axis in reduced_axes(node))
 
 
 def has_several(program: Program, place: Place) -> bool:
-    """Return whether several entries are reduced to each."""
+    """Return whether the reduction at the edge or node `place` takes two or more entries together."""
     return reduced_count(program.reader(place)) > 1
 
 
 def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
-    """Yield the axes, counted from the back, along which the gradient of a reduction may be copied by accident."""
+    """Yield the wrong axes, counted from the back, along which broadcasting may copy the gradient of a reduction.
+
+    Only where the reduction drops its one axis, and the shapes fit.
+    """
     node = program.reader(place)
     shape, axes = np.shape(node.values[0]), reduced_axes(node)
     if node.value.ndim and node.value.ndim == len(shape) - 1 and len(axes) == 1:
@@ -703,13 +779,18 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
         "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} takes away",
     },
 )
-def spread_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
-    """Multiply the local derivatives by the gradients of other rows, or columns."""
+def spread_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Multiply the local derivatives of a reduction by its upstream gradient, broadcast along the chosen axis.
+
+    For logsumexp(x, 0) of a square x: p * g[:, None] in place of p * g[None, :].
+    """
     return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)) * np.expand_dims(at.g, choice))
 
 
-@spread_along_another_axis.example
+@spread_along_wrong_axis.example
 def _() -> Example:
+    """Show logsumexp(score[:, None] + change, 0) whose backward pass multiplies by g[:, None]."""
+
     def forward(score: Tensor, change: Tensor) -> Tensor:
         return (score.unsqueeze(1) + change).logsumexp(0)
 
@@ -731,12 +812,14 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def leave_out_division(program: Program, place: Place, choice: None) -> Program | None:
-    """Go back through a mean as through a sum."""
+    """Contribute the upstream gradient of a mean as if it were that of a sum, without the division by the count."""
     return program.with_vjp(place, lambda at: at.right() * reduced_count(at.node))
 
 
 @leave_out_division.example
 def _() -> Example:
+    """Show a mean squared error whose gradient is not divided by the number of entries."""
+
     def forward(prediction: Tensor, target: Tensor) -> Tensor:
         return (prediction - target).square().mean(-1)
 
@@ -756,12 +839,14 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def divide_by_count(program: Program, place: Place, choice: None) -> Program | None:
-    """Go back through a sum as through a mean."""
+    """Contribute the upstream gradient of a sum as if it were that of a mean, divided by the count."""
     return program.with_vjp(place, lambda at: at.right() / reduced_count(at.node))
 
 
 @divide_by_count.example
 def _() -> Example:
+    """Show exp(x).sum(0) whose gradient is divided by the number of rows."""
+
     def forward(x: Tensor) -> Tensor:
         return x.exp().sum(0)
 
@@ -780,12 +865,14 @@ def _() -> Example:
     message="{step} is computed as a {choice}, and all that follows from it",
 )
 def exchange_mean_with_sum(program: Program, place: Place, choice: str) -> Program | None:
-    """Run the forward pass with a sum for a mean, or the other way round."""
+    """Compute forward and backward pass with a sum for the mean, the node `place`, or with a mean for the sum."""
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])})
 
 
 @exchange_mean_with_sum.example
 def _() -> Example:
+    """Show tanh of a mean whose backward pass computes a sum, and differentiates that."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh((x @ w).mean(1))
 
@@ -806,7 +893,7 @@ Count = (
 )  # fmt: skip
 
 
-COUNT_WORDS: Mapping[Count, str] = {
+COUNT_NAMES: Mapping[Count, str] = {
     "all entries": "the number of all entries",
     "all entries that are left": "the number of entries of the mean",
     "one less": "one less than their number",
@@ -817,8 +904,8 @@ COUNT_WORDS: Mapping[Count, str] = {
 }
 
 
-def other_counts(program: Program, place: Place) -> Iterator[Count]:
-    """Yield the counts that a mean may be divided by in place of its own."""
+def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
+    """Yield the wrong counts that the mean at the edge `place` may be divided by, as `Count`s: words or an axis."""
     node = program.reader(place)
     axes, shape = reduced_axes(node), np.shape(node.values[0])
     if len(counts_in_iterations(program, node)) > 1:
@@ -841,7 +928,7 @@ def counts_in_iterations(program: Program, node: Node) -> set[int]:
 
 
 def size_of_count(program: Program, node: Node, count: Count) -> int:
-    """Return a count of `other_counts` as a number."""
+    """Return a `Count` of the operand of a mean as a number: for an axis its size."""
     if count == "of the largest":
         return max(counts_in_iterations(program, node))
     own = reduced_count(node)
@@ -858,7 +945,7 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     code=lambda choice: "extra-factor" if choice == "the square of it" else "wrong-factor",
     rank=2.0,
     at=reductions.of("mean").where(has_several),
-    choices=other_counts,
+    choices=wrong_counts,
     message="the gradient of {operand} is divided by {count}, and must be by the {right} that {step} averages",
     fields=lambda program, place, choice: {
         "right": "entries"
@@ -868,12 +955,15 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
         + (
             f"the size of {program.name_of_axis(program.source(place), choice)}"
             if isinstance(choice, int)
-            else COUNT_WORDS[choice]
+            else COUNT_NAMES[choice]
         ),
     },
 )
-def divide_by_another_count(program: Program, place: Place, choice: Count) -> Program | None:
-    """Divide by the size of another axis, or of all axes, in place of what a mean is over."""
+def divide_by_wrong_count(program: Program, place: Place, choice: Count) -> Program | None:
+    """Divide the contribution of a mean by the chosen count in place of the number of averaged entries.
+
+    Returns `None` where this trial's operand has no such axis.
+    """
     if isinstance(choice, int) and choice >= np.ndim(program.reader(place).values[0]):
         return None
     return program.with_vjp(
@@ -881,8 +971,10 @@ def divide_by_another_count(program: Program, place: Place, choice: Count) -> Pr
     )
 
 
-@divide_by_another_count.example
+@divide_by_wrong_count.example
 def _() -> Example:
+    """Show the mean of (prediction - target) ** 2 whose gradient is divided by the number of rows only."""
+
     def forward(prediction: Tensor, target: Tensor) -> Tensor:
         return (prediction - target).square().mean()
 
@@ -893,7 +985,7 @@ def _() -> Example:
     return Example(forward, wrong, {"prediction": "bs n", "target": "bs n"})
 
 
-@divide_by_another_count.example
+@divide_by_wrong_count.example
 def _() -> Example:
     """Show means of windows of which the first is shorter; all are divided by the size of a whole window."""
 
@@ -909,8 +1001,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(normal("bs n"), n=(6, 7))})
 
 
-@divide_by_another_count.example
+@divide_by_wrong_count.example
 def _() -> Example:
+    """Show tanh(x).mean(0) whose gradient is divided by the number of columns."""
+
     def forward(x: Tensor) -> Tensor:
         return x.tanh().mean(0)
 
@@ -921,24 +1015,24 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class SomeEntries:
-    """Some of the entries that an operation reduces.
+class PartOfReduction:
+    """The part of the entries of a reduction's operand that alone gets a gradient.
 
     Args:
         axis: the axis, counted from the front; `None` for the one that is reduced, whichever it is in a trial.
-        part: which of its entries, of `PARTS`.
+        part: which of its entries, a key of `PARTS`.
     """
 
     axis: int | None
     part: str
 
 
-def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]:
-    """Yield the parts of its operand that a reduction may be differentiated for."""
+def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduction]:
+    """Yield the parts of the operand that alone may get a gradient along the edge `place`, as `PartOfReduction`s."""
     node = program.reader(place)
     axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
     choices = [None] if len(axes) == 1 else axes
-    yield from (SomeEntries(axis, part) for axis in choices for part in PARTS)
+    yield from (PartOfReduction(axis, part) for axis in choices for part in PARTS)
 
 
 @operator(
@@ -955,22 +1049,27 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[SomeEntries]
         "part": choice.part,
     },
 )
-def give_some_entries(program: Program, place: Place, choice: SomeEntries) -> Program | None:
-    """Hand the gradient of a reduction to some of the entries only."""
+def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
+    """Set the contribution of a reduction to zero outside the chosen part of its operand.
+
+    Returns `None` where the choice names no axis, and the reduction has several in this trial.
+    """
     axes = reduced_axes(program.reader(place)) if choice.axis is None else (choice.axis,)
     if len(axes) != 1:
         return None
     entries = (slice(None),) * axes[0] + (PARTS[choice.part],)
-    return program.with_vjp(place, lambda at: entries_alone(at.right(), entries))
+    return program.with_vjp(place, lambda at: keep_entries(at.right(), entries))
 
 
-@give_some_entries.example
+@keep_gradient_of_part.example
 def _() -> Example:
+    """Show sigmoid(x).sum(1) whose backward pass puts g into the first column alone."""
+
     def forward(x: Tensor) -> Tensor:
         return x.sigmoid().sum(1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Do not repeat the gradient along the axis that is summed over."""
+        """Leave g unrepeated along the axis that is summed over."""
         dy = torch.zeros_like(x)
         dy[:, 0] = g
         return {"x": dy * x.sigmoid() * (1 - x.sigmoid())}
@@ -978,8 +1077,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-def other_axes(program: Program, place: Place) -> Iterator[int]:
-    """Yield the axes that an operation along one axis may be taken along, counted from the back."""
+def wrong_axes(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes, counted from the back, that the edge's or node's operation does not run along.
+
+    None where it does not run along a single axis.
+    """
     node = program.reader(place)
     dim, ndim = node.options.get("dim"), np.ndim(node.values[0])
     if isinstance(dim, int):
@@ -991,17 +1093,19 @@ def other_axes(program: Program, place: Place) -> Iterator[int]:
     code="summed-wrong-axis",
     rank=2.0,
     at=edges.of_family("reduction", "normalisation"),
-    choices=other_axes,
+    choices=wrong_axes,
     message="the derivative of {step} is taken along {axis}, and not along the axis that the forward pass names",
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
-def differentiate_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
-    """Take the derivative along another axis."""
+def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the vjp of the edge `place` with the chosen axis as `dim`."""
     return program.with_vjp(place, lambda at: at.right(dim=choice))
 
 
-@differentiate_along_another_axis.example
+@differentiate_along_wrong_axis.example
 def _() -> Example:
+    """Show softmax(q @ k.mT, -1) whose backward pass takes the softmax along the queries."""
+
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.softmax(q @ k.mT, -1)
 
@@ -1016,12 +1120,12 @@ AFFECTED: tuple[Affects, ...] = ("all", "values")
 
 
 @dataclass(frozen=True)
-class OtherAxis:
-    """An operation along another axis in the forward pass.
+class WrongAxis:
+    """An axis that an operation of the forward pass runs along by mistake.
 
     Args:
-        axis: counted from the back; `None` for all of them.
-        affects: what that changes, see `Program.with_nodes`.
+        axis: the axis, counted from the back; `None` for all axes at once.
+        affects: what the edit changes: the backward pass, too, or only the values; see `Program.with_nodes`.
     """
 
     axis: int | None
@@ -1034,7 +1138,7 @@ class OtherAxis:
     rank=3.5,
     at=nodes.of_family("reduction", "normalisation"),
     choices=lambda program, place: (
-        OtherAxis(axis, affects) for affects in AFFECTED for axis in (*other_axes(program, place), None)
+        WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
     message="the forward pass is computed again with {step} along {axis}, and not along the axis that it names",
     fields=lambda program, place, choice: {
@@ -1043,8 +1147,11 @@ class OtherAxis:
         else program.name_of_axis(program.nodes[place[0]].operands[0][1], choice.axis)
     },
 )
-def run_along_another_axis(program: Program, place: Place, choice: OtherAxis) -> Program | None:
-    """Run the forward pass with an operation along another axis."""
+def run_along_wrong_axis(program: Program, place: Place, choice: WrongAxis) -> Program | None:
+    """Compute the forward pass with the operation, the node `place`, along the chosen axis.
+
+    Returns `None` where all axes are chosen, and they are already reduced, or it is no reduction.
+    """
     node = program.nodes[place[0]]
     every = tuple(range(np.ndim(node.values[0])))
     if choice.axis is None and (node.operation.family != "reduction" or len(reduced_axes(node)) == len(every)):
@@ -1053,8 +1160,10 @@ def run_along_another_axis(program: Program, place: Place, choice: OtherAxis) ->
     return program.with_nodes({place[0]: lambda node: node.with_options(dim=dim)}, choice.affects)
 
 
-@run_along_another_axis.example
+@run_along_wrong_axis.example
 def _() -> Example:
+    """Show softmax(q @ k.mT, -1) @ v whose backward pass computes the probabilities along the queries."""
+
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return torch.softmax(q @ k.mT, -1) @ v
 
@@ -1074,12 +1183,14 @@ def _() -> Example:
     message="{step} is computed as a {choice}, and what follows is differentiated at its value",
 )
 def exchange_mean_and_sum(program: Program, place: Place, choice: str) -> Program | None:
-    """Run the forward pass with a sum in place of a mean, or the other way; its own derivative is right."""
+    """Compute the values with a sum for the mean, the node `place`, or the reverse; its own vjp stays right."""
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])}, "values")
 
 
 @exchange_mean_and_sum.example
 def _() -> Example:
+    """Show (mean(x ** 2) - target) ** 2 whose backward pass has the sum in the outer derivative."""
+
     def forward(x: Tensor, target: Tensor) -> Tensor:
         return (x.square().mean(-1) - target).square()
 
@@ -1112,13 +1223,15 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     message="the gradient of {operand} through {step} is summed {choice}: it must be summed from the"
     " end of the axis back",
 )
-def sum_over_other_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Sum the upstream gradient of a running sum over other entries than those that an entry is in."""
+def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Contribute a wrong sum of the upstream gradient of a cumsum, a key of `RUNNING_SUMS`."""
     return program.with_vjp(place, lambda at: RUNNING_SUMS[choice](at.g, int(str(at.node.options["dim"]))))
 
 
-@sum_over_other_entries.example
+@sum_over_wrong_entries.example
 def _() -> Example:
+    """Show exp(x).cumsum(1) whose backward pass sums g forwards, and not from the end back."""
+
     def forward(x: Tensor) -> Tensor:
         return x.exp().cumsum(1)
 
@@ -1136,12 +1249,14 @@ def _() -> Example:
     message="the gradient of {operand} is not divided by the norm, {step}",
 )
 def leave_out_norm(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave the division by the norm out of its derivative."""
+    """Contribute g * x for a norm, and not g * x / norm."""
     return program.with_vjp(place, lambda at: at.right(at.g * at.y))
 
 
 @leave_out_norm.example
 def _() -> Example:
+    """Show the norms of the rows of x @ w whose backward pass does not divide by the norms."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         norm: Tensor = torch.linalg.vector_norm(x @ w, dim=-1)
         return norm
@@ -1161,7 +1276,7 @@ def _() -> Example:
     message="the derivative of {step} is missing: its gradient goes to every entry of {operand} {choice}",
 )
 def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
-    """Repeat the upstream gradient of a norm, as for a sum or a mean."""
+    """Repeat the upstream gradient of a norm or logsumexp for each entry, as for a sum or, if so chosen, a mean."""
 
     def rule(at: EdgeContext) -> Array:
         return spread(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
@@ -1170,13 +1285,20 @@ def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
 
 
 def spread(node: Node, g: Array) -> Array:
-    """Return the upstream gradient of a reduction at every entry that it reduces; shape: that of the operand."""
+    """Return the upstream gradient of a reduction, broadcast to the shape of the operand.
+
+    Args:
+        node: the reduction.
+        g: shaped like its value.
+    """
     kept = [1 if axis in reduced_axes(node) else size for axis, size in enumerate(np.shape(node.values[0]))]
     return np.broadcast_to(g.reshape(kept), np.shape(node.values[0]))
 
 
 @skip_norm.example
 def _() -> Example:
+    """Show the norms of the rows of x @ w whose backward pass gives g to each entry."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         norm: Tensor = torch.linalg.vector_norm(x @ w, dim=-1)
         return norm
@@ -1189,11 +1311,13 @@ def _() -> Example:
 
 @skip_norm.example
 def _() -> Example:
+    """Show the logsumexp of x @ w whose backward pass gives an equal part of g to each entry."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.logsumexp(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Share the gradient equally."""
+        """Divide g by the number of entries."""
         return {"w": x.T @ (g[:, None].expand(len(x), w.shape[1]) / w.shape[1])}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
@@ -1207,12 +1331,14 @@ def _() -> Example:
     message="this is what {step} hands back if its terms are squared first: they are not",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program | None:
-    """Go back through a sum of squares in place of a sum."""
+    """Contribute g * 2 * x for a sum or a mean of x, as for one of squares."""
     return program.with_vjp(place, lambda at: at.right() * 2 * at.x)
 
 
 @square_terms.example
 def _() -> Example:
+    """Show the mean of tanh(x @ w) whose backward pass is that of the mean of squares."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w).mean()
 
@@ -1228,11 +1354,12 @@ def _() -> Example:
 
 
 class ExtremeRule(NamedTuple):
-    """Which entries get the gradient of the greatest or the least entry.
+    """A wrong choice of the entries that get the gradient of a maximum or a minimum.
 
     Args:
-        code: the public code of that.
-        weights: takes the operand, the axes, and which entries were selected; returns the factor of each entry.
+        code: the public code of the mistake.
+        weights: takes the operand x, the reduced axes, and a mask of the selected entries shaped like x; returns the
+            factor of each entry, shaped like x.
     """
 
     code: str
@@ -1275,12 +1402,18 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
 
 
 def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
-    """Return whether the selected entries are the greatest, and not the least, along some axes; these are kept."""
+    """Return whether the selected entries are the greatest along the axes, and not the least; these axes have size 1.
+
+    Args:
+        x: the operand.
+        axes: the reduced axes.
+        selected: 1 for each selected entry, else 0; shaped like x.
+    """
     return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
 
 
 def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
-    """Return 1 where an entry is the greatest along one axis, or the least if the least were selected; 0 elsewhere."""
+    """Return 1 where an entry is the greatest along `axis`, or the least if the selected are least, else 0."""
     greatest = bool(_is_greatest(x, axes, selected).all())
     return np.where(x == (x.max(axis, keepdims=True) if greatest else x.min(axis, keepdims=True)), 1.0, 0.0)
 
@@ -1293,8 +1426,8 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     choices=lambda program, place: EXTREME_RULES,
     message="the gradient of {step} goes to {choice}: it must go to the entries that were selected",
 )
-def select_other_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand the gradient of a greatest or least entry to other entries than those that were selected."""
+def select_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Give the gradient of a maximum or minimum to wrong entries, by a rule of `EXTREME_RULES`."""
 
     def rule(at: EdgeContext) -> Array:
         x, axes = np.asarray(at.x), reduced_axes(at.node)
@@ -1304,8 +1437,10 @@ def select_other_entries(program: Program, place: Place, choice: str) -> Program
     return program.with_vjp(place, rule)
 
 
-@select_other_entries.example
+@select_wrong_entries.example
 def _() -> Example:
+    """Show the maximum of each row of x @ w whose backward pass selects the greatest entry of each column."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).amax(-1)
 
@@ -1317,8 +1452,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@select_other_entries.example
+@select_wrong_entries.example
 def _() -> Example:
+    """Show exp of the column maxima of x @ w whose backward pass gives g to each entry."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.exp((x @ w).max(dim=0).values)
 

@@ -1,4 +1,4 @@
-"""Mistakes in what is made of the right gradient: its sign, order, entries, sums, and what is mixed into it."""
+"""Operators that change the right gradient of a target at the end: its sign, its order, its entries, its sums."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from .broadcasts import sum_to_shape
 from .contract import Example, operator
 from .places import Predicate, target_of, targets
 
-Change = Callable[[Array], Array]
+GradientFunction = Callable[[Array], Array]
 
 
-def with_change(program: Program, place: Place, change: Change) -> Program:
-    """Return the program that hands out something made of the gradient of a target."""
+def with_function_of_gradient(program: Program, place: Place, change: GradientFunction) -> Program:
+    """Return the program in which the gradient of the target `place` is replaced by a function of it, of any shape."""
     return program.with_result(target_of(program, place), lambda program, gradient: np.asarray(change(gradient)))
 
 
 def shape_of(program: Program, place: Place) -> tuple[int, ...]:
-    """Return the shape of a target."""
+    """Return the shape of the target `place`."""
     shape: tuple[int, ...] = program.nodes[place[0]].value.shape
     return shape
 
 
 def has_axes(count: int) -> Predicate:
-    """Return the condition that a target has so many axes or more."""
+    """Return a condition on places: whether a target has `count` axes or more."""
     return lambda program, place: len(shape_of(program, place)) >= count
 
 
 def is_square(program: Program, place: Place) -> bool:
-    """Return whether the last two axes of a target have one size."""
+    """Return whether the last two axes of the target `place` have one size, greater than 1."""
     shape = shape_of(program, place)
     return len(shape) > 1 and shape[-1] == shape[-2] > 1
 
@@ -59,12 +59,14 @@ def is_square(program: Program, place: Place) -> bool:
     message="this is the right answer with the wrong sign",
 )
 def negate_result(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand out the negative of the gradient."""
-    return with_change(program, place, np.negative)
+    """Negate the gradient of the target `place`."""
+    return with_function_of_gradient(program, place, np.negative)
 
 
 @negate_result.example
 def _() -> Example:
+    """Show the mean of (x - x @ w) ** 2 whose gradient of `w` has the wrong sign."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x - x @ w).square().mean()
 
@@ -76,7 +78,7 @@ def _() -> Example:
 
 
 LEAST_EXPONENT = 10.0  # where less is left than rounding leaves of a zero, nothing tells that it is an exponential
-FUNCTIONS: Mapping[str, tuple[str, Change]] = {
+FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
     "the absolute value of the right answer": ("wrong-sign", np.abs),
     "the sign of the right answer": ("wrong-local", np.sign),
     "the right answer clipped to between -1 and 1": ("not-linear", lambda r: np.clip(r, -1, 1)),
@@ -99,13 +101,15 @@ FUNCTIONS: Mapping[str, tuple[str, Change]] = {
     ),
     message="this is {choice}",
 )
-def take_function(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand out a function of the gradient's entries."""
-    return with_change(program, place, FUNCTIONS[choice][1])
+def apply_function(program: Program, place: Place, choice: str) -> Program | None:
+    """Replace the gradient of the target `place` by a function of its entries, a key of `FUNCTIONS`."""
+    return with_function_of_gradient(program, place, FUNCTIONS[choice][1])
 
 
-@take_function.example
+@apply_function.example
 def _() -> Example:
+    """Show tanh(x @ w) whose gradient of `w` is clipped to between -1 and 1."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -120,13 +124,13 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Entries read with the axes in another order.
+class AxisOrder:
+    """A wrong order of the axes of a gradient.
 
     Args:
-        axes: the order, with axes counted from the end.
-        reshaped: whether they are given the right shape again without being brought back into order.
-        back: whether they are taken to be in that order, and brought back.
+        axes: the order, as a permutation of the axes, counted from the end.
+        reshaped: whether the transposed gradient is reshaped to the right shape, so that its entries are mixed.
+        back: whether the gradient is reshaped as if it were in that order, and then transposed back.
     """
 
     axes: tuple[int, ...]
@@ -134,7 +138,7 @@ class Order:
     back: bool = False
 
     def reorder(self, gradient: Array) -> Array:
-        """Return the entries in the order."""
+        """Return the gradient in the wrong order; only if not `reshaped` its shape may differ."""
         if self.back:
             order = [axis % gradient.ndim for axis in self.axes]
             return gradient.reshape([gradient.shape[axis] for axis in order]).transpose(np.argsort(order))
@@ -142,17 +146,20 @@ class Order:
         return moved.reshape(gradient.shape) if self.reshaped else moved
 
 
-def orders(program: Program, place: Place) -> Iterator[Order]:
-    """Yield the orders in which the axes of a gradient may be: the last two exchanged, or any for three or four."""
+def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
+    """Yield wrong orders of the axes of the target `place`, as `AxisOrder`s.
+
+    First the last two exchanged; for three or four axes all others, too.
+    """
     count = len(shape_of(program, place))
     last = (*range(-count, -2), -1, -2)
-    yield Order(last, reshaped=False)
-    yield Order(last, reshaped=True)
+    yield AxisOrder(last, reshaped=False)
+    yield AxisOrder(last, reshaped=True)
     if 2 < count < 5:
         own = tuple(range(-count, 0))
         for axes in itertools.permutations(own):
             if axes not in (own, last):
-                yield from (Order(axes, reshaped=True), Order(axes, reshaped=True, back=True))
+                yield from (AxisOrder(axes, reshaped=True), AxisOrder(axes, reshaped=True, back=True))
 
 
 @operator(
@@ -160,7 +167,7 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
     code=lambda choice: "reshape-for-transpose" if choice.reshaped else "transposed",
     rank=1.5,
     at=targets.where(has_axes(2)),
-    choices=orders,
+    choices=axis_orders,
     fields=lambda program, place, choice: {
         "what": "these are the numbers of the right answer with its axes in another order, reshaped"
         if choice.reshaped
@@ -168,13 +175,15 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
     },
     message="{what}",
 )
-def transpose_result(program: Program, place: Place, choice: Order) -> Program | None:
-    """Hand out the gradient with its axes in another order."""
-    return with_change(program, place, choice.reorder)
+def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program | None:
+    """Replace the gradient of the target `place` by one with its axes in the chosen order."""
+    return with_function_of_gradient(program, place, choice.reorder)
 
 
 @transpose_result.example
 def _() -> Example:
+    """Show relu(x @ w) whose gradient of `w` is the transpose, reshaped."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.relu(x @ w)
 
@@ -185,28 +194,28 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Halves:
-    """The two halves of an axis, taken in turns.
+class HalvesInTurns:
+    """A wrong order of the entries along one axis: those of the two halves in turns, or the reverse.
 
     Args:
-        axis: counted from the end.
-        back: whether neighbours become the two halves.
+        axis: the axis, counted from the end.
+        back: whether the entries of even number are put in front of the odd ones; otherwise the halves take turns.
     """
 
     axis: int
     back: bool
 
     def describe(self) -> str:
-        """Return what is done, in words."""
+        """Return a clause that says which order that is."""
         return (
             "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
         )
 
-    def deal(self, gradient: Array) -> Array:
-        """Return the entries of the halves in turns, or the other way.
+    def reorder(self, gradient: Array) -> Array:
+        """Return the gradient in this order; same shape.
 
         Raises:
-            ValueError: the axis has no two halves.
+            ValueError: the axis has an odd number of entries.
         """
         moved = np.moveaxis(gradient, self.axis, -1)
         half = (moved.shape[-1] // 2, 2) if self.back else (2, moved.shape[-1] // 2)
@@ -214,12 +223,12 @@ class Halves:
         return np.moveaxis(pairs.reshape(moved.shape), -1, self.axis)
 
 
-def halves(program: Program, place: Place) -> Iterator[Halves]:
-    """Yield the axes with two halves that may be taken in turns."""
+def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
+    """Yield the axes of the target `place` with an even number of entries, four or more, as `HalvesInTurns`."""
     shape = shape_of(program, place)
     for axis in range(-len(shape), 0):
         if shape[axis] > 2 and shape[axis] % 2 == 0:
-            yield from (Halves(axis, back) for back in (True, False))
+            yield from (HalvesInTurns(axis, back) for back in (True, False))
 
 
 @operator(
@@ -227,20 +236,22 @@ def halves(program: Program, place: Place) -> Iterator[Halves]:
     code="reshape-for-transpose",
     rank=2.5,
     at=targets,
-    choices=halves,
+    choices=halved_axes,
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(place[0], choice.axis),
         "how": choice.describe(),
     },
     message="along {axis}, {how} in the right answer",
 )
-def deal_halves(program: Program, place: Place, choice: Halves) -> Program | None:
-    """Hand out the gradient with the halves of an axis in turns."""
-    return with_change(program, place, choice.deal)
+def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
+    """Replace the gradient of the target `place` by one with the entries of the two halves of an axis in turns."""
+    return with_function_of_gradient(program, place, choice.reorder)
 
 
-@deal_halves.example
+@interleave_halves.example
 def _() -> Example:
+    """Show sin(x * w) whose gradient of `x` has the halves of each row as pairs of neighbours."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sin(x * w)
 
@@ -254,7 +265,7 @@ def _() -> Example:
 
 # Parts, diagonals and sums ------------------------------------------------------------------------------------------
 
-TURNED: Mapping[str, tuple[str, Change]] = {
+SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     "the mean of the right answer and its transpose": ("wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2),
     "the sum of the right answer and its transpose": ("wrong-local", lambda r: r + r.swapaxes(-1, -2)),
     "the right answer with what is not on the diagonal doubled": (
@@ -269,19 +280,21 @@ TURNED: Mapping[str, tuple[str, Change]] = {
 
 @operator(
     "square-result-changed",
-    code=lambda choice: TURNED[choice][0],
+    code=lambda choice: SQUARE_CHANGES[choice][0],
     rank=2.0,
     at=targets.where(is_square),
-    choices=lambda program, place: TURNED,
+    choices=lambda program, place: SQUARE_CHANGES,
     message="this is {choice}",
 )
-def change_square(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand out the gradient of a square matrix with its transpose added, or without some of its parts."""
-    return with_change(program, place, TURNED[choice][1])
+def change_square_gradient(program: Program, place: Place, choice: str) -> Program | None:
+    """Replace the gradient of a square target by its diagonal, a triangle, or the sum with its transpose."""
+    return with_function_of_gradient(program, place, SQUARE_CHANGES[choice][1])
 
 
-@change_square.example
+@change_square_gradient.example
 def _() -> Example:
+    """Show x^T a x whose gradient of `a` is kept on the diagonal alone."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         return torch.einsum("bi,ij,bj->b", x, a, x)
 
@@ -296,14 +309,14 @@ SUMS: Mapping[str, Callable[..., Array]] = {"sum": np.sum, "mean": np.mean}
 
 
 @dataclass(frozen=True)
-class Total:
+class AxisTotal:
     """A sum or a mean of a gradient over one of its axes, or over all.
 
     Args:
         how: `"sum"` or `"mean"`.
-        axis: counted from the front; `None` for all.
-        kept: what becomes of the axis: it is gone, or has the size 1, or each entry is the sum.
-        code: the public code.
+        axis: the axis, counted from the front; `None` for all axes.
+        kept: what becomes of the axis: it is gone, it has size 1, or each of its entries is the sum.
+        code: the public code of the mistake.
     """
 
     how: str
@@ -311,14 +324,17 @@ class Total:
     kept: Literal["gone", "one", "filled"]
     code: str
 
-    def of(self, gradient: Array) -> Array:
-        """Return the sum or the mean."""
+    def apply(self, gradient: Array) -> Array:
+        """Return the sum or the mean of the gradient."""
         total = np.asarray(SUMS[self.how](gradient, axis=self.axis, keepdims=self.kept != "gone"))
         return np.broadcast_to(total, gradient.shape) if self.kept == "filled" else total
 
 
-def is_of_examples(program: Program, place: Place) -> bool:
-    """Return whether the first axis of a target is that of the examples: by its name, or as that of other values."""
+def has_batch_axis(program: Program, place: Place) -> bool:
+    """Return whether the first axis of the target `place` is that of the examples.
+
+    By its name if the sizes of this run are named; else by its size, which the output or a second input must share.
+    """
     shape = shape_of(program, place)
     if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):
         return name == BATCH
@@ -329,14 +345,14 @@ def is_of_examples(program: Program, place: Place) -> bool:
     return sum(other[:1] == shape[:1] for other in inputs) > 1  # a loss
 
 
-def totals(program: Program, place: Place) -> Iterator[Total]:
-    """Yield the sums of a gradient over its axes."""
-    shape, is_batch = shape_of(program, place), is_of_examples(program, place)
+def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
+    """Yield the sums and means of the gradient of the target `place` over each axis and over all, as `AxisTotal`s."""
+    shape, is_batch = shape_of(program, place), has_batch_axis(program, place)
     for axis in (*range(len(shape)), None):
         if axis is None or shape[axis] > 1:
             code = "extra-batch-sum" if is_batch and axis in (0, None) else "summed-wrong-axis"
             for how in SUMS:
-                yield from (Total(how, axis, kept, code) for kept in ("gone", "one", "filled"))
+                yield from (AxisTotal(how, axis, kept, code) for kept in ("gone", "one", "filled"))
 
 
 @operator(
@@ -344,20 +360,22 @@ def totals(program: Program, place: Place) -> Iterator[Total]:
     code=lambda choice: choice.code,
     rank=2.0,
     at=targets.where(has_axes(1)),
-    choices=totals,
+    choices=axis_totals,
     fields=lambda program, place, choice: {
         "how": choice.how,
         "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
     },
     message="this is the {how} of the right answer over {axis}: its entries must stay apart",
 )
-def sum_result(program: Program, place: Place, choice: Total) -> Program | None:
-    """Hand out the gradient summed over an axis that it has."""
-    return with_change(program, place, choice.of)
+def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program | None:
+    """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep."""
+    return with_function_of_gradient(program, place, choice.apply)
 
 
 @sum_result.example
 def _() -> Example:
+    """Show tanh(x @ w) whose gradient of `x` is averaged over the batch."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -370,20 +388,20 @@ def _() -> Example:
 
 
 def with_zeros(gradient: Array, place: slice | int) -> Array:
-    """Return a copy whose entries at some places of the flattened array are 0."""
+    """Return a copy of the gradient in which the entries at an index of the flattened array are 0."""
     part = np.array(gradient)
     part.reshape(-1)[place] = 0
     return part
 
 
-ENTRIES: Mapping[str, Change] = {
+ENTRIES: Mapping[str, GradientFunction] = {
     "every row is the first row of the right answer": lambda r: np.broadcast_to(r[:1], r.shape),
     "every row is the last row of the right answer": lambda r: np.broadcast_to(r[-1:], r.shape),
     "the first entry is 0, and the others are right": lambda r: with_zeros(r, 0),
     "the last entry is 0, and the others are right": lambda r: with_zeros(r, -1),
     "the first entry is right, and the others are 0": lambda r: with_zeros(r, slice(1, None)),
     "the last entry is right, and the others are 0": lambda r: with_zeros(r, slice(0, -1)),
-    "only every other row is right, and the rows between them are 0": lambda r: r * _stripes(r),
+    "only every other row is right, and the rows between them are 0": lambda r: r * _every_other_row(r),
     "the rows of the right answer are in reversed order": lambda r: np.flip(r, 0),
     "each row is the one before it of the right answer": lambda r: np.roll(r, 1, 0),
     "each row is the one behind it of the right answer": lambda r: np.roll(r, -1, 0),
@@ -394,29 +412,32 @@ ENTRIES: Mapping[str, Change] = {
 
 
 @dataclass(frozen=True)
-class Entries:
-    """Entries of a gradient that are handed out.
+class EntryChange:
+    """A change of the entries or rows of a gradient.
 
     Args:
-        which: of `ENTRIES`.
-        code: the public code.
+        which: the change, a key of `ENTRIES`.
+        code: the public code of the mistake.
     """
 
     which: str
     code: str
 
 
-def chosen_entries(program: Program, place: Place) -> Iterator[Entries]:
-    """Yield which entries of a gradient may be handed out; of examples, some rows are a part of the batch."""
-    of_examples = is_of_examples(program, place)
+def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
+    """Yield the changes in `ENTRIES` for the target `place`, as `EntryChange`s.
+
+    The code depends on whether the rows are those of the examples of a batch.
+    """
+    of_examples = has_batch_axis(program, place)
     for which in ENTRIES:
         is_part = not which.startswith("each ") and "order" not in which
         is_row = which.startswith("every row")
-        yield Entries(which, "partial-batch" if is_part and (of_examples or not is_row) else "wrong-operand")
+        yield EntryChange(which, "partial-batch" if is_part and (of_examples or not is_row) else "wrong-operand")
 
 
-def _stripes(gradient: Array) -> Array:
-    """Return 1 for every other row, and 0 for those between them; it broadcasts with the gradient."""
+def _every_other_row(gradient: Array) -> Array:
+    """Return an array of 1 for rows of even number and 0 for the odd ones, which broadcasts with the gradient."""
     return np.asarray(np.arange(len(gradient)) % 2 == 0).reshape(-1, *(1,) * (gradient.ndim - 1))
 
 
@@ -425,17 +446,19 @@ def _stripes(gradient: Array) -> Array:
     code=lambda choice: choice.code,
     rank=2.5,
     at=targets.where(has_axes(1)),
-    choices=chosen_entries,
+    choices=entry_changes,
     fields=lambda program, place, choice: {"what": choice.which},
     message="{what}",
 )
-def choose_entries(program: Program, place: Place, choice: Entries) -> Program | None:
-    """Hand out some entries of the gradient, or its rows in another order."""
-    return with_change(program, place, ENTRIES[choice.which])
+def change_entries(program: Program, place: Place, choice: EntryChange) -> Program | None:
+    """Replace the gradient of the target `place` by one with some entries or rows missing, repeated or moved."""
+    return with_function_of_gradient(program, place, ENTRIES[choice.which])
 
 
-@choose_entries.example
+@change_entries.example
 def _() -> Example:
+    """Show tanh(x @ w) @ w.T whose gradient of `x` has the first row for all examples."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w) @ w.T
 
@@ -448,10 +471,10 @@ def _() -> Example:
 
 
 def invert_marks(gradient: Array) -> Array:
-    """Return a gradient of one number and zeros with these exchanged.
+    """Return a gradient of one number and zeros with the number and zero exchanged; same shape.
 
     Raises:
-        ValueError: it has other numbers, or no zeros.
+        ValueError: it has a second number, or no zeros.
     """
     numbers = gradient[gradient != 0]
     if not numbers.size or np.ptp(numbers) > 1e-9 * abs(numbers[0]) or numbers.size == gradient.size:
@@ -467,12 +490,14 @@ def invert_marks(gradient: Array) -> Array:
     message="zero and the one number that the right answer has besides are exchanged",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program | None:
-    """Hand out the number where the gradient is zero, and zero where it is the number."""
-    return with_change(program, place, invert_marks)
+    """Exchange zero and the one number that the gradient of the target `place` has besides."""
+    return with_function_of_gradient(program, place, invert_marks)
 
 
 @invert_result.example
 def _() -> Example:
+    """Show the sum of the chosen entries of x whose gradient marks the entries that were not chosen."""
+
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return x.gather(1, labels[:, None]).sum() * 2
 
@@ -485,7 +510,7 @@ def _() -> Example:
 
 # What is mixed in, or handed out instead ----------------------------------------------------------------------------
 
-MIXED: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
+COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "{value} is added to the right answer": ("wrong-local", lambda r, v: r + v),
     "this is {value} less the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
     "this is {value} less 0.1 of the right answer: a step of gradient descent": (
@@ -502,51 +527,59 @@ MIXED: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
 
 
 @dataclass(frozen=True)
-class Mixed:
-    """A value of the forward pass that is mixed into a gradient.
+class Combination:
+    """A value of the forward pass that a gradient is added to, multiplied by or the like.
 
     Args:
-        name: the value's.
-        how: the clause about it, of `MIXED`.
+        name: names the value, as seen from the last output.
+        how: how the two are combined, a key of `COMBINATIONS`: the clause of the message.
     """
 
     name: ValueName
     how: str
 
 
-def values_to_mix(program: Program, place: Place) -> Iterator[Mixed]:
-    """Yield the values that may be mixed into a gradient: those of its shape, and those that it broadcasts with."""
+def combinations_with_values(program: Program, place: Place) -> Iterator[Combination]:
+    """Yield each way to combine the gradient of the target `place` with each value, as `Combination`s.
+
+    The values have the target's shape, or are inputs that broadcast to it.
+    """
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in values_by_name(program, reader).items():
         own = program.nodes[value].value.shape
         if value == place[0] == reader:
             continue  # it is no gradient, but the answer itself
         if own == shape or (value in program.inputs.values() and own and own == shape[len(shape) - len(own) :]):
-            yield from (Mixed(name, how) for how in MIXED)
+            yield from (Combination(name, how) for how in COMBINATIONS)
 
 
 @operator(
     "value-mixed-into-result",
-    code=lambda choice: MIXED[choice.how][0],
+    code=lambda choice: COMBINATIONS[choice.how][0],
     rank=3.0,
     at=targets,
-    choices=values_to_mix,
+    choices=combinations_with_values,
     fields=lambda program, place, choice: {"what": choice.how.format(value=choice.name.describe(program))},
     message="{what}",
 )
-def mix_into_result(program: Program, place: Place, choice: Mixed) -> Program | None:
-    """Hand out the gradient together with a value of the forward pass."""
+def combine_with_value(program: Program, place: Place, choice: Combination) -> Program | None:
+    """Replace the gradient r of the target `place` by r + v, v - 0.1 * r, r * v or the like, with the chosen value v.
+
+    Returns `None` where the program has no such value.
+    """
     value = choice.name.find(program, program.forward.outputs[-1])
     if value is None:
         return None
-    mixed = MIXED[choice.how][1]
+    mixed = COMBINATIONS[choice.how][1]
     return program.with_result(
         target_of(program, place), lambda program, gradient: mixed(gradient, program.nodes[value].value)
     )
 
 
-@mix_into_result.example
+@combine_with_value.example
 def _() -> Example:
+    """Show softmax(x @ w) whose gradient of `w` is the weights after a step of gradient descent."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.softmax(x @ w, -1)
 
@@ -558,8 +591,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def other_gradients(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values of the shape of a target whose gradients may be added to its own."""
+def addable_gradients(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield named values of the shape of the target `place` whose gradients may be added to its gradient.
+
+    Those whose gradient is a multiple of the target's are left out.
+    """
     reader = program.forward.outputs[-1]
     for name, value in values_by_name(program, reader, shape_of(program, place)).items():
         if value != place[0] and program.forward.uses[value] and not are_multiples(program, place[0], value):
@@ -567,7 +603,7 @@ def other_gradients(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def are_multiples(program: Program, value: int, other: int) -> bool:
-    """Return whether the right gradients of two values are the same but for a factor."""
+    """Return whether the right gradients of two values, by their ids, differ in nothing but a factor."""
     a, b = (program.right_sweep.gradient(i).ravel() for i in (value, other))
     return bool(np.isclose(abs(a @ b), np.sqrt((a @ a) * (b @ b)), rtol=1e-9))
 
@@ -577,14 +613,17 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     code="wrong-local",
     rank=2.8,
     at=targets,
-    choices=other_gradients,
+    choices=addable_gradients,
     fields=lambda program, place, choice: {
-        "other": gradient_words(program, choice.find(program, program.forward.outputs[-1]) or 0)
+        "other": name_of_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
     message="{other} is added to the right answer, as if there were a path past the operations between them",
 )
-def add_other_gradient(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand out the gradient together with that of another value."""
+def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Add the gradient of the chosen value to that of the target `place`.
+
+    Returns `None` where the program has no such value.
+    """
     value = choice.find(program, program.forward.outputs[-1])
     if value is None:
         return None
@@ -593,15 +632,17 @@ def add_other_gradient(program: Program, place: Place, choice: ValueName) -> Pro
     )
 
 
-def gradient_words(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of a value."""
+def name_of_gradient(program: Program, value: int) -> str:
+    """Return what a learner calls the gradient of a value: the upstream gradient's name if the value is an output."""
     if value in program.forward.outputs and program.upstream_name:
         return program.upstream_name
     return f"the gradient of {program.name_of(value)}"
 
 
-@add_other_gradient.example
+@add_gradient_of_value.example
 def _() -> Example:
+    """Show tanh(x @ w) @ w.T whose gradient of `x` has g added, as in a residual block."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w) @ w.T
 
@@ -613,7 +654,10 @@ def _() -> Example:
 
 
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that the upstream gradient may be multiplied by, and summed to the shape of a target."""
+    """Yield named values that broadcast with the upstream gradient and may be multiplied by it.
+
+    None unless the target `place` broadcasts to the output's shape.
+    """
     output = program.nodes[program.forward.outputs[-1]].value.shape
     own = shape_of(program, place)
     if len(output) and broadcasts_to(own, output):
@@ -624,7 +668,7 @@ def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether an array of a shape can be repeated to a wider one."""
+    """Return whether an array of shape `shape` can be broadcast to the shape `wide`."""
     return len(shape) <= len(wide) and all(a in (1, b) for a, b in zip(shape[::-1], wide[::-1], strict=False))
 
 
@@ -634,12 +678,15 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     rank=3.3,
     at=targets,
     choices=factors_of_upstream,
-    fields=lambda program, place, choice: {"upstream": gradient_words(program, program.forward.outputs[-1])},
+    fields=lambda program, place, choice: {"upstream": name_of_gradient(program, program.forward.outputs[-1])},
     message="this is {upstream} times {choice}, summed to the shape of {value}: the derivative of {output} is another"
     " factor",
 )
-def multiply_upstream(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand out the upstream gradient times some value, as if that were the derivative of the output."""
+def replace_by_upstream_times_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Replace the gradient of the target `place` by g times the chosen value, summed to the target's shape.
+
+    Returns `None` where the program has no such value.
+    """
     value = choice.find(program, program.forward.outputs[-1])
     shape, output = shape_of(program, place), program.forward.outputs[-1]
     if value is None:
@@ -650,8 +697,10 @@ def multiply_upstream(program: Program, place: Place, choice: ValueName) -> Prog
     )
 
 
-@multiply_upstream.example
+@replace_by_upstream_times_value.example
 def _() -> Example:
+    """Show gain * (x - mean) / std whose gradient of `gain` is (g * x).sum(0)."""
+
     def forward(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor) -> Tensor:
         return gain * (x - mean) / std
 
@@ -666,7 +715,10 @@ Copies = Literal["every entry", "every row", "this"]
 
 
 def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
-    """Yield how the output may be handed out where it has another shape than the target."""
+    """Yield how the output may stand in place of the gradient of the target `place`, if their shapes differ.
+
+    Repeated as `"every row"` or `"every entry"`, or as it is: `"this"`.
+    """
     output, shape = program.nodes[program.forward.outputs[-1]].value, shape_of(program, place)
     if output.shape != shape:
         yield "every row" if output.ndim else "every entry"
@@ -681,8 +733,8 @@ def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     choices=copies_of_output,
     message="{choice} is {output}, the output of the forward pass: no gradient",
 )
-def hand_out_output(program: Program, place: Place, choice: Copies) -> Program | None:
-    """Hand out the output as it is, or repeated to the shape of the target."""
+def replace_by_output(program: Program, place: Place, choice: Copies) -> Program | None:
+    """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape."""
     output = program.forward.outputs[-1]
 
     def result(edited: Program, gradient: Array) -> Array:
@@ -692,8 +744,10 @@ def hand_out_output(program: Program, place: Place, choice: Copies) -> Program |
     return program.with_result(target_of(program, place), result)
 
 
-@hand_out_output.example
+@replace_by_output.example
 def _() -> Example:
+    """Show the sum of squares of x @ w whose gradient of `w` is that sum in each entry."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).square().sum()
 
@@ -703,8 +757,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@hand_out_output.example
+@replace_by_output.example
 def _() -> Example:
+    """Show the mean of squares of x @ w whose gradient of `w` is that mean, a number."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).square().mean()
 
@@ -714,14 +770,17 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def averaged_values(program: Program, place: Place) -> Iterator[str]:
-    """Yield how what each entry adds to a loss may be handed out: as it is, or divided by their number."""
+def forms_of_summands(program: Program, place: Place) -> Iterator[str]:
+    """Yield how the summands of a loss may stand in for a gradient: as they are, or divided by their count."""
     if summands_of(program, place) is not None:
         yield from ("", "divided by their number")
 
 
 def summands_of(program: Program, place: Place) -> Array | None:
-    """Return what a loss is the sum or the mean of, where it is shaped like a target; `None` where it is not."""
+    """Return the array, shaped like the target `place`, that the loss sums or averages; negated if the loss is.
+
+    Returns `None` where the loss is no sum or mean, or that array has another shape.
+    """
     shape, negative = shape_of(program, place), False
     node = program.nodes[program.forward.outputs[-1]]
     if node.name == "neg":
@@ -736,19 +795,24 @@ def summands_of(program: Program, place: Place) -> Array | None:
     code="forward-value",
     rank=2.5,
     at=targets,
-    choices=averaged_values,
+    choices=forms_of_summands,
     message="this is what each entry adds to {output}, a value of the forward pass: no gradient",
 )
-def hand_out_summands(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand out what a loss is the sum or the mean of."""
+def replace_by_summands(program: Program, place: Place, choice: str) -> Program | None:
+    """Replace the gradient of the target `place` by the summands of the loss.
+
+    Returns `None` where the loss is no sum or mean of an array of the target's shape.
+    """
     summands = summands_of(program, place)
     if summands is None:
         return None
-    return with_change(program, place, lambda _: summands / (summands.size if choice else 1))
+    return with_function_of_gradient(program, place, lambda _: summands / (summands.size if choice else 1))
 
 
-@hand_out_summands.example
+@replace_by_summands.example
 def _() -> Example:
+    """Show a mean loss whose gradient of `x` is the loss of each entry, divided by the count."""
+
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return (x.exp() - y * x).mean()
 
@@ -759,7 +823,11 @@ def _() -> Example:
 
 
 def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Literal["row", "column"]]]:
-    """Yield the inputs of one axis that may be repeated to the shape of a target of two."""
+    """Yield the inputs of one axis that may be repeated to the shape of the target `place`, of two axes.
+
+    Yields:
+        The name of the input, and whether it is each row or each column.
+    """
     shape = shape_of(program, place)
     if len(shape) == 2:
         for name, value in program.inputs.items():
@@ -779,15 +847,19 @@ def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Lite
     fields=lambda program, place, choice: {"name": choice[0], "line": choice[1]},
     message="every {line} is {name}",
 )
-def repeat_input(program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]) -> Program | None:
-    """Hand out an input in every row, or in every column."""
+def replace_by_repeated_input(
+    program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]
+) -> Program | None:
+    """Replace the gradient of the target `place` by an input in each row, or in each column."""
     array = program.nodes[program.inputs[choice[0]]].value
     line = array if choice[1] == "row" else array[:, None]
-    return with_change(program, place, lambda gradient: np.broadcast_to(line, gradient.shape))
+    return with_function_of_gradient(program, place, lambda gradient: np.broadcast_to(line, gradient.shape))
 
 
-@repeat_input.example
+@replace_by_repeated_input.example
 def _() -> Example:
+    """Show tanh(x @ w + b) whose gradient of `w` has b in each row."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x @ w + b)
 
@@ -812,29 +884,29 @@ REDUCED: Mapping[str, Callable[[Array], Array]] = {
     **{f"{{0}}.sum({axis})": lambda a, axis=axis: a.sum(axis) for axis in range(3)},  # type: ignore[misc]
     **{f"{{0}}.mean({axis})": lambda a, axis=axis: a.mean(axis) for axis in range(3)},  # type: ignore[misc]
 }
-MOST_AT_HAND = 8  # of more arrays there are too many pairs
+MOST_AVAILABLE = 8  # of more arrays there are too many pairs
 
 
 @dataclass(frozen=True)
-class AtHand:
-    """An array that a learner has at hand: an input, the output, the upstream gradient, or another answer.
+class AvailableArray:
+    """An array that a learner may compute with: an input, the output, the upstream gradient, or a target's gradient.
 
     Args:
-        name: that of an input, or of the target of another answer; empty for the others.
-        kind: which of these it is.
+        name: the name of the input, or of the target; empty for the output and the upstream gradient.
+        kind: which of these it is; `"answer"` is the gradient of a target.
     """
 
     name: str
     kind: Literal["input", "output", "upstream", "answer"]
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls it."""
+        """Return what a learner calls the array."""
         if self.kind == "answer":
             return f"{self.name}.g" if program.upstream_name.endswith(".g") else f"[the gradient of {self.name}]"
         return {"output": program.output_name, "upstream": program.upstream_name}.get(self.kind, self.name)
 
     def find(self, program: Program) -> Array:
-        """Return the array."""
+        """Return the array in the program of a trial."""
         if self.kind == "input":
             return program.nodes[program.inputs[self.name]].value
         if self.kind == "output":
@@ -845,61 +917,76 @@ class AtHand:
 
 
 @dataclass(frozen=True)
-class ComputedValue:
-    """An array that is made of one or two arrays at hand.
+class ArrayFormula:
+    """A formula of one or two arrays that takes the place of a gradient.
 
     Args:
-        formula: how, of `PRODUCTS` or `REDUCED`.
-        parts: of what.
+        formula: a key of `PRODUCTS` or `REDUCED`, such as `"{0}.T @ {1}"`.
+        parts: the arrays, as many as the formula has fields.
     """
 
     formula: str
-    parts: tuple[AtHand, ...]
+    parts: tuple[AvailableArray, ...]
 
-    def of(self, arrays: Sequence[Array]) -> Array:
-        """Return what the formula makes of some arrays."""
+    def apply(self, arrays: Sequence[Array]) -> Array:
+        """Return the value of the formula.
+
+        Args:
+            arrays: the arrays of `parts`, in this order.
+
+        Raises:
+            ValueError: their shapes do not fit.
+        """
         return np.asarray({**PRODUCTS, **REDUCED}[self.formula](*arrays))  # type: ignore[operator]
 
 
-def at_hand(program: Program, place: Place) -> Iterator[AtHand]:
-    """Yield the floating-point arrays that a learner has at hand."""
+def available_arrays(program: Program, place: Place) -> Iterator[AvailableArray]:
+    """Yield the floating-point arrays of one axis or more that a learner may compute with, as `AvailableArray`s."""
     for name, value in program.inputs.items():
         is_answer = value == place[0] and value in program.forward.outputs
         if program.nodes[value].value.dtype.kind == "f" and program.nodes[value].value.ndim and not is_answer:
-            yield AtHand(name, "input")
+            yield AvailableArray(name, "input")
     if program.nodes[program.forward.outputs[-1]].value.ndim and place[0] not in program.forward.outputs:
-        yield AtHand("", "output")
+        yield AvailableArray("", "output")
         if program.upstream_name:
-            yield AtHand("", "upstream")
+            yield AvailableArray("", "upstream")
     for name, value in program.forward.targets.items():
         if value != place[0] and program.nodes[value].value.ndim:
-            yield AtHand(name, "answer")
+            yield AvailableArray(name, "answer")
 
 
-def made_of_arrays(program: Program, place: Place) -> Iterator[ComputedValue]:
-    """Yield what can be made of one or two arrays at hand, and has the shape of a target."""
-    known = list(at_hand(program, place))
+def formulas_of_arrays(program: Program, place: Place) -> Iterator[ArrayFormula]:
+    """Yield the formulas of one or two available arrays that have the shape of the target `place`, as `ArrayFormula`s.
+
+    None for a target without axes, or if there are more than `MOST_AVAILABLE` arrays.
+    """
+    known = list(available_arrays(program, place))
     shape = shape_of(program, place)
-    if not shape or len(known) > MOST_AT_HAND:
+    if not shape or len(known) > MOST_AVAILABLE:
         return
     shapes = {each: each.find(program).shape for each in known}
     sizes = sorted({1, *shape, *(size for own in shapes.values() for size in own)})
     small = {size: number for number, size in enumerate(sizes, 1)}  # what has which shape is seen at small sizes, too
     arrays = {each: np.zeros([small[size] for size in own]) for each, own in shapes.items()}
     shape = tuple(small[size] for size in shape)
-    for formula in REDUCED:
-        yield from (made for each in known if _shape(made := ComputedValue(formula, (each,)), arrays) == shape)
-    for formula in PRODUCTS:
+    for text in REDUCED:
+        yield from (made for each in known if _shape(made := ArrayFormula(text, (each,)), arrays) == shape)
+    for text in PRODUCTS:
         for first, second in itertools.product(known, known):
-            made = ComputedValue(formula, (first, second))
-            if ("*" not in formula or known.index(first) <= known.index(second)) and _shape(made, arrays) == shape:
-                yield made
+            formula = ArrayFormula(text, (first, second))
+            if ("*" not in text or known.index(first) <= known.index(second)) and _shape(formula, arrays) == shape:
+                yield formula
 
 
-def _shape(made: ComputedValue, arrays: Mapping[AtHand, Array]) -> tuple[int, ...] | None:
-    """Return the shape of what is made of some arrays; `None` where they do not fit."""
+def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tuple[int, ...] | None:
+    """Return the shape of a formula's value for given arrays; `None` where their shapes do not fit.
+
+    Args:
+        formula: the formula.
+        arrays: an array for each available one, of the right number of axes.
+    """
     try:
-        shape: tuple[int, ...] = made.of([arrays[part] for part in made.parts]).shape
+        shape: tuple[int, ...] = formula.apply([arrays[part] for part in formula.parts]).shape
     except ValueError:
         return None
     return shape
@@ -910,19 +997,23 @@ def _shape(made: ComputedValue, arrays: Mapping[AtHand, Array]) -> tuple[int, ..
     code="wrong-operand",
     rank=3.3,
     at=targets,
-    choices=made_of_arrays,
+    choices=formulas_of_arrays,
     fields=lambda program, place, choice: {
         "formula": choice.formula.format(*(part.describe(program) for part in choice.parts))
     },
     message="this is {formula}",
 )
-def make_of_other_arrays(program: Program, place: Place, choice: ComputedValue) -> Program | None:
-    """Hand out a product or a sum of arrays that are at hand."""
-    return with_change(program, place, lambda _: choice.of([part.find(program.right) for part in choice.parts]))
+def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
+    """Replace the gradient of the target `place` by the value of the chosen formula."""
+    return with_function_of_gradient(
+        program, place, lambda _: choice.apply([part.find(program.right) for part in choice.parts])
+    )
 
 
-@make_of_other_arrays.example
+@replace_by_formula.example
 def _() -> Example:
+    """Show tanh(x @ w + b) whose gradient of `b` is the sum of that of `w`."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x @ w + b)
 

@@ -1,7 +1,7 @@
-"""Mistakes in softmax, log-softmax and logsumexp: other probabilities, and other terms.
+"""Operators on the vjps of softmax, log-softmax and logsumexp: wrong probabilities, wrong terms, wrong axes.
 
 With the probabilities p of the operand along an axis, the vjps are p (g - sum(p g)) for softmax, g - p sum(g) for
-log-softmax, and p g for logsumexp. So two of them are `own - p sum(own)`, where an entry's own part is p g, or g.
+log-softmax, and p g for logsumexp. So the first two are `own - p sum(own)`, where an entry's own term is p g, or g.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 
 
 def is_on_an_axis(program: Program, place: Place) -> bool:
-    """Return whether there is more than one entry to a row."""
+    """Return whether the operand of the softmax at the edge `place` has an axis."""
     node = program.reader(place)
     return np.ndim(node.values[0]) > 0
 
@@ -35,23 +35,32 @@ softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(is_on_an_axis)
 
 
 def row_axes(node: Node) -> Axes:
-    """Return the axes over which the probabilities add up to 1."""
+    """Return the axes over which the probabilities of a softmax, log-softmax or logsumexp node add up to 1."""
     return axes_of(node.values[0], node.options["dim"])  # type: ignore[arg-type]
 
 
 def total(terms: Array, axes: Axes) -> Array:
-    """Return the sum over some axes, which are kept."""
+    """Return the sum of an array over some axes, each of which is kept with size 1."""
     return np.asarray(terms.sum(axis=axes, keepdims=True))
 
 
-def exponentials(x: Array, axes: Axes) -> Array:
-    """Return the softmax probabilities over one axis or several; shape: that of x."""
+def softmax_of(x: Array, axes: Axes) -> Array:
+    """Return the softmax probabilities of x over one axis or several; shape: that of x."""
     terms = np.exp(x - x.max(axis=axes, keepdims=True))
     return np.asarray(terms / total(terms, axes))
 
 
-def with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
-    """Return the contribution with other probabilities; shape: that of the operand."""
+def vjp_with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
+    """Return the contribution of the edge in a sweep, computed with the array p as softmax probabilities.
+
+    Args:
+        at: the edge into a softmax, log-softmax or logsumexp.
+        p: the probabilities, shaped like the operand.
+        axes: the axes of the sum in the vjp.
+
+    Returns:
+        Shape: that of the operand.
+    """
     if at.node.name == "softmax":
         return np.asarray(p * (at.g - total(p * at.g, axes)))
     if at.node.name == "log_softmax":
@@ -64,11 +73,11 @@ def with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
 
 
 class Probabilities(NamedTuple):
-    """What may be used in place of the softmax probabilities.
+    """An array that is used in place of the softmax probabilities.
 
     Args:
-        code: the public code of that.
-        of: takes the operand and the axes, and returns it, shaped like the operand.
+        code: the public code of the mistake.
+        of: takes the operand and the softmax axes; returns the array, shaped like the operand.
     """
 
     code: str
@@ -76,7 +85,7 @@ class Probabilities(NamedTuple):
 
 
 def _log_total(x: Array, axes: Axes) -> Array:
-    """Return the logarithm of the sum of the exponentials, with its axes kept."""
+    """Return the logarithm of the sum of the exponentials of x over some axes, each kept with size 1."""
     return np.asarray(np.log(total(np.exp(x), axes)))
 
 
@@ -93,12 +102,12 @@ PROBABILITIES: Mapping[str, Probabilities] = {
         "wrong-point", lambda x, axes: np.exp(x) / _log_total(x, axes)
     ),
     "the softmax of the probabilities": Probabilities(
-        "wrong-point", lambda x, axes: exponentials(exponentials(x, axes), axes)
+        "wrong-point", lambda x, axes: softmax_of(softmax_of(x, axes), axes)
     ),
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
-    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / exponentials(x, axes)),
-    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: exponentials(-x, axes)),
-    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: exponentials(x, axes) - 1),
+    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / softmax_of(x, axes)),
+    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: softmax_of(-x, axes)),
+    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: softmax_of(x, axes) - 1),
     "the sum of the exponentials": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(total(np.exp(x), axes), x.shape)
     ),
@@ -106,7 +115,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
         "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
     ),
     "p (1 - p), with p for the probabilities,": Probabilities(
-        "wrong-local", lambda x, axes: (p := exponentials(x, axes)) * (1 - p)
+        "wrong-local", lambda x, axes: (p := softmax_of(x, axes)) * (1 - p)
     ),
     "1 at the largest entry, and 0 elsewhere,": Probabilities(
         "wrong-local", lambda x, axes: np.where(x == x.max(axis=axes, keepdims=True), 1.0, 0.0)
@@ -122,18 +131,20 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     choices=lambda program, place: PROBABILITIES,
     message="in the derivative of {step}, {choice} is used in place of the softmax probabilities of {operand}",
 )
-def use_other_probabilities(program: Program, place: Place, choice: str) -> Program | None:
-    """Use another function of the operand in place of its softmax probabilities."""
+def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program | None:
+    """Compute the contribution of the edge `place` with an array of `PROBABILITIES` in place of the probabilities."""
 
     def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
-        return with_probabilities(at, PROBABILITIES[choice].of(np.asarray(at.x), axes), axes)
+        return vjp_with_probabilities(at, PROBABILITIES[choice].of(np.asarray(at.x), axes), axes)
 
     return program.with_vjp(place, rule)
 
 
-@use_other_probabilities.example
+@use_wrong_probabilities.example
 def _() -> Example:
+    """Show the logsumexp of x @ w whose backward pass multiplies by the exponentials, not divided by their sum."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).logsumexp(-1)
 
@@ -143,13 +154,15 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@use_other_probabilities.example
+@use_wrong_probabilities.example
 def _() -> Example:
+    """Show log_softmax(x @ w) whose backward pass has the sigmoid in place of the softmax."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.log_softmax(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the sigmoid, as for labels that do not exclude each other."""
+        """Use sigmoid(x @ w), as for labels that do not exclude each other."""
         return {"w": x.T @ (g - (x @ w).sigmoid() * g.sum(-1, keepdim=True))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n c"})
@@ -159,16 +172,16 @@ def _() -> Example:
 
 
 class Row(NamedTuple):
-    """What the vjp of softmax or log-softmax is made of.
+    """The parts of the vjp of a softmax or log-softmax; a row is the entries along its axes.
 
     Args:
-        g: the upstream gradient.
+        g: the upstream gradient, shaped like the operand, as are all other arrays here.
         p: the probabilities.
-        own: each entry's own part, p g of softmax and g of log-softmax.
-        axes: what it sums over.
+        own: each entry's own term: p g for softmax, g for log-softmax.
+        axes: the axes of the softmax.
         x: the operand.
         y: the value.
-        weights: what g is multiplied by in an entry's own part.
+        weights: what g is multiplied by in an entry's own term: p for softmax, 1 for log-softmax.
     """
 
     g: Array
@@ -180,14 +193,14 @@ class Row(NamedTuple):
     weights: Array
 
     def total(self, terms: Array) -> Array:
-        """Return the sum over a row, which is kept as an axis of size 1."""
+        """Return the sum of an array over each row, kept as an axis of size 1."""
         return total(terms, self.axes)
 
 
 def row_of(at: EdgeContext) -> Row:
-    """Return what the vjp at an edge is made of."""
+    """Return the parts of the vjp at an edge of a sweep into a softmax or log-softmax."""
     axes = row_axes(at.node)
-    p = exponentials(np.asarray(at.x), axes)
+    p = softmax_of(np.asarray(at.x), axes)
     weights = p if at.node.name == "softmax" else np.ones_like(p)
     return Row(at.g, p, weights * at.g, axes, np.asarray(at.x), at.y, weights)
 
@@ -196,10 +209,10 @@ class RowFormula(NamedTuple):
     """A wrong formula for the vjp of softmax or log-softmax.
 
     Args:
-        code: its public code.
-        message: what is wrong with it.
-        of: takes the row; returns the contribution.
-        names: the operations that it is a mistake for.
+        code: the public code of the mistake.
+        message: a clause that says what is wrong with it.
+        of: takes the parts of the vjp; returns the contribution, shaped like the operand.
+        names: the operations that it is a mistake for, separated by spaces.
     """
 
     code: str
@@ -256,7 +269,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "diagonal-only", "the exponential alone is differentiated: each entry changes the others of its row, too,"
         " through their sum", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
-        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: exponentials(r.g, r.axes), "softmax"),
+        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: softmax_of(r.g, r.axes), "softmax"),
     "difference": RowFormula(
         "wrong-local", "the upstream gradient is subtracted from the value, as if it were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
@@ -303,7 +316,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "softmax of the gradient": RowFormula(
         "wrong-local",
         "the softmax of the upstream gradient is subtracted: it must be the probabilities times its sum",
-        lambda r: r.own - exponentials(r.g, r.axes), "log_softmax"),
+        lambda r: r.own - softmax_of(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
         "wrong-local", "each entry's own term is the sum over the row, and must be its own upstream gradient",
         lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
@@ -311,7 +324,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
 
 
 def is_masked_before(program: Program, place: Place) -> bool:
-    """Return whether some entries of a softmax's operand are masked: a fill of minus infinity, or nearly that."""
+    """Return whether the operand of the softmax at the edge `place` is made by `masked_fill`."""
     maker = program.nodes[program.source(place)]
     return maker.name == "masked_fill" and is_on_an_axis(program, place)
 
@@ -325,20 +338,22 @@ def is_masked_before(program: Program, place: Place) -> bool:
     " do not add up to 1",
 )
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
-    """Use probabilities of all entries, with 0 for those that are masked."""
+    """Compute the contribution with probabilities of the unmasked scores, set to 0 where the mask is."""
     source = program.source(place)
 
     def rule(at: EdgeContext) -> Array:
         scores, mask, *_ = at.program.nodes[source].values
         axes = row_axes(at.node)
-        everywhere = exponentials(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
-        return with_probabilities(at, np.where(np.asarray(mask), 0.0, everywhere), axes)
+        everywhere = softmax_of(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
+        return vjp_with_probabilities(at, np.where(np.asarray(mask), 0.0, everywhere), axes)
 
     return program.with_vjp(place, rule)
 
 
 @mask_after_softmax.example
 def _() -> Example:
+    """Show a causal softmax times v whose backward pass masks the probabilities, and not the scores."""
+
     def forward(x: Tensor, v: Tensor) -> Tensor:
         return x.masked_fill(torch.ones_like(x).tril() == 0, float("-inf")).softmax(-1) @ v
 
@@ -351,8 +366,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "s t", "v": "t n"})
 
 
-def other_points(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values of whose softmax the probabilities may be in place of the operand's."""
+def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield named values of the operand's shape whose softmax may be used as the probabilities.
+
+    The operand is left out, and so is its only factor if a number scales it.
+    """
     operand = program.nodes[program.source(place)]
     scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
     for name, value in values_by_name(program, place[0], operand.value.shape).items():
@@ -365,30 +383,35 @@ def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     code="wrong-point",
     rank=2.7,
     at=softmaxes,
-    choices=other_points,
+    choices=other_softmax_operands,
     message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
 )
-def take_softmax_elsewhere(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute the probabilities once more, from another value."""
+def use_softmax_of_second_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Compute the contribution of the edge `place` with the softmax of the chosen value as probabilities.
+
+    Returns `None` where the program has no such value.
+    """
     value = choice.find(program, place[0])
     if value is None:
         return None
 
     def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
-        return with_probabilities(at, exponentials(at.program.nodes[value].value, axes), axes)
+        return vjp_with_probabilities(at, softmax_of(at.program.nodes[value].value, axes), axes)
 
     return program.with_vjp(place, rule)
 
 
-@take_softmax_elsewhere.example
+@use_softmax_of_second_value.example
 def _() -> Example:
+    """Show a masked softmax times h @ v whose backward pass computes the probabilities of the unmasked scores."""
+
     def forward(h: Tensor, u: Tensor, v: Tensor) -> Tensor:
         scores = h @ u
         return (scores.masked_fill(scores > 1, -2.0)).softmax(1) * (h @ v)
 
     def wrong(h: Tensor, u: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Forget the mask in the probabilities of the derivative."""
+        """Leave out the mask in the probabilities of the derivative."""
         scores = h @ u
         shares = (scores.masked_fill(scores > 1, -2.0)).softmax(1)
         p, g_p = scores.softmax(1), g * (h @ v)
@@ -399,7 +422,7 @@ def _() -> Example:
 
 
 def is_masked_once(program: Program, place: Place) -> bool:
-    """Return whether a softmax is taken of masked scores, and of nothing else is the mask."""
+    """Return whether `masked_fill` makes the operand, and only this softmax reads it; it fills with a constant."""
     source = program.source(place)
     maker = program.nodes[source]
     return maker.name == "masked_fill" and len(maker.edges) == 1 and len(program.forward.uses[source]) == 1
@@ -413,7 +436,10 @@ def is_masked_once(program: Program, place: Place) -> bool:
     message="the derivative of {step} is that of the softmax without the mask",
 )
 def leave_mask_out(program: Program, place: Place, choice: None) -> Program | None:
-    """Go back through the softmax of the scores that are not masked, straight to these."""
+    """Compute the contribution with the softmax of the unmasked scores, and leave out the vjp of the mask.
+
+    Returns `None` where no `masked_fill` makes the operand.
+    """
     masked = program.source(place)
     if program.nodes[masked].name != "masked_fill":
         return None
@@ -422,13 +448,15 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
     def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
         everywhere = np.broadcast_to(at.program.nodes[scores].value, np.shape(at.x))
-        return with_probabilities(at, exponentials(everywhere, axes), axes)
+        return vjp_with_probabilities(at, softmax_of(everywhere, axes), axes)
 
     return program.with_vjp(place, rule).with_vjp((masked, slot), lambda at: unbroadcast(at.g, at.x))
 
 
 @leave_mask_out.example
 def _() -> Example:
+    """Show a causal softmax whose backward pass knows nothing of the mask."""
+
     def forward(h: Tensor, u: Tensor) -> Tensor:
         scores = h @ u
         return scores.masked_fill(torch.ones_like(scores).triu(1) > 0, float("-inf")).softmax(1) @ h[:1].T.expand(-1, 2)
@@ -452,13 +480,15 @@ def _() -> Example:
     message="in the derivative of {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": ROW_FORMULAS[choice].message},
 )
-def mistake_softmax_formula(program: Program, place: Place, choice: str) -> Program | None:
-    """Use another formula for the vjp of softmax or log-softmax."""
+def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program | None:
+    """Compute the contribution of the edge `place` by a wrong formula, a key of `ROW_FORMULAS`."""
     return program.with_vjp(place, lambda at: ROW_FORMULAS[choice].of(row_of(at)))
 
 
-@mistake_softmax_formula.example
+@use_wrong_softmax_formula.example
 def _() -> Example:
+    """Show softmax(q @ k.mT) @ v whose backward pass has p (1 - p), as for a sigmoid."""
+
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return torch.softmax(q @ k.mT, -1) @ v
 
@@ -470,8 +500,10 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "bs t d", "k": "bs s d", "v": "bs s e"})
 
 
-@mistake_softmax_formula.example
+@use_wrong_softmax_formula.example
 def _() -> Example:
+    """Show log_softmax(x @ w) whose backward pass subtracts p, not multiplied by the sum of g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.log_softmax(x @ w, -1)
 
@@ -482,8 +514,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n c"})
 
 
-@mistake_softmax_formula.example
+@use_wrong_softmax_formula.example
 def _() -> Example:
+    """Show softmax(x) @ v whose backward pass is that of log-softmax."""
+
     def forward(x: Tensor, v: Tensor) -> Tensor:
         return x.softmax(-1) @ v
 
@@ -494,8 +528,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs t", "v": "t d"})
 
 
-def other_rows(program: Program, place: Place) -> Iterator[Axes]:
-    """Yield the axes that a sum may run over in place of its own, counted from the back."""
+def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
+    """Yield the axes, counted from the back, over which the sum or the probabilities may run: one, or all."""
     node = program.reader(place)
     ndim = np.ndim(node.values[0])
     yield from ((axis - ndim,) for axis in range(ndim) if (axis,) != row_axes(node))
@@ -503,8 +537,8 @@ def other_rows(program: Program, place: Place) -> Iterator[Axes]:
         yield tuple(range(-ndim, 0))
 
 
-def axes_in_words(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the axes that a sum runs over."""
+def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
+    """Return the message field `axes`: the axes that the sum runs over."""
     axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
     return {"axes": axis}
 
@@ -514,12 +548,12 @@ def axes_in_words(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     code="summed-wrong-axis",
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
-    choices=other_rows,
+    choices=wrong_row_axes,
     message="in the derivative of {step}, the sum runs over {axes}, and not over the axis of the softmax",
-    fields=axes_in_words,
+    fields=axes_field,
 )
-def sum_over_another_axis(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Take the right probabilities, and the sum over another axis."""
+def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+    """Compute the contribution with the right probabilities, and the sum in the vjp over the chosen axes."""
 
     def rule(at: EdgeContext) -> Array:
         row = row_of(at)
@@ -528,8 +562,10 @@ def sum_over_another_axis(program: Program, place: Place, choice: Axes) -> Progr
     return program.with_vjp(place, rule)
 
 
-@sum_over_another_axis.example
+@sum_row_over_wrong_axes.example
 def _() -> Example:
+    """Show (softmax(x, 0) * v) ** 2 whose backward pass sums over axis 1."""
+
     def forward(x: Tensor, v: Tensor) -> Tensor:
         return (x.softmax(0) * v).square()
 
@@ -546,22 +582,24 @@ def _() -> Example:
     code="summed-wrong-axis",
     rank=2.0,
     at=softmaxes,
-    choices=other_rows,
+    choices=wrong_row_axes,
     message="in the derivative of {step}, the probabilities add up to 1 over {axes}, and must do so over the axis of"
     " {step}",
-    fields=axes_in_words,
+    fields=axes_field,
 )
-def normalise_over_other_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Take the probabilities over other axes, and the sum over the right ones."""
+def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+    """Compute the contribution with probabilities over the chosen axes, and the sum in the vjp over the right ones."""
 
     def rule(at: EdgeContext) -> Array:
-        return with_probabilities(at, exponentials(np.asarray(at.x), choice), row_axes(at.node))
+        return vjp_with_probabilities(at, softmax_of(np.asarray(at.x), choice), row_axes(at.node))
 
     return program.with_vjp(place, rule)
 
 
-@normalise_over_other_axes.example
+@normalise_over_wrong_axes.example
 def _() -> Example:
+    """Show the logsumexp of the rows of x @ w whose backward pass takes the softmax of the columns."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return (x @ w).logsumexp(-1)
 
@@ -571,8 +609,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@normalise_over_other_axes.example
+@normalise_over_wrong_axes.example
 def _() -> Example:
+    """Show log_softmax(x @ w) whose backward pass divides by the sum of all exponentials."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.log_softmax(x @ w, -1)
 
@@ -585,7 +625,7 @@ def _() -> Example:
 
 
 def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
-    """Return whether an exponential makes probabilities of their logarithms."""
+    """Return whether the operand of the `exp` at the edge `place` is made by log_softmax: it gives probabilities."""
     return program.nodes[program.source(place)].name == "log_softmax"
 
 
@@ -596,8 +636,11 @@ def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
     at=edges.of("exp").where(is_softmax_by_logarithm),
     message="in the derivative of the probabilities {step}, the mean under them that is subtracted is missing",
 )
-def leave_out_mean_under_probabilities(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply by the probabilities alone, and go on behind the softmax."""
+def leave_out_weighted_mean(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute g * p for p = exp(log_softmax(x)) straight to x, without the term -p * sum(p * g).
+
+    Returns `None` where the operand of the log_softmax is a constant.
+    """
     logarithms = program.nodes[program.source(place)]
     source = logarithms.operand(0)
     if source is None:
@@ -605,8 +648,10 @@ def leave_out_mean_under_probabilities(program: Program, place: Place, choice: N
     return program.without(place).with_edge(place[0], source, lambda at: at.g * at.y)
 
 
-@leave_out_mean_under_probabilities.example
+@leave_out_weighted_mean.example
 def _() -> Example:
+    """Show an expected cost under p = exp(log_softmax(x @ w)) whose backward pass multiplies by p alone."""
+
     def forward(x: Tensor, w: Tensor, cost: Tensor) -> Tensor:
         logarithms = torch.log_softmax(x @ w, 1)
         return (logarithms.exp() * (logarithms - cost)).sum(1)

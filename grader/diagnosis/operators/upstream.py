@@ -1,7 +1,4 @@
-"""Mistakes in what is handed to a derivative: no upstream gradient, another one, or a value in its place.
-
-And answers that are no gradient, or that of something nearer to the loss.
-"""
+"""Operators that replace an upstream gradient, or the gradient of a target, by a wrong array."""
 
 from __future__ import annotations
 
@@ -20,32 +17,35 @@ from grader.program.queries import nodes_between
 from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, operator
-from .partners import OfIteration
+from .partners import ValueOfIteration
 from .places import edges, target_of, targets, values
 
 
-def hands_gradient_on(program: Program, place: Place) -> bool:
-    """Return whether a value is made of others that get a gradient."""
+def is_made_from_targets(program: Program, place: Place) -> bool:
+    """Return whether the value `place` has operands that get a gradient from it."""
     return bool(program.forward.edges[place[0]])
 
 
-def is_for_one_of_several(program: Program, place: Place) -> bool:
-    """Return whether an operation hands its upstream gradient to other operands, too."""
+def has_several_edges(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` has two differentiable operands or more."""
     return len(program.forward.edges[place[0]]) > 1
 
 
-made_values = values.where(hands_gradient_on)
-edges_of_several = edges.where(is_for_one_of_several)
+made_values = values.where(is_made_from_targets)
+edges_of_several = edges.where(has_several_edges)
 
 
-def gradient_name(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient that arrives at a value."""
+def name_of_gradient(program: Program, value: int) -> str:
+    """Return what a learner calls the gradient of a value: for an output its upstream gradient's, `1` for a loss."""
     is_output = value in program.forward.outputs and len(program.forward.uses[value]) == 1
     return (program.upstream_name or "1") if is_output else f"the gradient of {program.name_of(value)}"
 
 
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield the code of a missing upstream gradient: without one for the whole, it is a derivative that is missing."""
+    """Yield the public code of an upstream gradient that is missing at the node of `place`.
+
+    `missing-upstream` if the learner is given an upstream gradient, else `missing-local`; none for a loss itself.
+    """
     if program.upstream_name:
         yield "missing-upstream"
     elif place[0] not in program.forward.outputs:
@@ -59,15 +59,17 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     at=made_values,
     choices=codes_of_missing_upstream,
     message="{gradient} is missing: this is what 1 in its place gives",
-    fields=lambda program, place, choice: {"gradient": gradient_name(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
-    """Begin the backward pass at a value with ones."""
+    """Replace the gradient of the value `place` by ones, for all operands that it is made of."""
     return program.with_upstream(place[0], lambda at: np.ones_like(at.g))
 
 
 @leave_out_upstream.example
 def _() -> Example:
+    """Show tanh(x @ w) whose backward pass begins with ones in place of g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -84,15 +86,17 @@ def _() -> Example:
     at=edges_of_several,
     choices=codes_of_missing_upstream,
     message="{gradient} is missing in what {step} contributes to {operand}",
-    fields=lambda program, place, choice: {"gradient": gradient_name(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program | None:
-    """Give one of several operands what ones as upstream gradient give."""
+    """Compute the contribution of the edge `place` with ones in place of the upstream gradient."""
     return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)))
 
 
 @leave_out_upstream_for_operand.example
 def _() -> Example:
+    """Show tanh(x @ w + h @ u) whose gradient of `w` has ones in place of the gradient of the sum."""
+
     def forward(x: Tensor, w: Tensor, h: Tensor, u: Tensor) -> Tensor:
         return torch.tanh(x @ w + h @ u)
 
@@ -105,11 +109,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A value in place of an upstream gradient.
+    """A value that is used in place of an upstream gradient.
 
     Args:
-        value: which.
-        code: the public code.
+        value: names the value.
+        code: the public code of the mistake.
     """
 
     value: ValueName
@@ -117,7 +121,10 @@ class Replacement:
 
 
 def replacements(program: Program, place: Place) -> Iterator[Replacement]:
-    """Yield the values that may be used in place of the gradient of a value: itself and what reads it, then others."""
+    """Yield named values of the shape of the node of `place` that may stand in for its gradient, as `Replacement`s.
+
+    First the node's value and what reads it, then all others. None for a loss itself.
+    """
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
         values_alike = values_by_name(program, place[0], program.nodes[place[0]].value.shape)
@@ -126,7 +133,7 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
-    """Return the function that gives the other value; `None` where there is none."""
+    """Return the rule that gives the array of the chosen value; `None` where the program has no such value."""
     value = choice.value.find(program, place[0])
     return None if value is None else lambda at: at.program.nodes[value].value
 
@@ -139,17 +146,22 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     choices=replacements,
     message="{other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": gradient_name(program, place[0]),
+        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Go on with a value of the forward pass in place of the gradient that arrives."""
+    """Replace the gradient of the value `place` by a value of the forward pass, for all operands that it is made of.
+
+    Returns `None` where the program has no such value.
+    """
     rule = rule_of_replacement(program, place, choice)
     return None if rule is None else program.with_upstream(place[0], rule)
 
 
 @use_value_for_gradient.example
 def _() -> Example:
+    """Show sigmoid(x @ w) whose backward pass begins with the output in place of g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sigmoid(x @ w)
 
@@ -169,17 +181,22 @@ def _() -> Example:
     choices=replacements,
     message="{other} is used in place of {gradient}, in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": gradient_name(program, place[0]),
+        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Use a value of the forward pass in place of the upstream gradient in the rule of one operand."""
+    """Compute the contribution of the edge `place` with a value in place of the upstream gradient.
+
+    Returns `None` where the program has no such value.
+    """
     rule = rule_of_replacement(program, place, choice)
     return None if rule is None else program.with_vjp(place, lambda at: at.right(rule(at)))
 
 
 @use_value_for_gradient_for_operand.example
 def _() -> Example:
+    """Show tanh(z) * b with z = x @ w, whose gradient of `x` has z in place of the gradient of z."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z) * b
@@ -193,27 +210,30 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class OtherGradient:
-    """A gradient in place of that of a value.
+class GradientReplacement:
+    """A value whose gradient is used in place of the gradient of an edited value.
 
     Args:
-        value: whose it is.
-        code: the public code: where the value is a step further towards the loss, the derivative between is missing.
+        value: names the value.
+        code: the public code: where this value depends on the edited one, the derivative between them is missing.
     """
 
-    value: ValueName | OfIteration
+    value: ValueName | ValueOfIteration
     code: str
 
 
-def other_gradients(program: Program, place: Place) -> Iterator[OtherGradient]:
-    """Yield the values whose gradient has the shape of that of a value."""
+def gradient_replacements(program: Program, place: Place) -> Iterator[GradientReplacement]:
+    """Yield named values of the shape of the node of `place` whose gradients may replace its own.
+
+    They are `GradientReplacement`s; the gradient of the value in the last iteration of its loop is one, too.
+    """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
     for name, value in values_by_name(program, place[0], node.value.shape).items():
-        if value != place[0] and program.forward.uses[value] and hands_gradient_on(program, (value, 0)):
-            yield OtherGradient(name, "missing-local" if behind >> value & 1 else "wrong-operand")
+        if value != place[0] and program.forward.uses[value] and is_made_from_targets(program, (value, 0)):
+            yield GradientReplacement(name, "missing-local" if behind >> value & 1 else "wrong-operand")
     if len(program.forward.by_key[node.key]) > 2:
-        yield OtherGradient(OfIteration(node.key, "last"), "wrong-operand")
+        yield GradientReplacement(ValueOfIteration(node.key, "last"), "wrong-operand")
 
 
 @operator(
@@ -221,20 +241,25 @@ def other_gradients(program: Program, place: Place) -> Iterator[OtherGradient]:
     code=lambda choice: choice.code,
     rank=2.5,
     at=made_values,
-    choices=other_gradients,
+    choices=gradient_replacements,
     message="the gradient of {other} is used in place of that of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_another_gradient(program: Program, place: Place, choice: OtherGradient) -> Program | None:
-    """Go on with the gradient that arrives at another value."""
+def use_gradient_of_second_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
+    """Replace the gradient of the value `place` by that of the chosen value, for all operands that it is made of.
+
+    Returns `None` where the program has no such value, or it is the same.
+    """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
         return None
     return program.with_upstream(place[0], lambda at: at.sweep.gradient(other))
 
 
-@use_another_gradient.example
+@use_gradient_of_second_value.example
 def _() -> Example:
+    """Show tanh(x @ w) * sigmoid(h @ u) whose gradients of `x` and `w` use the gradient of the gate."""
+
     def forward(x: Tensor, h: Tensor, w: Tensor, u: Tensor) -> Tensor:
         value = x @ w
         gate = h @ u
@@ -254,20 +279,27 @@ def _() -> Example:
     code=lambda choice: choice.code,
     rank=2.4,  # less than that for all operands, which would make a right answer wrong
     at=edges_of_several,
-    choices=other_gradients,
+    choices=gradient_replacements,
     message="the gradient of {other} is used in place of that of {value}, in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_another_gradient_for_operand(program: Program, place: Place, choice: OtherGradient) -> Program | None:
-    """Use the gradient of another value in the rule of one operand."""
+def use_gradient_of_second_value_for_operand(
+    program: Program, place: Place, choice: GradientReplacement
+) -> Program | None:
+    """Compute the contribution of the edge `place` with the gradient of the chosen value as upstream gradient.
+
+    Returns `None` where the program has no such value, or it is the reader's.
+    """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
         return None
     return program.with_vjp(place, lambda at: at.right(at.sweep.gradient(other)))
 
 
-@use_another_gradient_for_operand.example
+@use_gradient_of_second_value_for_operand.example
 def _() -> Example:
+    """Show tanh(x @ w) whose gradient of `w` uses g in place of the gradient of x @ w."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z)
@@ -280,7 +312,7 @@ def _() -> Example:
 
 
 def has_given_upstream(program: Program, place: Place) -> bool:
-    """Return whether a value is an output with an upstream gradient of its own."""
+    """Return whether the value `place` is an output whose upstream gradient is given to the learner."""
     return bool(program.upstream_name) and place[0] in program.forward.outputs
 
 
@@ -292,12 +324,14 @@ def has_given_upstream(program: Program, place: Place) -> bool:
     message="{upstream} is multiplied by itself",
 )
 def square_upstream(program: Program, place: Place, choice: None) -> Program | None:
-    """Square the upstream gradient of an output."""
+    """Multiply the upstream gradient of the output `place` by itself."""
     return program.with_upstream(place[0], lambda at: at.g * at.g)
 
 
 @square_upstream.example
 def _() -> Example:
+    """Show tanh(x @ w) whose backward pass begins with g * g."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(x @ w)
 
@@ -311,7 +345,11 @@ def _() -> Example:
 
 
 def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[ValueName, int]]:
-    """Yield the values whose gradient has a target's shape, with their ids."""
+    """Yield the named values whose gradient has the shape of the target `place`, but for itself.
+
+    Yields:
+        The name of the value, and its id.
+    """
     shape = program.nodes[place[0]].value.shape
     for name, value in values_by_name(program, program.forward.outputs[-1], shape).items():
         if value != place[0] and program.forward.uses[value]:
@@ -319,21 +357,27 @@ def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[Valu
 
 
 def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that depend on a target and have its shape."""
+    """Yield values that depend on the target `place` and whose gradient may be given for its own.
+
+    They have the target's shape; the output also if it is smaller than the target.
+    """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
     if 1 < program.nodes[output].value.size < program.nodes[place[0]].value.size:  # of another shape; no sum is missing
         yield from (name for name, value in values_by_name(program, output).items() if value == output)
 
 
-def gradients_beside(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that do not depend on a target and have its shape, such as another input."""
+def gradients_of_independent_values(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield values of the shape of the target `place` that do not depend on it, such as a second input."""
     behind = program.forward.descendants[place[0]]
     yield from (name for name, value in gradients_like_target(program, place) if not behind >> value & 1)
 
 
 def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Return the program that hands out the gradient of another value in place of a target's."""
+    """Return the program in which the gradient of the target `place` is that of the chosen value, of the same shape.
+
+    Returns `None` where the program has no such value.
+    """
     other = choice.find(program, program.forward.outputs[-1])
     if other is None:
         return None
@@ -349,7 +393,10 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand out the gradient of a value that depends on the target."""
+    """Replace the gradient of the target `place` by that of the chosen value, which depends on the target.
+
+    Returns `None` where the program has no such value.
+    """
     output = program.forward.outputs[-1]
     value = choice.find(program, output)
     if value == output and program.nodes[output].value.shape != program.nodes[place[0]].value.shape:
@@ -359,6 +406,8 @@ def stop_early(program: Program, place: Place, choice: ValueName) -> Program | N
 
 @stop_early.example
 def _() -> Example:
+    """Show the sum of y * y * gain with y = x * sin(x), whose gradient of `x` is that of y."""
+
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         y = x * torch.sin(x)
         return (y * y * gain).sum()
@@ -369,9 +418,12 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "gain": "bs n"})
 
 
-def gradients_of_others(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values whose gradient may be handed out: those beside a target, and other targets of any shape."""
-    yield from gradients_beside(program, place)
+def gradients_for_target(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield values whose gradient may be given for that of the target `place`.
+
+    These are values of its shape that do not depend on it, and targets of any second shape.
+    """
+    yield from gradients_of_independent_values(program, place)
     shape = program.nodes[place[0]].value.shape
     for name, value in program.forward.targets.items():
         if name in program.inputs and program.nodes[value].value.shape != shape:
@@ -383,19 +435,24 @@ def gradients_of_others(program: Program, place: Place) -> Iterator[ValueName]:
     code="wrong-operand",
     rank=2.6,
     at=targets,
-    choices=gradients_of_others,
+    choices=gradients_for_target,
     message="this is the gradient of {choice}, not that of {value}",
 )
-def hand_out_another_gradient(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand out the gradient of a value that does not depend on the target."""
+def use_gradient_of_other_target(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Replace the gradient of the target `place` by that of the chosen value, which does not depend on the target.
+
+    Returns `None` where the program has no such value.
+    """
     other = choice.find(program, program.forward.outputs[-1])
     if isinstance(choice, NamedValue) and other is not None and choice.name in program.forward.targets:  # of any shape
         return program.with_result(target_of(program, place), lambda program, _: program.sweep.gradient(other))
     return with_gradient_of(program, place, choice)
 
 
-@hand_out_another_gradient.example
+@use_gradient_of_other_target.example
 def _() -> Example:
+    """Show tanh(gain * x) + sin(scale * u) whose gradients of gain and scale are exchanged."""
+
     def forward(x: Tensor, u: Tensor, scale: Tensor, gain: Tensor) -> Tensor:
         return torch.tanh(gain * x) + torch.sin(scale * u)
 
@@ -408,7 +465,7 @@ def _() -> Example:
 
 
 def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that have the shape of a target."""
+    """Yield the named values that have the shape of the target `place`."""
     yield from values_by_name(program, program.forward.outputs[-1], program.nodes[place[0]].value.shape)
 
 
@@ -420,16 +477,21 @@ def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
     choices=values_like_target,
     message="this is {choice}, a value of the forward pass",
 )
-def return_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand out a value of the forward pass."""
+def use_value_for_result(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Replace the gradient of the target `place` by a value of the forward pass.
+
+    Returns `None` where the program has no such value.
+    """
     value = choice.find(program, program.forward.outputs[-1])
     if value is None:
         return None
     return program.with_result(target_of(program, place), lambda program, gradient: program.nodes[value].value)
 
 
-@return_value.example
+@use_value_for_result.example
 def _() -> Example:
+    """Show y / (1 + y) with y = exp(a * x), whose gradient of `x` is y."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         y = torch.exp(a * x)
         return y / (1 + y)
@@ -444,7 +506,10 @@ def _() -> Example:
 
 
 def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values of which a value is a function by two operations or more that lead nowhere else."""
+    """Yield the values of the same shape from which two nodes or more compute the value `place`.
+
+    See `function_between`: nothing else may read what these nodes make.
+    """
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
     for name, value in values_by_name(program, place[0], shape).items():
         if value != place[0] and made >> value & 1 and len(function_between(program, value, place[0])) > 1:
@@ -452,20 +517,25 @@ def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def function_between(program: Program, source: int, value: int) -> tuple[int, ...]:
-    """Return the nodes of the function that makes a value of a source; none where they are read elsewhere, too."""
+    """Return the ids of the nodes that compute a value from a source: `sqrt(1 + z)` of z has two.
+
+    Empty where a node outside of these reads one of their values.
+    """
     inner = nodes_between(program.forward, source, value)
     readers = {reader for node in inner if node != value for reader, _ in program.forward.uses[node]}
     return inner if readers <= set(inner) else ()
 
 
-def with_function(program: Program, source: int, value: int, rule: EdgeVjp) -> Program | None:
-    """Return the program in which a function of several operations has another derivative; other operands keep theirs.
+def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVjp) -> Program | None:
+    """Return the program in which the function between two values has a single rule in place of its nodes' vjps.
+
+    The contributions to operands other than the source stay. Returns `None` where the function has less than two nodes.
 
     Args:
-        program: what is edited.
-        source: what the function is of.
-        value: what it makes.
-        rule: takes the edge from the value, and returns the contribution to the source.
+        program: the program that is edited.
+        source: the id of the function's operand.
+        value: the id of its value.
+        rule: returns the contribution to the source, shaped like it; its `EdgeContext.node` is the node of the value.
     """
     inner = function_between(program, source, value)
     if len(inner) < 2:
@@ -483,13 +553,18 @@ def with_function(program: Program, source: int, value: int, rule: EdgeVjp) -> P
     message="the gradient goes back from {value} to {choice} as if nothing were done between them",
 )
 def leave_out_function(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Hand the gradient of a value on to a value that it is made of by several operations."""
+    """Contribute the gradient of the value `place` as it is to a value that it is computed from by several operations.
+
+    Returns `None` where the program has no such value.
+    """
     source = choice.find(program, place[0])
-    return None if source is None else with_function(program, source, place[0], lambda at: at.g)
+    return None if source is None else with_vjp_of_function(program, source, place[0], lambda at: at.g)
 
 
 @leave_out_function.example
 def _() -> Example:
+    """Show z / sqrt(1 + z ** 2) @ v whose gradient of `z` is that of the quotient."""
+
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         z = x @ w
         y = z / (1 + z.square()).sqrt()
@@ -502,24 +577,25 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function of several operations, and what is done with it on the way back.
+class FunctionMisuse:
+    """A function of several operations, and what stands in place of its derivative.
 
     Args:
-        source: what it is of.
-        use: its derivative is taken at its own value; or it is applied to the gradient, with or without what it adds.
+        source: names the function's operand.
+        use: whether its derivative is taken at its own value, or it is applied to the gradient, with or without its
+            value at 0.
     """
 
     source: ValueName
     use: Literal["derivative at its value", "applied to gradient", "applied without what it adds"]
 
 
-def functions(program: Program, place: Place) -> Iterator[Function]:
-    """Yield the functions of several operations that make a value."""
+def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse]:
+    """Yield the misuses of each function of several operations that makes the value `place`, as `FunctionMisuse`s."""
     for source in sources_of_function(program, place):
-        yield Function(source, "derivative at its value")
-        yield Function(source, "applied to gradient")
-        yield Function(source, "applied without what it adds")
+        yield FunctionMisuse(source, "derivative at its value")
+        yield FunctionMisuse(source, "applied to gradient")
+        yield FunctionMisuse(source, "applied without what it adds")
 
 
 @operator(
@@ -527,7 +603,7 @@ def functions(program: Program, place: Place) -> Iterator[Function]:
     code=lambda choice: "wrong-point" if choice.use == "derivative at its value" else "wrong-local",
     rank=3.0,
     at=made_values,
-    choices=functions,
+    choices=misused_functions,
     message="the function that makes {value} from {source} {what}",
     fields=lambda program, place, choice: {
         "source": choice.source.describe(program),
@@ -536,8 +612,11 @@ def functions(program: Program, place: Place) -> Iterator[Function]:
         else "is applied to the gradient, and its derivative belongs there",
     },
 )
-def misuse_function(program: Program, place: Place, choice: Function) -> Program | None:
-    """Take the derivative of a function at its own value, or apply the function to the gradient."""
+def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
+    """Contribute to the source of a function f: g * f'(f(x)), f(g), or f(g) - f(0), in place of g * f'(x).
+
+    Returns `None` where the program has no such source.
+    """
     source, value = choice.source.find(program, place[0]), place[0]
     if source is None:
         return None
@@ -554,11 +633,13 @@ def misuse_function(program: Program, place: Place, choice: Function) -> Program
         added = choice.use == "applied without what it adds"
         return np.asarray(result - function_of(np.zeros_like(at.g)).nodes[value].value) if added else result
 
-    return with_function(program, source, value, rule)
+    return with_vjp_of_function(program, source, value, rule)
 
 
 @misuse_function.example
 def _() -> Example:
+    """Show a sigmoid written as 1 / (1 + exp(-z)) whose derivative is taken at its value."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return 1 / (1 + torch.exp(-z))
@@ -574,6 +655,8 @@ def _() -> Example:
 
 @misuse_function.example
 def _() -> Example:
+    """Show tanh(a * x) + x whose backward pass is the forward pass of g."""
+
     def forward(x: Tensor, a: Tensor) -> Tensor:
         return torch.tanh(a * x) + x
 
@@ -588,16 +671,16 @@ def _() -> Example:
 
 
 def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values whose gradients may be exchanged with that of a value, each pair at one of the two."""
-    for other in other_gradients(program, place):
-        if not isinstance(other.value, OfIteration) and other.code == "wrong-operand":
+    """Yield values whose gradients may be exchanged with that of the value `place`, each pair at one of the two."""
+    for other in gradient_replacements(program, place):
+        if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand":
             value = other.value.find(program, place[0])
             if value is not None and value > place[0] and not _are_parts(program, value, place[0]):
                 yield other.value
 
 
 def _are_parts(program: Program, value: int, other: int) -> bool:
-    """Return whether two values are parts of one: `parts-exchanged` says more of these."""
+    """Return whether two values, by their ids, are parts of one split array; `parts-exchanged` is for these."""
     node, sibling = program.nodes[value], program.nodes[other]
     return program.name_of(value) == program.name_of(other) or (
         node.name == sibling.name == "piece" and node.operands == sibling.operands
@@ -613,7 +696,10 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     message="the gradients of {value} and {choice} are exchanged",
 )
 def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Go on from each of two values with the gradient of the other one."""
+    """Exchange the gradients of the value `place` and of the chosen value, for all operands that they are made of.
+
+    Returns `None` where the program has no such value, or the two gradients differ by their sign only.
+    """
     own, other = place[0], choice.find(program, place[0])
     if other is None:
         return None
@@ -626,6 +712,8 @@ def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Pro
 
 @exchange_gradients.example
 def _() -> Example:
+    """Show tanh(x @ w) * sigmoid(x @ u) whose gradients of x @ w and x @ u are exchanged."""
+
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         value = x @ w
         gate = x @ u
@@ -656,15 +744,17 @@ OWN_FACTORS = ("operand", "value")
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
     },
 )
-def multiply_by_operand(program: Program, place: Place, choice: str) -> Program | None:
-    """Multiply a contribution by the operand itself, or what is handed to the derivative by the value."""
+def multiply_by_operand_or_value(program: Program, place: Place, choice: str) -> Program | None:
+    """Multiply the contribution of the edge `place` by its operand, or the upstream gradient by the reader's value."""
     if choice == "operand":
         return program.with_vjp(place, lambda at: at.right() * at.x)
     return program.with_vjp(place, lambda at: at.right(at.g * at.y))
 
 
-@multiply_by_operand.example
+@multiply_by_operand_or_value.example
 def _() -> Example:
+    """Show tanh(z) whose gradient of z is multiplied by z."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
         return torch.tanh(z)
@@ -677,9 +767,9 @@ def _() -> Example:
 
 
 def is_positive(program: Program, place: Place) -> bool:
-    """Return whether a value on the way is made of others and positive, so that it has a root and a logarithm."""
+    """Return whether the value `place` is positive everywhere, no output, and made of values that get a gradient."""
     is_output = place[0] in program.forward.outputs  # that is `function-of-output`
-    return not is_output and hands_gradient_on(program, place) and bool((program.nodes[place[0]].value > 0).all())
+    return not is_output and is_made_from_targets(program, place) and bool((program.nodes[place[0]].value > 0).all())
 
 
 FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
@@ -697,12 +787,14 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     message="the gradient of {value} is that of its {choice}, which is not taken",
 )
 def add_function(program: Program, place: Place, choice: str) -> Program | None:
-    """Multiply the gradient of a value by the derivative of a function that is not there."""
+    """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed."""
     return program.with_upstream(place[0], lambda at: at.g * FUNCTIONS_BEHIND[choice](at.y))
 
 
 @add_function.example
 def _() -> Example:
+    """Show a loss with the squared norm of x whose gradient is that of the norm."""
+
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return 0.5 * x.square().sum() + (x * y).sum()
 
@@ -713,8 +805,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
 
 
-@multiply_by_operand.example
+@multiply_by_operand_or_value.example
 def _() -> Example:
+    """Show tanh(x @ w) + b whose gradient of `b` is multiplied by the output."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.tanh(x @ w) + b
 
@@ -726,7 +820,11 @@ def _() -> Example:
 
 
 def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
-    """Yield by slots the factors of a product that an operand is added to."""
+    """Yield the factors of products that the operand of the edge `place` is added to.
+
+    Yields:
+        The slot of the product in the sum, and the slot of the factor in the product.
+    """
     node = program.reader(place)
     for slot, summand in node.operands:
         product = program.nodes[summand]
@@ -749,20 +847,31 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
         "other": program.name_of(program.source((place[0], choice[0]))),
     },
 )
-def multiply_by_factor_of_other(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
-    """Multiply what comes to a summand by the factor that another summand has."""
+def multiply_by_factor_of_other_summand(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
+    """Multiply the contribution of the edge `place`, a summand, by a factor of a second summand.
+
+    For a * y + x and the edge of x: g * a. Returns `None` where the second summand or its factor is a constant.
+    """
     factor = factor_at(program, place, choice)
     return None if factor is None else program.with_vjp(place, lambda at: at.right() * at.program.nodes[factor].value)
 
 
 def factor_at(program: Program, place: Place, slots: tuple[int, int]) -> int | None:
-    """Return the factor in a slot of the product in a slot of a sum."""
+    """Return the id of a factor in a product that is added in a sum; `None` where a constant is there.
+
+    Args:
+        program: the program.
+        place: an edge into the sum.
+        slots: the slot of the product in the sum, and the slot of the factor in the product.
+    """
     product = program.reader(place).operand(slots[0])
     return None if product is None else program.nodes[product].operand(slots[1])
 
 
-@multiply_by_factor_of_other.example
+@multiply_by_factor_of_other_summand.example
 def _() -> Example:
+    """Show tanh(a * y + x) with y = x @ w, whose backward pass multiplies the contribution of the summand x by a."""
+
     def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
         y = x @ w
         return torch.tanh(a * y + x)
