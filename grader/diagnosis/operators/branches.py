@@ -109,7 +109,7 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 
 def _inverted(total: float, at: EdgeContext) -> Array:
     """Return the contribution along an edge with each derivative taken from the sum of the two that there are."""
-    return unbroadcast(at.g * (total - slopes_at(at)), at.x)
+    return unbroadcast(at.g * (total - local_derivative_at(at)), at.x)
 
 
 def ends_of_slopes(program: Program, place: Place, slot: int) -> tuple[float, float]:

@@ -160,7 +160,7 @@ def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     choices=other_points,
     message="the derivative of {step} is taken at {choice}, and must be taken at {operand}",
 )
-def take_derivative_at_second_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+def take_derivative_at_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Take the derivative of the edge `place` at the chosen named value in place of its operand.
 
     Returns `None` where the program has no such value.
@@ -169,7 +169,7 @@ def take_derivative_at_second_value(program: Program, place: Place, choice: Valu
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
 
 
-@take_derivative_at_second_value.example
+@take_derivative_at_value.example
 def _() -> Example:
     """Show tanh(z) whose derivative is taken at tanh(z)."""
 

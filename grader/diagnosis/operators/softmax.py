@@ -386,7 +386,7 @@ def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName
     choices=other_softmax_operands,
     message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
 )
-def use_softmax_of_second_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute the contribution of the edge `place` with the softmax of the chosen value as probabilities.
 
     Returns `None` where the program has no such value.
@@ -402,7 +402,7 @@ def use_softmax_of_second_value(program: Program, place: Place, choice: ValueNam
     return program.with_vjp(place, rule)
 
 
-@use_softmax_of_second_value.example
+@use_softmax_of_value.example
 def _() -> Example:
     """Show a masked softmax times h @ v whose backward pass computes the probabilities of the unmasked scores."""
 

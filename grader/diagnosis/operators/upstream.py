@@ -245,7 +245,7 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     message="the gradient of {other} is used in place of that of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_gradient_of_second_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
+def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Replace the gradient of the value `place` by that of the chosen value, for all operands that it is made of.
 
     Returns `None` where the program has no such value, or it is the same.
@@ -256,7 +256,7 @@ def use_gradient_of_second_value(program: Program, place: Place, choice: Gradien
     return program.with_upstream(place[0], lambda at: at.sweep.gradient(other))
 
 
-@use_gradient_of_second_value.example
+@use_gradient_of_value.example
 def _() -> Example:
     """Show tanh(x @ w) * sigmoid(h @ u) whose gradients of `x` and `w` use the gradient of the gate."""
 
@@ -283,7 +283,7 @@ def _() -> Example:
     message="the gradient of {other} is used in place of that of {value}, in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_gradient_of_second_value_for_operand(
+def use_gradient_of_value_for_operand(
     program: Program, place: Place, choice: GradientReplacement
 ) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of the chosen value as upstream gradient.
@@ -296,7 +296,7 @@ def use_gradient_of_second_value_for_operand(
     return program.with_vjp(place, lambda at: at.right(at.sweep.gradient(other)))
 
 
-@use_gradient_of_second_value_for_operand.example
+@use_gradient_of_value_for_operand.example
 def _() -> Example:
     """Show tanh(x @ w) whose gradient of `w` uses g in place of the gradient of x @ w."""
 

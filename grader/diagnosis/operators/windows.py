@@ -1,4 +1,7 @@
-"""Mistakes in windows on an array: convolutions, pooling, unfolding, and the padding around them."""
+"""Operators on windows that slide along an array: convolutions, pooling, `unfold`, and the padding around them.
+
+A tap is a position inside a window: a kernel of size 3 has three taps.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +32,33 @@ INPUT, KERNEL, BIAS = 0, 1, 2  # the slots of a convolution
 
 
 def _sizes(node: Node, option: str) -> Sizes:
-    """Return an option of a windows operation for each axis, or the sizes of the window itself for `"size"`."""
+    """Return an option of a windows operation, such as its stride, with one number for each axis of the windows.
+
+    Args:
+        node: the operation.
+        option: the name of the option; `"size"` for the size of the window, which may be that of a kernel.
+    """
     if option == "size" and node.name in ("convolution", "transposed_convolution"):
         return np.shape(node.values[KERNEL])[2:]
     value = node.options["kernel_size" if option == "size" and node.name != "unfold" else option]
     return value if isinstance(value, tuple) else (int(str(value)),)
 
 
-def _taps(entries: Array) -> Array:
-    """Return the number of each tap; it broadcasts with entries whose first axis is that of the taps."""
+def _tap_numbers(entries: Array) -> Array:
+    """Return the number of each tap, shape (taps, 1, ..., 1), for entries of shape (taps, ...)."""
     return np.arange(len(entries)).reshape(-1, *(1,) * (entries.ndim - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each tap of each window contributes to the array that the windows slide along.
+    """The contribution of each tap of each window to the array that the windows slide along.
 
     Args:
-        parts: shape: (taps, *other axes, *windows).
-        places: the place of the tap in the flattened array, -1 in the padding; shape: that of `parts`.
+        parts: the contributions; shape: (taps, *other axes, *windows).
+        places: the index in the flattened array of the entry that each tap meets, -1 in the padding; it broadcasts to
+            the shape of `parts`.
         axes: the number of axes that the windows slide along.
-        shape: that of the array.
+        shape: the shape of the array.
     """
 
     parts: Array
@@ -58,18 +67,23 @@ class Contributions:
     shape: tuple[int, ...]
 
     def sum(self, parts: Array | None = None, places: Array | None = None) -> Array:
-        """Return the sum of the contributions to each entry, with other parts or places if they are given."""
+        """Return the sum of the contributions to each entry of the array; shape: `shape`.
+
+        Args:
+            parts: contributions to sum in place of `parts`.
+            places: indices to use in place of `places`.
+        """
         parts = self.parts if parts is None else parts
         places = np.broadcast_to(self.places if places is None else places, parts.shape)
         inside = places >= 0
         return np.bincount(places[inside], parts[inside], math.prod(self.shape)).reshape(self.shape)
 
     def assign(self, order: str, where: Array | None = None) -> Array:
-        """Return for each entry the last contribution alone.
+        """Return the last contribution to each entry alone, as a loop with `=` in place of `+=` does; shape: `shape`.
 
         Args:
-            order: `"window"` where one window follows the other, `"tap"` where one tap does.
-            where: the contributions that there are, as a mask shaped like `parts`; all by default.
+            order: the outer loop: `"window"` where one window follows the other, `"tap"` where one tap does.
+            where: a mask, shaped like `parts`, of the contributions that are assigned; all by default.
         """
         part = np.zeros(self.shape)
         last = tuple(range(-self.axes, 0)) if order == "window" else (0,)
@@ -81,7 +95,7 @@ class Contributions:
 
 
 def contributions(at: EdgeContext) -> Contributions:
-    """Return what each tap of each window contributes along an edge to the array, for its upstream gradient."""
+    """Return the contributions of all taps of the windows operation that an edge in a sweep leads into."""
     node, x, g = at.node, np.asarray(at.x), at.g
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
     if node.name == "unfold":
@@ -99,7 +113,7 @@ def contributions(at: EdgeContext) -> Contributions:
     if node.name == "convolution":
         parts = _convolution_parts(g, np.asarray(node.values[KERNEL]), int(str(node.options["groups"])))
     elif node.name == "max_pool":
-        parts = g * (_taps(places) == window_entries(at).argmax(0))
+        parts = g * (_tap_numbers(places) == window_entries(at).argmax(0))
     else:
         inside = len(places) if node.options.get("count_include_pad", True) else (places >= 0).sum(0)
         parts = np.broadcast_to(g / inside, places.shape)
@@ -107,7 +121,16 @@ def contributions(at: EdgeContext) -> Contributions:
 
 
 def _convolution_parts(g: Array, w: Array, groups: int) -> Array:
-    """Return the gradient times each tap of a kernel; shape: (taps, examples, channels, *windows)."""
+    """Return the upstream gradient times each tap of the kernel, summed over the output channels of each group.
+
+    Args:
+        g: the upstream gradient; shape: (examples, output channels, *windows).
+        w: the kernel; shape: (output channels, channels of a group, *size).
+        groups: the number of groups.
+
+    Returns:
+        Shape: (taps, examples, channels, *windows).
+    """
     upstream = g.reshape(len(g), groups, -1, *g.shape[2:])
     taps = w.reshape(groups, len(w) // groups, w.shape[1], -1)
     parts = np.asarray(np.einsum("ngo...,goct->tngc...", upstream, taps))
@@ -122,7 +145,12 @@ def window_entries(at: EdgeContext) -> Array:
 
 
 def sized_normal(spec: str, **sizes: tuple[int, ...]) -> Sampler:
-    """Return a sampler of normal numbers with some sizes fixed, so that the windows fit."""
+    """Return a sampler of normal numbers with fixed sizes for some axes, so that the windows fit.
+
+    Args:
+        spec: the axes by name, such as `"bs c n"`.
+        sizes: for the name of an axis the sizes that it may have.
+    """
     return sized(normal(spec), **sizes)
 
 
@@ -130,19 +158,20 @@ def sized_normal(spec: str, **sizes: tuple[int, ...]) -> Sampler:
 
 
 @dataclass(frozen=True)
-class OtherOption:
-    """Options of a windows operation that its backward pass takes otherwise.
+class OptionMistake:
+    """A wrong use of the options of a windows operation in its backward pass.
 
     Args:
         how: a clause about the backward pass.
-        options: for each option the one that is taken in its place, `"size"` for the sizes of the window; or a number.
+        options: for each option that is wrong its name, and what is used in its place: the name of a second option,
+            `"size"` for the size of the window, or a number.
     """
 
     how: str
     options: tuple[tuple[str, str | int], ...]
 
-    def of(self, node: Node) -> dict[str, Sizes | int]:
-        """Return the options that are taken otherwise, by name."""
+    def apply(self, node: Node) -> dict[str, Sizes | int]:
+        """Return the wrong options of a node by name, in the form in which the operation takes them."""
         values: dict[str, Sizes | int] = {}
         for option, other in self.options:
             own = _sizes(node, option)
@@ -151,28 +180,28 @@ class OtherOption:
         return values
 
 
-OTHER_OPTIONS = (
-    *(OtherOption(f"ignores its {option}", ((option, 1),)) for option in ("stride", "step", "dilation")),
-    OtherOption("takes its stride and its dilation for each other", (("stride", "dilation"), ("dilation", "stride"))),
-    OtherOption("takes its dilation for its stride", (("stride", "dilation"),)),
-    OtherOption("takes its stride for its dilation", (("dilation", "stride"),)),
-    OtherOption("takes the size of the window for its stride", (("stride", "size"),)),
-    OtherOption("takes the size of the window for its step", (("step", "size"),)),
-    OtherOption("takes its stride for the size of the window", (("kernel_size", "stride"),)),
-    OtherOption("takes its padding for its stride", (("stride", "padding"),)),
-    OtherOption("takes its stride for its padding", (("padding", "stride"),)),
-    OtherOption("takes the same entries for every tap of the kernel", (("dilation", 0),)),
+OPTION_MISTAKES = (
+    *(OptionMistake(f"ignores its {option}", ((option, 1),)) for option in ("stride", "step", "dilation")),
+    OptionMistake("takes its stride and its dilation for each other", (("stride", "dilation"), ("dilation", "stride"))),
+    OptionMistake("takes its dilation for its stride", (("stride", "dilation"),)),
+    OptionMistake("takes its stride for its dilation", (("dilation", "stride"),)),
+    OptionMistake("takes the size of the window for its stride", (("stride", "size"),)),
+    OptionMistake("takes the size of the window for its step", (("step", "size"),)),
+    OptionMistake("takes its stride for the size of the window", (("kernel_size", "stride"),)),
+    OptionMistake("takes its padding for its stride", (("stride", "padding"),)),
+    OptionMistake("takes its stride for its padding", (("padding", "stride"),)),
+    OptionMistake("takes the same entries for every tap of the kernel", (("dilation", 0),)),
 )
 
 
-def other_options(program: Program, place: Place) -> Iterator[OtherOption]:
-    """Yield the options that a windows operation may have in the backward pass, and does not have."""
+def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
+    """Yield the mistakes in `OPTION_MISTAKES` that change an option of the edge's operation, as `OptionMistake`s."""
     node = program.reader(place)
-    for other in OTHER_OPTIONS:
+    for other in OPTION_MISTAKES:
         if all(option in node.options for option, _ in other.options):
             taken = {name for _, name in other.options if isinstance(name, str) and name != "size"}
             if taken <= set(node.options) and any(
-                value != node.options[name] for name, value in other.of(node).items()
+                value != node.options[name] for name, value in other.apply(node).items()
             ):
                 yield other
 
@@ -182,22 +211,24 @@ def other_options(program: Program, place: Place) -> Iterator[OtherOption]:
     code=lambda choice: "hard-coded" if choice.how.startswith("ignores") else "wrong-local",
     rank=2.0,
     at=edges.of_family("window").where(lambda program, place: place[1] != BIAS),
-    choices=other_options,
+    choices=option_mistakes,
     fields=lambda program, place, choice: {"how": choice.how},
     message="for {operand}, the backward pass of {step} {how}",
 )
-def mistake_window_option(program: Program, place: Place, choice: OtherOption) -> Program | None:
-    """Take the vjp with another stride, dilation or size of the windows."""
-    return program.with_vjp(place, lambda at: at.node.vjp(at.slot, at.g, options=choice.of(at.node)))
+def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program | None:
+    """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows."""
+    return program.with_vjp(place, lambda at: at.node.vjp(at.slot, at.g, options=choice.apply(at.node)))
 
 
-@mistake_window_option.example
+@use_wrong_window_option.example
 def _() -> Example:
+    """Show tanh of a convolution of stride 2 whose gradient of the kernel takes windows of stride 1."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, stride=2).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take window i from entry i on."""
+        """Begin window i at entry i."""
         dz, dw = g * (1 - F.conv1d(x, w, stride=2).tanh() ** 2), torch.zeros_like(w)
         for i in range(g.shape[-1]):
             dw += torch.einsum("bo,bck->ock", dz[..., i], x[..., i : i + w.shape[-1]])
@@ -206,13 +237,15 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(8, 9)), "w": sized_normal("o c k", k=(2, 3))})
 
 
-@mistake_window_option.example
+@use_wrong_window_option.example
 def _() -> Example:
+    """Show the sums of squares of unfolded windows of step 2 whose gradient places the windows side by side."""
+
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2).square().sum(-1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Set window i down behind window i - 1."""
+        """Begin window i where window i - 1 ends."""
         dx = torch.zeros_like(x)
         for i, window in enumerate(x.unfold(-1, 3, 2).unbind(-2)):
             inside = dx[..., 3 * i : 3 * i + 3]
@@ -222,13 +255,15 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs n", n=(8, 9))})
 
 
-@mistake_window_option.example
+@use_wrong_window_option.example
 def _() -> Example:
+    """Show tanh of a transposed convolution of stride 2 whose gradient of the input is taken with stride 1."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv_transpose1d(x, w, stride=2).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the entries that entry i was spread over from entry i on."""
+        """Begin the entries that entry i was spread over at entry i."""
         dz, dx = g * (1 - F.conv_transpose1d(x, w, stride=2).tanh() ** 2), torch.zeros_like(x)
         for k in range(w.shape[-1]):
             dx += torch.einsum("bon,co->bcn", dz[..., k : k + x.shape[-1]], w[..., k])
@@ -242,16 +277,19 @@ SIDES: tuple[Side, Side] = ("in front", "at the end")
 
 
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
-    """Return the sides of an array at which all of its padding may be cut off."""
+    """Return the sides of the array at which the backward pass may take all of its padding to be.
+
+    Empty where the operation pads nothing.
+    """
     node = program.reader(place)
     if node.name == "pad":
-        widths = _widths(node)
+        widths = _pad_widths(node)
         return tuple(side for i, side in enumerate(SIDES) if any(pair[1 - i] > 0 for pair in widths))
     return SIDES if any(_sizes(node, "padding")) else ()
 
 
-def _widths(node: Node) -> list[tuple[int, int]]:
-    """Return the numbers of entries that are added in front of an axis and behind it, the last axis first."""
+def _pad_widths(node: Node) -> list[tuple[int, int]]:
+    """Return how many entries a `pad` node adds before and after each axis, as pairs, the last axis first."""
     pad = node.options["pad"]
     assert isinstance(pad, tuple)
     return list(zip(pad[::2], pad[1::2], strict=True))
@@ -266,11 +304,11 @@ def _widths(node: Node) -> list[tuple[int, int]]:
     message="for {operand}, the backward pass of {step} takes all of the padding to be {choice}",
 )
 def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
-    """Take the padding of both ends to be at one end."""
+    """Compute the contribution of the edge `place` as if the padding of both ends were at the chosen end."""
 
     def rule(at: EdgeContext) -> Array:
         if at.node.name == "pad":
-            both = [a + b for a, b in _widths(at.node)]
+            both = [a + b for a, b in _pad_widths(at.node)]
             pad = [width for total in both for width in ((total, 0) if choice == "in front" else (0, total))]
             return at.right(pad=tuple(pad))
         times = 2 if choice == "in front" else 0  # each window begins that many entries before its tap
@@ -281,11 +319,13 @@ def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Prog
 
 @cut_padding_at_one_end.example
 def _() -> Example:
+    """Show a convolution with padding 1 whose gradient of the input is cut off by 2 entries at the end."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, padding=1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Cut the padding off at the end alone."""
+        """Keep the padding in front, and cut off both entries at the end."""
         dx = F.conv_transpose1d(g, w)
         return {"x": dx[..., : x.shape[-1]]}
 
@@ -294,6 +334,8 @@ def _() -> Example:
 
 @cut_padding_at_one_end.example
 def _() -> Example:
+    """Show pad(x, (2, 1)) * w whose gradient of `x` is cut off by 3 entries in front."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.pad(x, (2, 1)) * w
 
@@ -307,13 +349,13 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Axes:
-    """Some of the axes that a kernel has.
+class KernelTurn:
+    """A wrong order of the entries of a kernel.
 
     Args:
-        names: how they are called.
-        axes: counted from the end.
-        exchanged: whether two axes are exchanged in place of being reversed.
+        names: a clause that says how the kernel is turned.
+        axes: the axes of the kernel that this is about, counted from the end.
+        exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
 
     names: str
@@ -321,21 +363,24 @@ class Axes:
     exchanged: bool = False
 
     def turn(self, kernel: Array) -> Array:
-        """Return a kernel reversed along these axes, or with them exchanged."""
+        """Return the kernel in the wrong order; same shape."""
         return np.asarray(kernel.swapaxes(*self.axes) if self.exchanged else np.flip(kernel, self.axes))
 
 
-def kernel_axes(program: Program, place: Place) -> Iterator[Axes]:
-    """Yield the axes along which a kernel may be reversed: all, or one of them; and the two that may be exchanged."""
+def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
+    """Yield the wrong orders of the kernel of the edge's convolution, as `KernelTurn`s.
+
+    Reversed along all of its axes or one of them; transposed where the last two have one size.
+    """
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
     if count == 1 and sizes[0] > 1:
-        yield Axes("reversed", (-1,))
+        yield KernelTurn("reversed", (-1,))
     elif count > 1:
-        yield Axes("reversed along all of its axes", tuple(range(-count, 0)))
-        yield from (Axes(f"reversed along axis {axis} alone", (axis,)) for axis in range(-count, 0))
+        yield KernelTurn("reversed along all of its axes", tuple(range(-count, 0)))
+        yield from (KernelTurn(f"reversed along axis {axis} alone", (axis,)) for axis in range(-count, 0))
         if sizes[-1] == sizes[-2]:
-            yield Axes("transposed", (-2, -1), exchanged=True)
+            yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
 
 @operator(
@@ -343,12 +388,12 @@ def kernel_axes(program: Program, place: Place) -> Iterator[Axes]:
     code="wrong-operand",
     rank=2.0,
     at=with_kernel.at_slot(INPUT, KERNEL),
-    choices=kernel_axes,
+    choices=kernel_turns,
     fields=lambda program, place, choice: {"how": choice.names},
     message="in the gradient of {operand}, the kernel of {step} is {how}: each tap belongs to the entry that it met",
 )
-def turn_kernel(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Turn the kernel in the contribution to the input, or the contribution to the kernel itself."""
+def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program | None:
+    """Compute the contribution to the input with a turned kernel, or turn the contribution to the kernel."""
 
     def rule(at: EdgeContext) -> Array:
         if at.slot == KERNEL:
@@ -360,6 +405,8 @@ def turn_kernel(program: Program, place: Place, choice: Axes) -> Program | None:
 
 @turn_kernel.example
 def _() -> Example:
+    """Show relu of a convolution whose gradient of the input is a convolution with the kernel not reversed."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w).relu()
 
@@ -385,12 +432,13 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Taps:
-    """Some of the taps of a window.
+    """The taps of a window that are left out, or that alone are kept.
 
     Args:
         which: `"first"`, `"last"` or `"middle"`.
-        axis: along which axis of the window, counted from the end; `None` for a single tap of all.
-        alone: whether these alone are left, in place of being left out.
+        axis: the axis of the window, counted from the end, along which the taps are chosen; `None` for a single tap,
+            chosen along all axes.
+        alone: whether only these taps are kept; otherwise these are left out.
     """
 
     which: Literal["first", "middle", "last"]
@@ -398,7 +446,7 @@ class Taps:
     alone: bool
 
     def mask(self, sizes: Sizes) -> Array:
-        """Return 1 for the taps that are left, and 0 for the others; shape: `sizes`."""
+        """Return 1 for the taps that are kept, and 0 for the others; shape: `sizes`, the size of the window."""
         place = [{"first": 0, "middle": size // 2, "last": size - 1}[self.which] for size in sizes]
         chosen = np.zeros(sizes)
         index: list[int | slice] = [*place] if self.axis is None else [slice(None)] * len(sizes)
@@ -407,14 +455,14 @@ class Taps:
         chosen[tuple(index)] = 1.0
         return chosen if self.alone else 1 - chosen
 
-    def clause(self) -> str:
-        """Return how many taps are left, in words."""
+    def describe(self) -> str:
+        """Return a clause that says which taps are kept or missing."""
         along = "" if self.axis is None else f" along axis {self.axis}"
         return f"only the {self.which} tap{along} is there" if self.alone else f"the {self.which} tap{along} is missing"
 
 
 def some_taps(program: Program, place: Place) -> Iterator[Taps]:
-    """Yield the taps that may be left out, or left alone."""
+    """Yield the taps that may be left out or kept alone in the windows of the edge's operation, as `Taps`."""
     sizes = _sizes(program.reader(place), "size")
     if math.prod(sizes) > 1:
         for alone in (False, True):
@@ -428,11 +476,11 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     rank=1.5,
     at=edges.of("convolution", "transposed_convolution", "max_pool", "mean_pool", "unfold").at_slot(INPUT, KERNEL),
     choices=some_taps,
-    fields=lambda program, place, choice: {"which": choice.clause()},
+    fields=lambda program, place, choice: {"which": choice.describe()},
     message="of the windows of {step}, {which} in the gradient of {operand}",
 )
 def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
-    """Leave out some taps of all windows."""
+    """Leave out the contributions of the chosen taps in all windows, or of all taps but these."""
 
     def rule(at: EdgeContext) -> Array:
         left = choice.mask(_sizes(at.node, "size"))
@@ -448,11 +496,13 @@ def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
 
 @drop_taps.example
 def _() -> Example:
+    """Show a dilated convolution whose gradient of the input leaves out the first tap."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, dilation=2)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin at tap 1."""
+        """Begin the loop over the taps at 1."""
         dx, windows = torch.zeros_like(x), g.shape[-1]
         for k in range(1, w.shape[-1]):
             dx[..., 2 * k : 2 * k + windows] += torch.einsum("boi,oc->bci", g, w[..., k])
@@ -463,11 +513,13 @@ def _() -> Example:
 
 @drop_taps.example
 def _() -> Example:
+    """Show a convolution of images whose gradient of the kernel has zeros in its last column."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv2d(x, w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """End before the last column of the kernel."""
+        """End the loop before the last column of the kernel."""
         dw = torch.zeros_like(w)
         for i in range(w.shape[-2]):
             for j in range(w.shape[-1] - 1):
@@ -493,30 +545,36 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
 
 
-def turn_by_one(x: Array, axis: int, by: int) -> Array:
-    """Return an array moved along an axis by one entry, with zeros where it was."""
+def shift_by_one(x: Array, axis: int, by: int) -> Array:
+    """Return an array with its entries moved along an axis by one, and zeros where nothing moves in; same shape.
+
+    Args:
+        x: any shape.
+        axis: the axis.
+        by: 1 towards the end, -1 towards the beginning.
+    """
     moved = np.roll(x, by, axis)
     np.moveaxis(moved, axis, 0)[0 if by > 0 else -1] = 0.0
     return moved
 
 
 @dataclass(frozen=True)
-class Shift:
-    """A move by one entry.
+class WindowShift:
+    """A wrong beginning of all windows, by one entry.
 
     Args:
-        axis: along which axis, counted from the end.
-        by: 1 or -1.
+        axis: the axis, counted from the end.
+        by: 1 for windows that begin one entry too late, -1 for too early.
     """
 
     axis: int
     by: int
 
 
-def shifts(program: Program, place: Place) -> Iterator[Shift]:
-    """Yield a move by one entry along each axis of the windows, in both directions."""
+def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
+    """Yield a shift by one entry along each axis of the windows in both directions, as `WindowShift`s."""
     for axis in range(-len(_sizes(program.reader(place), "size")), 0):
-        yield from (Shift(axis, by) for by in (1, -1))
+        yield from (WindowShift(axis, by) for by in (1, -1))
 
 
 @operator(
@@ -524,23 +582,25 @@ def shifts(program: Program, place: Place) -> Iterator[Shift]:
     code="wrong-operand",
     rank=2.5,
     at=convolutions.at_slot(INPUT, KERNEL),
-    choices=shifts,
+    choices=window_shifts,
     fields=lambda program, place, choice: {"where": "late" if choice.by > 0 else "early"},
     message="in the gradient of {operand}, every window of {step} begins one entry too {where}",
 )
-def move_windows(program: Program, place: Place, choice: Shift) -> Program | None:
-    """Begin every window one entry later or earlier."""
+def move_windows(program: Program, place: Place, choice: WindowShift) -> Program | None:
+    """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier."""
 
     def rule(at: EdgeContext) -> Array:
         if at.slot == INPUT:
-            return turn_by_one(at.right(), choice.axis, choice.by)
-        return at.right(operands={INPUT: turn_by_one(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
+            return shift_by_one(at.right(), choice.axis, choice.by)
+        return at.right(operands={INPUT: shift_by_one(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
 
     return program.with_vjp(place, rule)
 
 
 @move_windows.example
 def _() -> Example:
+    """Show a convolution whose gradient of the kernel takes windows that begin one entry too late."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
 
@@ -555,26 +615,26 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Order:
-    """How contributions are assigned where they must add.
+class Assignment:
+    """A way to combine the contributions of overlapping windows other than their sum.
 
     Args:
-        order: which of them follows the other; or `"mean"` where they are averaged.
-        winners: whether those of the greatest entries alone are assigned, of a maximum.
+        order: whether the contribution of the last window, or that of the last tap, is kept; or they are averaged.
+        winners: whether only the contributions of the greatest entries are assigned, for a maximum.
     """
 
     order: Literal["window", "tap", "mean"]
     winners: bool = False
 
 
-def orders(program: Program, place: Place) -> Iterator[Order]:
-    """Yield the orders in which windows that overlap may be assigned."""
+def assignments(program: Program, place: Place) -> Iterator[Assignment]:
+    """Yield the wrong ways to combine windows that overlap, as `Assignment`s; none where they do not overlap."""
     node = program.reader(place)
     stride, size = _sizes(node, "step" if node.name == "unfold" else "stride"), _sizes(node, "size")
     if any(a < b for a, b in zip(stride, size, strict=True)):
         if node.name == "max_pool":
-            yield Order("window", winners=True)
-        yield from (Order("tap"), Order("window"), Order("mean"))
+            yield Assignment("window", winners=True)
+        yield from (Assignment("tap"), Assignment("window"), Assignment("mean"))
 
 
 @operator(
@@ -582,7 +642,7 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
     code=lambda choice: "mean-for-sum" if choice.order == "mean" else "overwritten",
     rank=2.0,
     at=windows.at_slot(INPUT),
-    choices=orders,
+    choices=assignments,
     fields=lambda program, place, choice: {
         "how": "their contributions are averaged"
         if choice.order == "mean"
@@ -590,8 +650,8 @@ def orders(program: Program, place: Place) -> Iterator[Order]:
     },
     message="where the windows of {step} overlap, {how} in the gradient of {operand}: they must add",
 )
-def overwrite_windows(program: Program, place: Place, choice: Order) -> Program | None:
-    """Assign or average the contributions in place of adding them."""
+def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program | None:
+    """Assign or average the contributions of overlapping windows to the array in place of adding them."""
 
     def rule(at: EdgeContext) -> Array:
         own = contributions(at)
@@ -599,13 +659,15 @@ def overwrite_windows(program: Program, place: Place, choice: Order) -> Program 
             return np.asarray(own.sum() / np.maximum(own.sum(np.ones(own.parts.shape)), 1))
         if not choice.winners:
             return own.assign(choice.order)
-        return own.assign(choice.order, _taps(own.parts) == window_entries(at).argmax(0))
+        return own.assign(choice.order, _tap_numbers(own.parts) == window_entries(at).argmax(0))
 
     return program.with_vjp(place, rule)
 
 
 @overwrite_windows.example
 def _() -> Example:
+    """Show a convolution whose gradient of the input is assigned for each window: `=` for `+=`."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
 
@@ -620,11 +682,13 @@ def _() -> Example:
 
 @overwrite_windows.example
 def _() -> Example:
+    """Show a maximum over overlapping windows whose gradient is scattered, and not added."""
+
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3, stride=1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Write the gradient to the greatest entry, also where two windows have the same."""
+        """Assign g at the greatest entry of each window, where two windows may have the same."""
         _, where = F.max_pool1d(x, 3, stride=1, return_indices=True)
         return {"x": torch.zeros_like(x).scatter(-1, where, g)}
 
@@ -638,8 +702,8 @@ Position = Literal[
 ]
 
 
-def positions(program: Program, place: Place) -> tuple[Position, ...]:
-    """Return how the position inside a window may be used for that in the array; as a number, if it has two axes."""
+def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
+    """Return the wrong uses of the position of an entry inside its window: one, or three for windows of two axes."""
     if len(_sizes(program.reader(place), "size")) == 1:
         return ("as that in the whole array",)
     return (
@@ -654,11 +718,14 @@ def positions(program: Program, place: Place) -> tuple[Position, ...]:
     code="wrong-local",
     rank=2.0,
     at=windows.of("max_pool", "unfold"),
-    choices=positions,
+    choices=wrong_positions,
     message="in the gradient of {operand}, the position inside a window of {step} is used {choice}",
 )
-def mistake_position(program: Program, place: Place, choice: Position) -> Program | None:
-    """Put the contributions of all windows where those of the first one belong, or count the taps without rows."""
+def use_wrong_position(program: Program, place: Place, choice: Position) -> Program | None:
+    """Place the contributions of the windows by a wrong position, such as that inside the window.
+
+    Where that position lies outside of the array, or the windows have padding, the rule raises ValueError.
+    """
 
     def rule(at: EdgeContext) -> Array:
         own = contributions(at)
@@ -669,9 +736,9 @@ def mistake_position(program: Program, place: Place, choice: Position) -> Progra
         first = first.reshape(*first.shape, *(1,) * own.axes)
         places = {
             "as that in the whole array": first,
-            "as that in the flattened array": first[:1] + _taps(own.parts),
+            "as that in the flattened array": first[:1] + _tap_numbers(own.parts),
             "as the distance in the flattened array from the beginning of the window": own.places[:1]
-            + _taps(own.parts),
+            + _tap_numbers(own.parts),
         }[choice]
         if places.max() >= math.prod(own.shape):
             raise ValueError("that is no position in the array")
@@ -680,8 +747,10 @@ def mistake_position(program: Program, place: Place, choice: Position) -> Progra
     return program.with_vjp(place, rule)
 
 
-@mistake_position.example
+@use_wrong_position.example
 def _() -> Example:
+    """Show a maximum over windows whose gradient is placed at the position inside the window."""
+
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3)
 
@@ -692,8 +761,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized(spaced("bs c n"), n=(9, 12))})
 
 
-@mistake_position.example
+@use_wrong_position.example
 def _() -> Example:
+    """Show a maximum over windows of images whose gradient is placed at the number inside the window."""
+
     def forward(x: Tensor) -> Tensor:
         return F.max_pool2d(x, 2)
 
@@ -707,7 +778,7 @@ def _() -> Example:
 
 
 def has_padding(program: Program, place: Place) -> bool:
-    """Return whether some windows reach into padding."""
+    """Return whether the operation of the edge `place` pads its input."""
     return any(_sizes(program.reader(place), "padding"))
 
 
@@ -719,7 +790,7 @@ def has_padding(program: Program, place: Place) -> bool:
     message="in the gradient of {operand}, the windows of {step} that reach into the padding are left out",
 )
 def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave out what arrives at windows that lie partly outside the array."""
+    """Set the upstream gradient to zero for windows that lie partly in the padding."""
 
     def rule(at: EdgeContext) -> Array:
         places = contributions(at._replace(slot=INPUT)).places
@@ -731,6 +802,8 @@ def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Pr
 
 @leave_out_padded_windows.example
 def _() -> Example:
+    """Show a convolution with padding 1 whose gradient of the kernel leaves out the first and the last window."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, padding=1)
 
@@ -746,11 +819,11 @@ def _() -> Example:
 # Who gets the gradient of a window, by the entries of the windows; -inf is padding. Shape: that of the entries.
 WINNERS: Mapping[str, Callable[[Array], Array]] = {
     "every one of several equal greatest entries": lambda e: e == e.max(0),
-    "the last of several equal greatest entries": lambda e: _taps(e) == len(e) - 1 - e[::-1].argmax(0),
+    "the last of several equal greatest entries": lambda e: _tap_numbers(e) == len(e) - 1 - e[::-1].argmax(0),
     "every entry of the window": np.isfinite,
     "every entry of the window, in equal shares,": lambda e: np.isfinite(e) / len(e),
     "every entry of the window but the greatest": lambda e: np.isfinite(e) & (e != e.max(0)),
-    "the least entry of the window": lambda e: _taps(e) == np.where(np.isfinite(e), e, np.inf).argmin(0),
+    "the least entry of the window": lambda e: _tap_numbers(e) == np.where(np.isfinite(e), e, np.inf).argmin(0),
 }
 
 
@@ -762,13 +835,15 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
     choices=lambda program, place: WINNERS,
     message="in the gradient of {operand}, {choice} gets what arrives at a window of {step}",
 )
-def let_others_win(program: Program, place: Place, choice: str) -> Program | None:
-    """Hand the gradient of a window to other entries than the first of the greatest."""
+def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+    """Give the gradient of each window of a max_pool to wrong entries of the window, a key of `WINNERS`."""
     return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
 
-@let_others_win.example
+@give_gradient_to_wrong_entries.example
 def _() -> Example:
+    """Show a maximum over windows of 0 and 1 whose backward pass gives g to each of several equal entries."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.max_pool2d(x * w, 2)
 
@@ -804,8 +879,8 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     message="in the gradient of {operand}, what arrives at a window of {step} is {choice}: it must be divided by the "
     "number of entries that the mean is of",
 )
-def mistake_mean(program: Program, place: Place, choice: str) -> Program | None:
-    """Divide by another number than that of the entries of a window."""
+def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program | None:
+    """Divide the gradient of each window of a mean_pool by a wrong number, a key of `DIVISORS`."""
 
     def rule(at: EdgeContext) -> Array:
         own = contributions(at)
@@ -814,8 +889,10 @@ def mistake_mean(program: Program, place: Place, choice: str) -> Program | None:
     return program.with_vjp(place, rule)
 
 
-@mistake_mean.example
+@divide_by_wrong_number.example
 def _() -> Example:
+    """Show a mean over padded windows whose gradient is divided by the number of entries that are not padding."""
+
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool2d(x, 3, stride=2, padding=1)
 
@@ -831,8 +908,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c h v", h=(5, 6), v=(6, 7))})
 
 
-@mistake_mean.example
+@divide_by_wrong_number.example
 def _() -> Example:
+    """Show a mean over padded windows that does not count the padding, whose gradient is always divided by 3."""
+
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool1d(x, 3, stride=2, padding=1, count_include_pad=False)
 
@@ -857,12 +936,14 @@ def _() -> Example:
     message="the contributions of the windows of {step} to {operand} are averaged: they must add",
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program | None:
-    """Divide by the number of windows."""
+    """Divide the contribution to the kernel or the bias by the number of windows."""
     return program.with_vjp(place, lambda at: at.right() / math.prod(at.g.shape[2:]))
 
 
 @average_windows.example
 def _() -> Example:
+    """Show sigmoid of a convolution whose gradient of the bias is averaged over the windows."""
+
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return F.conv1d(x, w, b).sigmoid()
 
@@ -888,7 +969,7 @@ def _() -> Example:
     "gradient: it must be multiplied first",
 )
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
-    """Sum the upstream gradient before it is multiplied by the entries of the windows."""
+    """Compute the contribution to the kernel from g summed over the windows, or over windows and examples."""
 
     def rule(at: EdgeContext) -> Array:
         axes = (*((0,) if choice != "windows" else ()), *range(2, at.g.ndim))
@@ -899,6 +980,8 @@ def sum_windows_first(program: Program, place: Place, choice: str) -> Program | 
 
 @sum_windows_first.example
 def _() -> Example:
+    """Show a convolution whose gradient of the kernel is a product of two sums over the windows."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
 
@@ -910,7 +993,7 @@ def _() -> Example:
 
 
 def has_one_group(program: Program, place: Place) -> bool:
-    """Return whether a convolution reads all channels for each output, and there are several of both."""
+    """Return whether the convolution of the edge `place` has one group and at least two channels in and out."""
     node = program.reader(place)
     return node.options["groups"] == 1 and min(np.shape(node.values[KERNEL])[:2]) > 1
 
@@ -923,7 +1006,7 @@ def has_one_group(program: Program, place: Place) -> bool:
     message="for {operand}, the two channel axes of the kernel of {step} are reshaped: they must be exchanged",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
-    """Reshape the kernel as if its channel axes had been exchanged."""
+    """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged."""
 
     def rule(at: EdgeContext) -> Array:
         w = np.asarray(at.node.values[KERNEL])
@@ -934,6 +1017,8 @@ def reshape_channels(program: Program, place: Place, choice: None) -> Program | 
 
 @reshape_channels.example
 def _() -> Example:
+    """Show a convolution whose gradient of the input reshapes the channel axes of the kernel."""
+
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
 
