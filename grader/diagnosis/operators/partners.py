@@ -115,7 +115,7 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
 
 
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
-    """Return whether a factor of the product `reader` may be replaced by an array of a shape that broadcasts.
+    """Return whether an array of this shape may replace a factor of the product `reader`: it must broadcast.
 
     Args:
         reader: a node; the answer is no unless it is a `mul`.
@@ -146,7 +146,7 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
 
 
 def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
-    """Return what a learner calls the value that the choice replaces.
+    """Return what a learner calls the value that the choice replaces in the contribution of the edge `place`.
 
     That is the partner operand; if the choice applies its maker, the operand of that maker.
     """
@@ -437,7 +437,7 @@ def _() -> Example:
 
 
 def is_partner_operand(program: Program, value: int) -> bool:
-    """Return whether the vjp of some edge multiplies by the value with this id."""
+    """Return whether the value with this id is a partner operand in the vjp of at least one edge."""
     return any(place[0] >= 0 and has_partner(program, place) for place in program.forward.uses[value])
 
 
@@ -754,7 +754,7 @@ def partner_updates(program: Program, place: Place) -> Iterator[PartnerUpdate]:
 
 
 def untransposed_value(program: Program, value: int) -> int:
-    """Return the id of the value that a value is a transposition or permutation of, or its own id."""
+    """Return the id of the value x, given the id of a transposition or permutation of x; else the given id."""
     node = program.nodes[value]
     while node.name in ("transpose", "permute") and node.operands:
         node = program.nodes[node.operands[0][1]]
@@ -955,7 +955,7 @@ MOST_FACTORS = 4
 
 
 def product_chain(program: Program, place: Place) -> tuple[int, ...]:
-    """Return the nodes of the products and quotients that an operand goes through one after the other.
+    """Return the nodes of the products and quotients that an operand goes through, one after the next.
 
     For (a * b) / c and the edge of a: the nodes of `*` and `/`.
 

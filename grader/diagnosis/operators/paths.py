@@ -89,29 +89,33 @@ class IterationsToKeep:
     """The only iterations of a loop whose contributions to one value are kept.
 
     Args:
-        arrival: the kind of edges by which the iterations contribute to the value.
+        edge_kind: the kind of edges by which the iterations contribute to the value, such as that through `h @ u`.
         end: the end of the loop at which the kept iterations are.
         count: the number of kept iterations.
     """
 
-    arrival: EdgeKind
+    edge_kind: EdgeKind
     end: Literal["first", "last"]
     count: int
 
     def dropped_edges(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
-        """Return the edges that are left out, given all edges of the arrival in the order of the backward pass."""
+        """Return the edges whose contributions are left out.
+
+        Args:
+            places: all edges of the kind that lead to the value, the latest iteration first.
+        """
         return places[self.count :] if self.end == "last" else places[: -self.count]
 
 
 def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
-    """Yield for each loop that reads the value `place` which contributions may be kept, as `IterationsToKeep`s.
+    """Yield for each kind of edges from a loop to the value `place` what may be kept of it, as `IterationsToKeep`s.
 
-    These are the first, the last and the last two iterations.
+    These are the first iteration, the last, and the last two; only for loops of three iterations or more.
     """
-    for arrival, places in edges_by_kind(program, place[0]).items():
+    for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
-            yield from (IterationsToKeep(arrival, end, 1) for end in ("first", "last"))
-            yield IterationsToKeep(arrival, "last", 2)
+            yield from (IterationsToKeep(edge_kind, end, 1) for end in ("first", "last"))
+            yield IterationsToKeep(edge_kind, "last", 2)
 
 
 @operator(
@@ -122,19 +126,19 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     choices=kept_iterations,
     message="of what {step} contributes to {value} in each iteration, only {which} left",
     fields=lambda program, place, choice: {
-        "step": describe_edge_kind(program, choice.arrival),
+        "step": describe_edge_kind(program, choice.edge_kind),
         "which": f"that of the {choice.end} one is"
         if choice.count == 1
         else f"those of the {choice.end} {choice.count} are",
     },
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
-    """Leave out the contributions of a loop to the value `place`, but for those of the chosen iterations.
+    """Leave out the contributions of a loop to the value `place` in all iterations but the chosen ones.
 
-    Returns `None` where the program has no such contributions.
+    Returns `None` where no edges of the chosen kind lead to the value.
     """
-    dropped = choice.dropped_edges(choice.arrival.places(program, place[0]))
-    return program.without(*dropped) if choice.arrival.places(program, place[0]) else None
+    dropped = choice.dropped_edges(choice.edge_kind.places(program, place[0]))
+    return program.without(*dropped) if choice.edge_kind.places(program, place[0]) else None
 
 
 @keep_iterations_at_one_end.example
@@ -162,7 +166,7 @@ def _() -> Example:
 
 
 def contributes_to_a_part(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` is one of several to its operand, and contributes to only some of its entries."""
+    """Return whether edge `place` contributes to only a part of its operand, which a second edge leads to as well."""
     selects = program.reader(place).operation.family in ("selection", "rearrangement")
     return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
 
@@ -212,9 +216,13 @@ def _() -> Example:
 
 
 def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
-    """Return all nodes of the call of a function of the learner's forward pass that makes a value.
+    """Return the nodes that were recorded during the call of the author's function that made a value.
 
-    Empty where the value is made outside of such a call.
+    Empty where the value was made in the forward pass itself.
+
+    Args:
+        program: the program.
+        value: the id of the value.
     """
     node = program.nodes[value]
     if not node.call:
@@ -248,7 +256,7 @@ def is_returned_by_call(program: Program, place: Place) -> bool:
 
 
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of the targets to which a call contributes by several edges: the call that makes value `place`.
+    """Yield the names of the targets on which the call that makes the value `place` depends by several edges.
 
     Only targets that get a gradient by edges outside of the call, too.
     """
@@ -271,9 +279,9 @@ def targets_of_call(program: Program, place: Place) -> Iterator[str]:
     message="the path from {choice} to {value} is missing",
 )
 def hold_call_constant(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave out all contributions that the call which makes the value `place` makes to the chosen target.
+    """Leave out all that the call of a function, which makes the value `place`, contributes to the chosen target.
 
-    Returns `None` where the program has no such target, or no such edges.
+    As if its result were a constant. Returns `None` where the program has no such target, or no such edges.
     """
     ways = edges_out_of_call(program, place[0], choice) if choice in program.forward.targets else ()
     return program.without(*ways) if ways else None
@@ -307,26 +315,26 @@ class PartialSum:
     """A part of the contributions to a value, which is used as its gradient.
 
     Args:
-        arrival: one kind of the edges that contribute to the value.
+        edge_kind: one kind of the edges that contribute to the value.
         only: whether the sum has nothing but the contributions of this kind; otherwise it has all but these.
     """
 
-    arrival: EdgeKind
+    edge_kind: EdgeKind
     only: bool
 
     def missing_edges(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges whose contributions the partial sum lacks; empty where none of the kind lead to the value.
+        """Return the edges to a value whose contributions the partial sum lacks; empty where it lacks none.
 
         Args:
             program: the program of any trial.
             value: the id of the value.
         """
         ways = edges_by_kind(program, value)
-        if self.arrival not in ways:
+        if self.edge_kind not in ways:
             return ()
         if not self.only:  # where nothing else arrives, as in the last iteration, nothing is there yet
-            return ways[self.arrival]
-        return tuple(place for way, places in ways.items() if way != self.arrival for place in places)
+            return ways[self.edge_kind]
+        return tuple(place for way, places in ways.items() if way != self.edge_kind for place in places)
 
 
 def sum_with_same_gradient(program: Program, value: int) -> int:
@@ -348,9 +356,9 @@ def sum_with_same_gradient(program: Program, value: int) -> int:
 
 
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
-    """Yield the partial sums that may be used as the gradient of the edge's reader, as `PartialSum`s.
+    """Yield the partial sums that may be used as upstream gradient of the edge's reader, as `PartialSum`s.
 
-    None where the reader has one operand, or one contribution.
+    None where the reader has only one differentiable operand, or only one kind of edges leads to it.
     """
     if place[0] != SINK and len(program.reader(place).edges) > 1:
         ways = edges_by_kind(program, sum_with_same_gradient(program, place[0]))
@@ -369,15 +377,16 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     message="for {operand} the gradient of {sum} is used {when} to it",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_with_same_gradient(program, place[0])),
-        "when": f"when only the contribution of {describe_edge_kind(program, choice.arrival)} has been added"
+        "when": f"when only the contribution of {describe_edge_kind(program, choice.edge_kind)} has been added"
         if choice.only
-        else f"before the contribution of {describe_edge_kind(program, choice.arrival)} has been added",
+        else f"before the contribution of {describe_edge_kind(program, choice.edge_kind)} has been added",
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
     """Compute the contribution of the edge `place` from a partial sum of the upstream gradient.
 
-    Returns `None` where no contribution is lacking.
+    For a = tanh(y) + y ** 2 and the edge of w in y = x @ w: from g * 2 * y alone. Returns `None` where no contribution
+    is missing in the sum.
     """
     late = choice.missing_edges(program, sum_with_same_gradient(program, place[0]))
     if not late:
@@ -436,7 +445,7 @@ def has_three_contributions(program: Program, place: Place) -> bool:
     message="of the contributions to the gradient of {value}, only that of {choice} is there",
 )
 def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out all contributions to the value `place` but those of the chosen kind."""
+    """Leave out all contributions to the value `place` but those by edges of the chosen kind."""
     ways = edges_by_kind(program, place[0])
     return program.without(*(edge for way, places in ways.items() if way != choice for edge in places))
 
@@ -602,21 +611,21 @@ class LastWrite:
     """The iteration whose contribution is kept where iterations contribute to overlapping parts of a value.
 
     Args:
-        arrival: the kind of edges by which the iterations contribute.
+        edge_kind: the kind of edges by which the iterations contribute.
         end: whether the contribution of the first or of the last iteration is kept at each entry.
     """
 
-    arrival: EdgeKind
+    edge_kind: EdgeKind
     end: Literal["first", "last"]
 
 
 def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
-    """Yield for each loop that reads overlapping parts of the value `place` both ends of it, as `LastWrite`s."""
-    for arrival, places in edges_by_kind(program, place[0]).items():
+    """Yield `LastWrite`s for each kind of edges by which iterations read overlapping parts of the value `place`."""
+    for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
             reached = [_reached_entries(program, edge) for edge in places]
             if np.sum(reached, axis=0).max() > 1 and not all(mask.all() for mask in reached):
-                yield from (LastWrite(arrival, end) for end in ("first", "last"))
+                yield from (LastWrite(edge_kind, end) for end in ("first", "last"))
 
 
 @operator(
@@ -627,14 +636,14 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     choices=overlapping_parts,
     message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
     " {end} one is left: they must add",
-    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.arrival), "end": choice.end},
+    fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind), "end": choice.end},
 )
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
-    """Keep at each entry of the value `place` the contribution of one iteration only, where several reach it.
+    """Keep at each entry of the value `place` the contribution of the first, or last, iteration that reaches it.
 
-    Returns `None` where the program has no such contributions.
+    Returns `None` where no edges of the chosen kind lead to the value.
     """
-    places = choice.arrival.places(program, place[0])
+    places = choice.edge_kind.places(program, place[0])
     taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
 
     def where(mask: Array) -> EdgeVjp:
@@ -666,11 +675,11 @@ def _() -> Example:
 
 
 def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of contributions to the value of a unary function, where there are several kinds.
+    """Yield the kinds of edges to the value of a unary function that keeps shapes, if there are several kinds.
 
     Args:
         program: the program.
-        place: the edge of the function's operand, which has the shape of its value.
+        place: the edge of the function's operand.
     """
     node = program.reader(place)
     if len(node.operands) == 1 and node.value.shape == np.shape(node.values[place[1]]):
@@ -756,9 +765,10 @@ def _is_entrywise(program: Program, place: Place) -> bool:
 
 
 def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
-    """Yield the lengths of the entrywise chains to the edge `place` that may be computed in place in one array.
+    """Yield how many steps of the backward pass may be computed in place before the edge `place`: lengths of chains.
 
-    Only chains whose first node has a second operand, which then gets the overwritten array.
+    See `entrywise_chains`. Only chains whose first node has a second operand, which would then get the overwritten
+    array.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
@@ -787,7 +797,7 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     },
 )
 def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the fellow edges' contributions of a chain from an upstream gradient that it has overwritten in place.
+    """Compute the contributions of a chain's fellow edges from an upstream gradient that the chain overwrote in place.
 
     For y = gain * x + bias and the chain of x: `g *= gain` makes the gradients of gain and bias wrong. Returns `None`
     where the chain does not exist.
@@ -885,7 +895,7 @@ _SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDic
 
 
 def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
-    """Return the ids of the nodes that each skip connection bypasses, by the edge of the skip connection.
+    """Return for each skip connection the nodes that it bypasses: by the skip connection's edge, the ids of the nodes.
 
     The result is cached for each forward pass, since conditions ask for it at every edge.
     """

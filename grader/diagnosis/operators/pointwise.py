@@ -33,14 +33,14 @@ def local_derivative(program: Program, place: Place) -> Array:
 
 
 def has_derivative(program: Program, place: Place) -> bool:
-    """Return whether the local derivative of the edge `place` is anything but 1 or -1 at some entry."""
+    """Return whether the local derivative of the edge `place` is neither 1 nor -1 for at least one entry."""
     return bool((np.abs(local_derivative(program, place)) != 1).any())
 
 
 def may_have_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the edge `place` can be told from a wrong sign of the edge behind it.
+    """Return whether a wrong sign of the edge `place` can be told from a wrong sign of all that its reader gets.
 
-    It cannot where the reader adds a number and has a single reader itself: the two contributions are then equal.
+    It cannot where the reader adds a number and only one edge leads to it: its only contribution is then g itself.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
@@ -83,9 +83,9 @@ def _() -> Example:
 
 
 def has_sign_of_its_own(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of edge `place` differs from a wrong sign of its reader's whole upstream gradient.
+    """Return whether a wrong sign along the edge `place` leaves the contributions of its reader's further edges right.
 
-    So it is for a pointwise operation, see `may_have_sign`, and for a contraction with two differentiable operands.
+    So it is for a pointwise operation, but see `may_have_sign`, and for a contraction with two differentiable operands.
     """
     node = program.reader(place)
     family = node.operation.family

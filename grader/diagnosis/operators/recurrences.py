@@ -56,7 +56,7 @@ def is_carried(program: Program, place: Place) -> bool:
 def edges_from_later(program: Program, value: int) -> tuple[Place, ...]:
     """Return the edges along which later iterations of the loop contribute to the value with this id."""
     ways = edges_by_kind(program, value).items()
-    return tuple(place for arrival, places in ways if (arrival.iterations or 0) > 0 for place in places)
+    return tuple(place for edge_kind, places in ways if (edge_kind.iterations or 0) > 0 for place in places)
 
 
 def value_before(program: Program, value: int) -> int | None:
@@ -67,8 +67,7 @@ def value_before(program: Program, value: int) -> int | None:
         value: the id of the value in one iteration.
 
     Returns:
-        In the first iteration the id of the value in front of the loop that is carried into it; `None` where there is
-        none.
+        In the first iteration the id of the initial value, made in front of the loop; `None` where there is none.
     """
     node = program.nodes[value]
     if node.iteration:
@@ -92,7 +91,7 @@ def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key,
 
 
 def describe_keys(program: Program, keys: tuple[Key, ...]) -> str:
-    """Return what a learner calls the values of some keys: `h and c`."""
+    """Return what a learner calls the values of the given keys: `h and c`."""
     return " and ".join(program.name_of(program.forward.by_key[key][0]) for key in keys)
 
 
@@ -103,11 +102,11 @@ loop_values = values.where(is_in_loop)
 
 @dataclass(frozen=True)
 class Carry:
-    """The contributions from later iterations to loop-carried values that an edit leaves out.
+    """Contributions of later iterations to loop-carried values, which an edit leaves out.
 
     Args:
         keys: the keys of the loop-carried values.
-        only: the one kind of contributions from later iterations that is kept; `None` where all are left out.
+        only: the one kind of edges from later iterations whose contributions are kept; `None` where all are left out.
         enters: whether the value in front of the loop keeps the contributions of the first iteration, where `only` is
             `None`.
     """
@@ -124,7 +123,7 @@ class Carry:
 
 
 def carries(program: Program, place: Place) -> Iterator[Carry]:
-    """Yield the contributions that may be left out together at the value `place`, as `Carry`s.
+    """Yield which contributions of later iterations to the value `place` may be left out together, as `Carry`s.
 
     Only where later iterations read the value by several edges: a single edge is the matter of `path-dropped`.
     """
@@ -212,8 +211,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "v": "n n", "h": "bs n"})
 
 
-def competing_arrivals(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of contributions to the loop value `place`, as `EdgeKind`s; none where there is only one kind."""
+def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
+    """Yield the kinds of edges that contribute to the loop value `place`, if there are several kinds."""
     ways = edges_by_kind(program, place[0])
     if len(ways) > 1:
         yield from ways
@@ -224,20 +223,20 @@ def competing_arrivals(program: Program, place: Place) -> Iterator[EdgeKind]:
     code="missing-path",  # a path that is left out by intent gives the same numbers
     rank=1.5,
     at=loop_values,
-    choices=competing_arrivals,
+    choices=competing_edge_kinds,
     message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives:"
     " the two must add",
 )
-def overwrite_arrival(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out the contributions of the chosen kind to a loop value in each iteration in which it gets further ones.
+def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+    """Leave out the contributions by edges of the chosen kind in the iterations in which a loop value gets more.
 
-    Returns `None` where the value `place` has no such contributions, or nothing else.
+    Returns `None` where no edges of the kind lead to the value `place`, or no others.
     """
     ways = edges_by_kind(program, place[0])
     return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
 
 
-@overwrite_arrival.example
+@leave_out_competing_edges.example
 def _() -> Example:
     """Show a recurrent network whose backward pass assigns the carried gradient, which must be added."""
 
@@ -277,8 +276,8 @@ def _() -> Example:
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
     """Add the gradient of a loop value to that of the same value in the iteration before, as if it were never cleared.
 
-    With the choice `"carried"`, without the contributions from its own iteration. Returns `None` where there is no
-    iteration before and nothing in front of the loop.
+    With the choice `"carried"` only the part from later iterations. Returns `None` where there is no iteration before
+    and no initial value.
     """
     before = value_before(program, place[0])
     if before is None:
@@ -411,9 +410,9 @@ def _() -> Example:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
-    """Send the gradient in front of the last iteration straight to the values in front of the loop.
+    """Send the gradient in front of the last iteration straight to the values that the loop starts with.
 
-    So all iterations but the last are skipped. Returns `None` where no value in front of the loop is carried into it.
+    So all iterations but the last are skipped. Returns `None` where the loop-carried values have no initial value.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -803,8 +802,8 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
 def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program | None:
     """Go through the iterations of the loop from first to last in the backward pass.
 
-    So the vjps of iteration t are computed with the operands of iteration T - 1 - t, and so are those of a join of all
-    iterations.
+    So the vjps of iteration t of T are computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
+    the iterations, the parts of its gradient are reversed, too.
     """
     forward = program.forward
     count = len(iterations_of(program, place[0]))

@@ -61,7 +61,7 @@ class Terms:
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
 
     def count(self, letters: str) -> int:
-        """Return the number of terms in the sum over some letters, the product of their sizes."""
+        """Return the number of terms in the sum over the given letters, the product of their sizes."""
         return math.prod(self.sizes[letter] for letter in letters)
 
     def arrays(self, at: EdgeContext) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ class Terms:
         return at.g, np.asarray(at.node.values[1 - at.slot])
 
     def sum_to(self, letters: str, arrays: Sequence[Array]) -> Array:
-        """Return the products of the factors, summed over all letters but the given ones.
+        """Return the sum of the products of the two factors over all letters but the given ones.
 
         Args:
             letters: the letters of the result, in the order of its axes.
@@ -138,12 +138,12 @@ def summed_letters(program: Program, place: Place) -> Iterator[str]:
 
 
 def describe_axes(program: Program, place: Place, letters: str, *, numbered: bool = False) -> str:
-    """Return what a learner calls the axes for some letters of the edge's `Terms`: `bs and t`.
+    """Return what a learner calls the axes of the given letters: `bs and t`.
 
     Args:
         program: the program of the trial that the message is for.
-        place: the edge.
-        letters: letters of its `Terms`.
+        place: the edge whose contribution the `Terms` are of.
+        letters: letters of these `Terms`.
         numbered: whether each axis is called `axis 0 of x`, even where it has a name.
     """
 
@@ -165,7 +165,7 @@ def describe_axes(program: Program, place: Place, letters: str, *, numbered: boo
 
 
 def describe_sizes(program: Program, place: Place, letters: str) -> str:
-    """Return the product of the sizes of the axes for some letters of the edge's `Terms`, as a formula: `bs * t`."""
+    """Return the product of the sizes of the axes of the given letters, as a formula: `bs * t`."""
     words = [describe_axes(program, place, letter) for letter in letters]
     return " * ".join(f"the size of {word}" if " " in word else word for word in words)
 
@@ -183,7 +183,7 @@ def describe_contribution(program: Program, place: Place) -> str:
 
 
 def count_of(program: Program, place: Place, letters: str) -> int:
-    """Return the number of terms that the contribution of the edge `place` sums over some letters of its `Terms`."""
+    """Return how many terms the contribution of the edge `place` sums over the given letters of its `Terms`."""
     terms = terms_of(program.reader(place), place[1])
     assert terms is not None
     return terms.count(letters)
@@ -281,7 +281,7 @@ def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
     fields=lambda program, place, choice: {"axis": describe_axes(program, place, choice.letter), "part": choice.part},
 )
 def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program | None:
-    """Compute the contribution of the edge `place` with only the chosen part of the terms along one axis.
+    """Compute the contribution of the edge `place` with only a part of the terms along one axis, such as the first.
 
     Returns `None` where this trial's contribution has no such axis.
     """

@@ -38,7 +38,7 @@ def shape_of(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def has_axes(count: int) -> Predicate:
-    """Return a condition on places: whether a target has `count` axes or more."""
+    """Return a condition for `Places.where`: whether the target has `count` axes or more."""
     return lambda program, place: len(shape_of(program, place)) >= count
 
 
@@ -149,7 +149,7 @@ class AxisOrder:
 def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     """Yield wrong orders of the axes of the target `place`, as `AxisOrder`s.
 
-    First the last two exchanged; for three or four axes all others, too.
+    First with the last two exchanged; for three or four axes then every permutation.
     """
     count = len(shape_of(program, place))
     last = (*range(-count, -2), -1, -2)
@@ -206,7 +206,7 @@ class HalvesInTurns:
     back: bool
 
     def describe(self) -> str:
-        """Return a clause that says which order that is."""
+        """Return a clause that says what is done: `the entries of the halves take turns`."""
         return (
             "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
         )

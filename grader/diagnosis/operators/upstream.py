@@ -62,7 +62,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
-    """Replace the gradient of the value `place` by ones, for all operands that it is made of."""
+    """Replace the gradient of value `place` by ones in the contributions to all operands that it is computed from."""
     return program.with_upstream(place[0], lambda at: np.ones_like(at.g))
 
 
@@ -123,7 +123,7 @@ class Replacement:
 def replacements(program: Program, place: Place) -> Iterator[Replacement]:
     """Yield named values of the shape of the node of `place` that may stand in for its gradient, as `Replacement`s.
 
-    First the node's value and what reads it, then all others. None for a loss itself.
+    First the node's own value and its readers' values, then all the rest. None for a loss itself.
     """
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
@@ -150,7 +150,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Replace the gradient of the value `place` by a value of the forward pass, for all operands that it is made of.
+    """Replace the gradient of value `place` by a value of the forward pass in the contributions to all its operands.
 
     Returns `None` where the program has no such value.
     """
@@ -223,9 +223,9 @@ class GradientReplacement:
 
 
 def gradient_replacements(program: Program, place: Place) -> Iterator[GradientReplacement]:
-    """Yield named values of the shape of the node of `place` whose gradients may replace its own.
+    """Yield named values whose gradients may replace that of the node of `place`, as `GradientReplacement`s.
 
-    They are `GradientReplacement`s; the gradient of the value in the last iteration of its loop is one, too.
+    They have its shape. In a loop its own value in the last iteration is one, too.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -246,7 +246,7 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
 def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
-    """Replace the gradient of the value `place` by that of the chosen value, for all operands that it is made of.
+    """Replace the gradient of the value `place` by that of the chosen value in the contributions to all its operands.
 
     Returns `None` where the program has no such value, or it is the same.
     """
@@ -283,9 +283,7 @@ def _() -> Example:
     message="the gradient of {other} is used in place of that of {value}, in what {step} contributes to {operand}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
-def use_gradient_of_value_for_operand(
-    program: Program, place: Place, choice: GradientReplacement
-) -> Program | None:
+def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of the chosen value as upstream gradient.
 
     Returns `None` where the program has no such value, or it is the reader's.
@@ -357,9 +355,9 @@ def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[Valu
 
 
 def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield values that depend on the target `place` and whose gradient may be given for its own.
+    """Yield values that depend on the target `place`, whose gradient a learner may return who stops too early.
 
-    They have the target's shape; the output also if it is smaller than the target.
+    They have the target's shape; the output is one also if it is smaller than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
@@ -421,7 +419,7 @@ def _() -> Example:
 def gradients_for_target(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield values whose gradient may be given for that of the target `place`.
 
-    These are values of its shape that do not depend on it, and targets of any second shape.
+    These are values of its shape that do not depend on it, and all inputs of a different shape that are targets.
     """
     yield from gradients_of_independent_values(program, place)
     shape = program.nodes[place[0]].value.shape
@@ -506,9 +504,9 @@ def _() -> Example:
 
 
 def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values of the same shape from which two nodes or more compute the value `place`.
+    """Yield the named values from which two nodes or more compute the value `place`, of the same shape.
 
-    See `function_between`: nothing else may read what these nodes make.
+    Nothing outside of these nodes may read what they compute, but for the value itself; see `function_between`.
     """
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
     for name, value in values_by_name(program, place[0], shape).items():
@@ -696,7 +694,7 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     message="the gradients of {value} and {choice} are exchanged",
 )
 def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Exchange the gradients of the value `place` and of the chosen value, for all operands that they are made of.
+    """Exchange the gradients of the value `place` and the chosen value in the contributions to all their operands.
 
     Returns `None` where the program has no such value, or the two gradients differ by their sign only.
     """
@@ -820,7 +818,9 @@ def _() -> Example:
 
 
 def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
-    """Yield the factors of products that the operand of the edge `place` is added to.
+    """Yield the factors of the products to which the operand of edge `place` is added: a and y for x in `a * y + x`.
+
+    Only factors of the operand's shape.
 
     Yields:
         The slot of the product in the sum, and the slot of the factor in the product.
