@@ -87,10 +87,10 @@ class Meter:
         """Begin another file."""
         self.costs.append(Cost())
 
-    def find_mistakes(self, exercise, wrong, right=()):
+    def find_mistakes(self, exercise, wrong, right=(), cases=None):
         """Return the mistakes, as `find_mistakes` does."""
         cost, started = self.costs[-1], time.process_time()
-        mistakes = find_mistakes(exercise, wrong, right)
+        mistakes = find_mistakes(exercise, wrong, right, cases)
         cost.diagnosis += time.process_time() - started
         if isinstance(exercise, Exercise):
             first, _ = next(iter(wrong.values()))[0]

@@ -22,7 +22,7 @@ def test_a_right_backward_pass_is_right(case):
 
 @pytest.mark.parametrize("case", list(WRONG)[::8])
 def test_a_wrong_backward_pass_is_wrong(case, monkeypatch):
-    monkeypatch.setattr(verdicts, "find_mistakes", lambda exercise, wrong, right: plain_facts(exercise, wrong))
+    monkeypatch.setattr(verdicts, "find_mistakes", lambda exercise, wrong, right, cases: plain_facts(exercise, wrong))
     forward, inputs, under_test = WRONG[case]
     found = explain(forward, inputs, **under_test, seed=0)
     assert not found
