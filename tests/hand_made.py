@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.diagnosis.facts import Pair, Wrong, wrong_in
+from grader.diagnosis.facts import AnswerSample, TrialArray, answer_samples
 from grader.exercise import Answer
 from grader.reference.trial import Trial
 from grader.sampling import Array
@@ -35,7 +35,9 @@ def trials(axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **ex
     return found
 
 
-def pairs(change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Any) -> list[Pair]:
+def pairs(
+    change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Any
+) -> list[TrialArray]:
     """Each of them with what a change makes of the random numbers; the right answer may be made of these, too."""
     plain = trials(axes, **extra)
     found = []
@@ -46,6 +48,6 @@ def pairs(change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = la
     return found
 
 
-def wrong_of(change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Any) -> list[Wrong]:
+def wrong_of(change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Any) -> list[AnswerSample]:
     """The same, next to the right answers."""
-    return wrong_in(ANSWER, pairs(change, axes, **extra))
+    return answer_samples(ANSWER, pairs(change, axes, **extra))

@@ -14,7 +14,7 @@ from grader.diagnosis.case import Case, Sample
 from grader.diagnosis.diagnose import case_of
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import explain
-from grader.diagnosis.facts import Pair
+from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
 from grader.exercise import Exercise, returned, returned_jacobian, returned_value, stored
@@ -197,7 +197,7 @@ def right_case(name: str, answer: int, blur: float = 0.0) -> Case:
     """The case of a learner whose answer is right, but for a share of it."""
     exercise = PASSES[name]
     own = exercise.answers[answer]
-    pairs: list[Pair] = [
+    pairs: list[TrialArray] = [
         (trial, End(own, trial).right * (1 + blur))
         for trial in trials_of(exercise)
         if trial.expected[own.name] is not None and trial.setting.kind != EXACT_KIND

@@ -11,8 +11,8 @@ import torch
 from hand_made import ANSWER, Change, pairs, wrong_of
 from verdicts import Rule, named, told, verdict
 
-from grader.diagnosis.factors import Factor, decoded
-from grader.diagnosis.facts import Pair, ratios, varying_ratio, wrong_in
+from grader.diagnosis.factors import Factor, explained_factor
+from grader.diagnosis.facts import TrialArray, answer_samples, ratio_in_each_trial, varying_ratio
 from grader.diagnosis.mistake import Fact
 from grader.exercise import Exercise, returned, stored
 from grader.reference.trial import Trial
@@ -28,8 +28,8 @@ def p(trial: Trial) -> float:
     return float(trial.arguments["p"])
 
 
-def factor_of(given: list[Pair], averages: bool = False) -> Factor | None:
-    return decoded(ratios(wrong_in(ANSWER, given)), averages)
+def factor_of(given: list[TrialArray], averages: bool = False) -> Factor | None:
+    return explained_factor(ratio_in_each_trial(answer_samples(ANSWER, given)), averages)
 
 
 def told_of(found: Factor | None) -> tuple[str, str]:

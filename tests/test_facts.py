@@ -15,7 +15,7 @@ from verdicts import Rule, named, told, verdict
 
 from grader.diagnosis import facts
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.facts import Pair
+from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.mistake import Mistake
 from grader.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.reference.trial import Trial
@@ -29,7 +29,7 @@ def said(found: Mistake | None) -> str:
     return "" if found is None else says(found)
 
 
-def mistake(given: Sequence[Pair]) -> Mistake:
+def mistake(given: Sequence[TrialArray]) -> Mistake:
     """What is said of arrays where there is no graph."""
     (answer,) = NO_GRAPH.answers
     arrays = [(replace(trial, expected={answer.name: trial.expected[ANSWER.name]}), array) for trial, array in given]
@@ -84,51 +84,52 @@ def test_no_arrays_at_all_still_give_a_mistake() -> None:
 
 def test_the_same_number_everywhere_is_a_constant() -> None:
     assert (
-        said(facts.constant(wrong_of(lambda t, r: np.full_like(r, 6)))) == "every entry is 6, whatever the inputs are"
+        said(facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, 6))))
+        == "every entry is 6, whatever the inputs are"
     )
-    assert facts.constant(wrong_of(lambda t, r: np.full_like(r, t.setting.index))) is None
-    assert facts.constant(wrong_of(lambda t, r: r)) is None
+    assert facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, t.setting.index))) is None
+    assert facts.constant_answer(wrong_of(lambda t, r: r)) is None
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
     filled = wrong_of(lambda t, r: np.full_like(r, value))
-    assert facts.constant(filled) is None
-    assert said(facts.constant(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
+    assert facts.constant_answer(filled) is None
+    assert said(facts.constant_answer(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
 
 
 def test_one_trial_alone_proves_no_constant() -> None:
-    assert facts.constant(wrong_of(lambda t, r: np.full_like(r, 6))[:1]) is None
+    assert facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, 6))[:1]) is None
 
 
 def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
-    same = facts.same_shape(wrong_of(lambda t, r: np.zeros((7, 5))))
+    same = facts.same_shape_in_every_trial(wrong_of(lambda t, r: np.zeros((7, 5))))
     assert said(same) == "its shape is (7, 5), whatever the sizes are"
-    assert facts.same_shape(wrong_of(lambda t, r: r)) is None
-    assert facts.same_shape(wrong_of(lambda t, r: np.zeros(()))) is None
+    assert facts.same_shape_in_every_trial(wrong_of(lambda t, r: r)) is None
+    assert facts.same_shape_in_every_trial(wrong_of(lambda t, r: np.zeros(()))) is None
 
 
 def test_a_number_that_is_added_everywhere_is_told() -> None:
-    assert said(facts.offset(wrong_of(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
-    assert said(facts.offset(wrong_of(lambda t, r: r + 2))) == "2 is added to every entry"
+    assert said(facts.offset_answer(wrong_of(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
+    assert said(facts.offset_answer(wrong_of(lambda t, r: r + 2))) == "2 is added to every entry"
 
 
 @pytest.mark.parametrize(
     "change", [lambda t, r: r, lambda t, r: r + t.setting.index, lambda t, r: 2 * r, lambda t, r: (r + 1)[:1]]
 )
 def test_nothing_is_said_of_a_number_that_is_not_the_same_everywhere(change: Change) -> None:
-    assert facts.offset(wrong_of(change)) is None
+    assert facts.offset_answer(wrong_of(change)) is None
 
 
 def test_what_is_added_to_a_constant_is_another_constant() -> None:
-    assert facts.offset(wrong_of(lambda t, r: 0 * r, right=np.ones_like)) is None
+    assert facts.offset_answer(wrong_of(lambda t, r: 0 * r, right=np.ones_like)) is None
 
 
 # --- right here and wrong there ----------------------------------------------------------------------------------
 
 
-def special(given: Sequence[Pair]) -> tuple[str, str] | None:
-    found = facts.passes_where(ANSWER, facts.wrong_in(ANSWER, given))
+def special(given: Sequence[TrialArray]) -> tuple[str, str] | None:
+    found = facts.right_in_some_trials(ANSWER, facts.answer_samples(ANSWER, given))
     return None if found is None else (found.code, says(found))
 
 
@@ -153,8 +154,8 @@ def test_a_batch_of_one_whose_gradient_is_zero_shows_nothing() -> None:
     (alone,) = (wrong for wrong in every if wrong.trial.setting.kind == KINDS[2])
     rest = [wrong for wrong in every if wrong is not alone]
     seen, unseen = (alone._replace(array=right, right=right) for right in (alone.right, 0 * alone.right))
-    assert facts.unknown([*rest, seen]).facts[0].parameters["alone"]
-    assert not facts.unknown([*rest, unseen]).facts[0].parameters["alone"]
+    assert facts.unknown_mistake([*rest, seen]).facts[0].parameters["alone"]
+    assert not facts.unknown_mistake([*rest, unseen]).facts[0].parameters["alone"]
 
 
 def test_an_answer_that_is_right_in_a_batch_of_one_alone_is_not_told_to_be_shape_special() -> None:

@@ -10,7 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.facts import Pair
+from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import Answer, Declaration
 from grader.reference.answer_view import End
@@ -31,7 +31,7 @@ def trials_of(exercise: Declaration, seed: int = 5) -> list[Trial]:
     return TRIALS[key][1]
 
 
-def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[Pair]:
+def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[TrialArray]:
     """Each trial with what a rule makes of everything that is known there, in single precision.
 
     That is its inputs, `out`, `out_g`, the `right` answers by name, that one itself, and what was stored `before`.

@@ -22,7 +22,7 @@ from grader.program.program import Program, Tangents
 from grader.reference.compare import MATCH, agrees, scaled_error
 from grader.reference.trial import Trial
 
-from .factors import Forms
+from .factors import FactorForms
 from .mistake import Mistake
 
 LARGE = 100_000  # entries of all values: of more, tangents in single precision are enough, in half of the memory
@@ -42,7 +42,7 @@ class Candidate(Protocol):
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return the mistake that it is in each answer whose numbers it gives, or is true of, in every trial."""
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return whether it leads to an answer that is right, too: then the learner did it for some answers only."""
 
 
@@ -243,9 +243,9 @@ class Case:
         return tuple(screens)
 
     @cached_property
-    def forms(self) -> Forms:
+    def forms(self) -> FactorForms:
         """Return the shapes that a factor may have as it varies between the trials."""
-        return Forms([sample.trial for sample in self.samples])
+        return FactorForms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
         """Return whether another case has screened all of these answers, in the same trials as this one would."""
@@ -313,7 +313,7 @@ class Case:
                     names.remove(name)
         return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
 
-    def disturbs(self, edit: Rewriting) -> bool:
+    def changes_right_answer(self, edit: Rewriting) -> bool:
         """Return whether an edit leads to an answer that is right; of a value the gradients tell nothing."""
         if self.samples[0].is_value:
             return False

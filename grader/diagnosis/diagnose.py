@@ -1,4 +1,4 @@
-"""From the wrong answers of an exercise to the mistake in each: records the forward pass, and searches."""
+"""Finds the mistake in each wrong answer of an exercise: records the forward pass as a program, and searches."""
 
 from __future__ import annotations
 
@@ -19,32 +19,37 @@ from grader.trial_sizes import EXACT_KIND
 
 from .case import Case, Sample, near
 from .explanation import explain
-from .facts import Pair, nothing_to_compare, plain, wrong_in
+from .facts import TrialArray, nothing_to_compare, plain_fact, answer_samples
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
-Wrong = Mapping[str, tuple[Answer, Sequence[Pair]]]  # by target
+WrongAnswers = Mapping[str, tuple[Answer, Sequence[TrialArray]]]  # by target
 
 
 @dataclass(frozen=True, eq=False)
-class Declared:
-    """A mistake that an exercise declares.
+class DeclaredMistake:
+    """A candidate: a mistake that an exercise declares as a wrong formula for an answer.
 
     Args:
-        misconception: the author's wrong rule.
-        wrong: for each target that the rule is about the answer, with the learner's arrays.
-        right: of a rule for all that is returned at once, the answers that are right.
+        misconception: the declaration, with the formula.
+        wrong: for each target that the formula is about the answer, with the learner's array in each trial.
+        right: the right answers, where the formula is for all that is returned at once.
+        rank: the likelihood rank.
     """
 
     misconception: Misconception
-    wrong: Wrong
+    wrong: WrongAnswers
     right: tuple[Answer, ...] = ()
     rank: float = 0.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that the rule gives; one for all that is returned gives all, or none."""
+        """Return the mistake by target, for each answer that the formula gives in every trial.
+
+        A formula for all that is returned must give every wrong answer, and leave every right one right; else there is
+        none.
+        """
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
         names = [name for name, (answer, pairs) in self.wrong.items() if self._gives(answer, pairs)]
@@ -52,17 +57,22 @@ class Declared:
             return {}
         return dict.fromkeys(names, mistake)
 
-    def disturbs(self, case: Case) -> bool:
-        """Return that a rule is about the answers that it is declared for."""
+    def changes_right_answer(self, case: Case) -> bool:
+        """Return False: a formula is about the answers that it is declared for alone."""
         return False
 
     @property
     def _is_of_all(self) -> bool:
-        """Return whether the rule gives several answers at once."""
+        """Return whether the formula is for all that is returned at once."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
-    def _gives(self, answer: Answer, pairs: Sequence[Pair]) -> bool:
-        """Return whether the rule gives the learner's arrays, and is told apart from what is right."""
+    def _gives(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
+        """Return whether the formula gives the learner's arrays, and differs from the right array in some trial.
+
+        Args:
+            answer: the answer.
+            pairs: the trials, each with the learner's array in it.
+        """
         apart = False
         for trial, array in pairs:
             right = End(answer, trial).right
@@ -76,19 +86,19 @@ class Declared:
         return apart
 
     def _leaves_right(self, answer: Answer) -> bool:
-        """Return whether the rule gives the right value of an answer in every trial."""
+        """Return whether the formula gives the right array of an answer in every trial."""
         trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
         return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)
 
 
 def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
-    """Return what a declared rule gives for an answer in a trial.
+    """Return the array that a misconception's wrong formula gives for an answer in a trial.
 
     Args:
-        misconception: declares the rule.
-        answer: which answer; of a rule for all that is returned, its part is taken.
+        misconception: declares the formula.
+        answer: the answer; its part is taken of a formula for all that is returned.
         trial: the trial.
-        given: what the learner has, for a rule that looks at it; `None` asks for an example of the mistake.
+        given: the learner's array, for a formula that looks at it; `None` asks for an example of the mistake.
     """
     known = {"answer": given, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     names = inspect.signature(misconception.rule).parameters
@@ -101,21 +111,22 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
 @np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
     exercise: Declaration,
-    wrong: Mapping[str, Sequence[Pair]],
+    wrong: Mapping[str, Sequence[TrialArray]],
     right: Iterable[str] = (),
     cases: list[Case] | None = None,
 ) -> dict[str, Mistake]:
-    """Return the mistake in each wrong answer of a function; one cause for several answers, where there is one.
+    """Return the mistake in each wrong answer of a function, by name of the answer.
 
-    Trials with exact entries are left out: at a kink a right answer is not the reference, and beside one a mistake may
-    divide by 0.
+    Answers with a common cause have one mistake, and refer to the answer that is nearest to the loss. Trials with exact
+    entries are left out: at a kink a right answer may differ from the reference, and near one a mistake may divide by
+    0.
 
     Args:
-        exercise: what the learner was to write.
-        wrong: by answer, each trial with the learner's array in it, the first one of the run first.
-        right: the answers that are known to be right.
-        cases: what was explained of the same answers in more trials, whose work is not done again; what is explained
-            here is added.
+        exercise: the exercise.
+        wrong: by name of the answer the trials, each with the learner's array in it, the first one of the run first.
+        right: the names of the answers that are known to be right.
+        cases: the cases of the same answers in more trials, whose screening is not done again; the new cases are
+            appended.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     pairs = {
@@ -123,24 +134,24 @@ def find_mistakes(
         for name in answers
     }
     mistakes = {name: nothing_to_compare() for name in answers if not pairs[name]}
-    for group in _groups({name: answer for name, answer in answers.items() if pairs[name]}):
+    for group in _groups_of_answers({name: answer for name, answer in answers.items() if pairs[name]}):
         own = {name: (answers[name], pairs[name]) for name in group}
-        mistakes |= _mistakes_of(exercise, own, frozenset(right), [] if cases is None else cases)
+        mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases)
     return {name: mistakes[name] for name in answers}
 
 
-def _in_double(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return trials with the learner's arrays in double precision."""
+def _in_double(pairs: Iterable[TrialArray]) -> list[TrialArray]:
+    """Return the trials with the learner's arrays as real arrays in double precision."""
     return [(trial, array.real.astype(np.float64)) for trial, array in pairs]
 
 
-def _groups(answers: Mapping[str, Answer]) -> list[list[str]]:
-    """Return the answers in groups that are searched together: of one kind, and each about another target."""
+def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
+    """Return the names of answers in groups that are searched together: of one kind, and each about another target."""
     groups: list[list[str]] = []
     for name, answer in answers.items():
         for group in groups:
             others = [answers[other] for other in group]
-            if all(other.kind == answer.kind and _target(other) != _target(answer) for other in others):
+            if all(other.kind == answer.kind and _target_of(other) != _target_of(answer) for other in others):
                 group.append(name)
                 break
         else:
@@ -148,27 +159,29 @@ def _groups(answers: Mapping[str, Answer]) -> list[list[str]]:
     return groups
 
 
-def _target(answer: Answer) -> str:
-    """Return what an answer is about: what is differentiated, or the answer itself."""
+def _target_of(answer: Answer) -> str:
+    """Return the target of an answer: the name of what is differentiated, or of the answer itself where nothing is."""
     return answer.wrt or answer.name
 
 
-def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str], cases: list[Case]) -> dict[str, Mistake]:
-    """Return the mistakes in one group of answers, by answer.
+def _mistakes_of_group(
+    exercise: Declaration, answers: WrongAnswers, right: frozenset[str], cases: list[Case]
+) -> dict[str, Mistake]:
+    """Return the mistakes in a group of answers that are searched together, by name of the answer.
 
     Args:
-        exercise: what the learner was to write.
-        answers: by name, each answer with the trials and the learner's arrays.
+        exercise: the exercise.
+        answers: by name the answer, with the trials and the learner's array in each.
         right: the names of the answers that are known to be right.
         cases: see `find_mistakes`.
     """
-    wrong = {_target(answer): (answer, pairs) for answer, pairs in answers.values()}
+    wrong = {_target_of(answer): (answer, pairs) for answer, pairs in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
     names = {target: answer.name for target, (answer, _) in wrong.items()}
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [
-        *declared(exercise, wrong, right_answers),
+        *declared_mistakes(exercise, wrong, right_answers),
         *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
     ]
     earlier = next(filter(case.is_screened_as, cases), None)
@@ -181,28 +194,32 @@ def _mistakes_of(exercise: Declaration, answers: Wrong, right: frozenset[str], c
     return mistakes
 
 
-def declared(exercise: Declaration, wrong: Wrong, right: tuple[Answer, ...]) -> Iterator[Declared]:
-    """Yield the mistakes that an exercise declares for some wrong answers.
+def declared_mistakes(
+    exercise: Declaration, wrong: WrongAnswers, right: tuple[Answer, ...]
+) -> Iterator[DeclaredMistake]:
+    """Yield the mistakes that an exercise declares for some of its answers, as candidates.
+
+    Whether they give the learner's numbers is not tried here.
 
     Args:
-        exercise: what the learner was to write.
-        wrong: for each target the answer, with the trials and the learner's arrays.
-        right: the answers that are right.
+        exercise: the exercise.
+        wrong: for each target the wrong answer, with the learner's array in each trial.
+        right: the right answers, which a formula for all that is returned must leave right.
     """
     for misconception in exercise.misconceptions:
         own = {target: each for target, each in wrong.items() if misconception.answer == each[0].name}
         if own:
-            yield Declared(misconception, own)
+            yield DeclaredMistake(misconception, own)
         elif misconception.answer == RETURN and isinstance(exercise, Routine):
-            yield Declared(misconception, wrong, right)
+            yield DeclaredMistake(misconception, wrong, right)
 
 
-def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) -> Case:
-    """Return the wrong answers as a case; one without any program where the forward pass cannot be recorded.
+def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
+    """Return the wrong answers as a case; one without samples where a forward pass cannot be recorded.
 
     Args:
-        exercise: what the learner was to write.
-        wrong: for each target the answer, with the trials and the learner's arrays.
+        exercise: the exercise.
+        wrong: for each target the answer, with the learner's array in each trial.
         right: the targets whose answers are known to be right.
     """
     trials = {id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}
@@ -218,17 +235,27 @@ def case_of(exercise: Declaration, wrong: Wrong, right: tuple[str, ...] = ()) ->
             for own, array in pairs
             if own is trial and trial.expected[answer.name] is not None
         }
-        samples.append(_sample(trial, program, given, wrong))
+        samples.append(_case_sample(trial, program, given, wrong))
     return Case(samples, tuple(wrong), tuple(name for name in right if name not in wrong))
 
 
-def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: Wrong) -> Sample:
-    """Return one trial; what was stored before is taken away, and a Jacobian is seen along one upstream gradient."""
+def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> Sample:
+    """Return one trial as a sample of a case, in which every answer is compared like a gradient.
+
+    From a gradient, what was stored before is subtracted. A Jacobian is contracted with a random upstream gradient.
+
+    Args:
+        trial: the trial.
+        program: its right program.
+        given: the learner's array by target.
+        wrong: for each target the answer.
+    """
     if any(answer.kind == "jacobian" for answer, _ in wrong.values()):
         output = program.nodes[program.forward.outputs[0]].value
         g = np.random.default_rng(0).standard_normal(output.shape)
         given = {
-            name: _along(g, array, program.nodes[program.forward.targets[name]].value) for name, array in given.items()
+            name: _contracted(g, array, program.nodes[program.forward.targets[name]].value)
+            for name, array in given.items()
         }
         return Sample(trial, replace(program, upstreams=(g,)), given)
     if program.forward.targets.keys().isdisjoint(wrong):
@@ -241,21 +268,31 @@ def _sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: W
     return Sample(trial, program, given)
 
 
-def _along(g: Array, jacobian: Array, target: Array) -> Array:
-    """Return the product of an upstream gradient and a Jacobian; the Jacobian itself where it has another shape."""
+def _contracted(g: Array, jacobian: Array, target: Array) -> Array:
+    """Return the product of an upstream gradient and a Jacobian; the Jacobian itself where its shape is wrong.
+
+    Args:
+        g: the upstream gradient, shaped like the output.
+        jacobian: shape: (*output, *target).
+        target: the target's value.
+
+    Returns:
+        Shape: that of the target.
+    """
     if jacobian.shape != (*g.shape, *target.shape):
         return jacobian
     return np.tensordot(g, jacobian, g.ndim)
 
 
 def program_of(exercise: Exercise, trial: Trial) -> Program:
-    """Return the forward pass of a trial as a program, which is recorded once.
+    """Return the forward pass of a trial as a program, which is recorded once and kept in the trial.
 
     Raises:
-        Unrecordable: it cannot be recorded.
+        Unrecordable: the forward pass cannot be recorded.
     """
 
     def recorded() -> Program:
+        """Record the forward pass."""
         forward = exercise.forward.values if isinstance(exercise.forward, InSteps) else exercise.forward
         program = record(
             forward,
@@ -272,7 +309,10 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
 
 
 def faithful_program_of(exercise: Declaration, trial: Trial) -> Program | None:
-    """Return the forward pass of a trial as a program whose gradients are the reference's; `None` if there is none."""
+    """Return the forward pass of a trial as a program, if its right gradients are those of the reference; else `None`.
+
+    It is `None`, too, for what has no forward pass, and where this cannot be recorded.
+    """
     if not isinstance(exercise, Exercise):
         return None
     try:
@@ -284,10 +324,10 @@ def faithful_program_of(exercise: Declaration, trial: Trial) -> Program | None:
 
 
 def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
-    """Compare the gradients of a program with the reference.
+    """Compare the right gradients and Jacobians of a program with the reference, and raise an exception if they differ.
 
     Raises:
-        Unrecordable: they differ: something was recorded that autograd does not differentiate so.
+        Unrecordable: they differ, so that autograd differentiates some operation in another way.
     """
     for answer in exercise.answers:
         if answer.kind in ("gradient", "jacobian") and trial.expected[answer.name] is not None:
@@ -296,15 +336,15 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
                 raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
 
 
-def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
-    """Return the facts of each wrong answer that need no search: a wrong shape, or how many entries are off.
+def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[TrialArray]]) -> dict[str, Mistake]:
+    """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
 
     Args:
-        exercise: what the learner was to write.
-        wrong: by answer, each trial with the learner's array in it.
+        exercise: the exercise.
+        wrong: by name of the answer the trials, each with the learner's array in it.
     """
     return {
-        answer.name: plain(answer, wrong_in(answer, _in_double(wrong[answer.name])))
+        answer.name: plain_fact(answer, answer_samples(answer, _in_double(wrong[answer.name])))
         for answer in exercise.answers
         if answer.name in wrong
     }

@@ -1,4 +1,4 @@
-"""Misconceptions that a spec declares as edits: the gradients of the forward pass's program after one of them.
+"""Misconceptions that a spec declares as edits of the recorded forward pass: the gradients of the edited program.
 
 Reading a spec imports neither numpy nor torch: the forward pass is recorded when a gradient is asked for.
 """
@@ -23,12 +23,12 @@ Edit = Callable[..., "Program"]
 
 @dataclass(frozen=True)
 class EditedGradient:
-    """The rule of a misconception: the gradient of a target in an edited program.
+    """The wrong formula of a misconception: a function that returns the gradient of a target in an edited program.
 
     Args:
         forward: the forward pass.
-        edit: what the mistake makes of its program.
-        target: the input whose gradient is meant.
+        edit: takes the recorded program, and inputs by name; returns the edited program.
+        target: the input whose gradient is returned.
     """
 
     forward: Callable[..., Any]
@@ -37,30 +37,35 @@ class EditedGradient:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """Return the inputs of the forward pass, and the upstream gradient."""
+        """Return the signature: the inputs of the forward pass, and the upstream gradient `out_g`."""
         parameters = inspect.signature(self.forward).parameters
         upstream = inspect.Parameter("out_g", inspect.Parameter.KEYWORD_ONLY)
         return inspect.Signature([*parameters.values(), upstream])
 
     def __call__(self, out_g: object, **inputs: object) -> Array:
-        """Return the wrong gradient, shaped like the target."""
-        gradients = _edited(self.forward, self.edit, tuple(inputs.items()), out_g).gradients()
+        """Return the wrong gradient, shaped like the target.
+
+        Args:
+            out_g: the upstream gradient, shaped like the output.
+            inputs: the inputs of the forward pass by name.
+        """
+        gradients = _edited_program(self.forward, self.edit, tuple(inputs.items()), out_g).gradients()
         return gradients[self.target]
 
 
 def edited(
     forward: Callable[..., Any], targets: str, code: str, edit: Edit, says: str, *hints: str
 ) -> tuple[Misconception, ...]:
-    """Return a misconception about the gradient of each target.
+    """Return for each target the misconception that its gradient is that of an edited program.
 
     Args:
         forward: the forward pass of the exercise.
-        targets: names of inputs, with blanks between them.
+        targets: the names of inputs, separated by blanks.
         code: see `Misconception`, as for `says` and `hints`.
-        edit: takes the program of the forward pass and any of its inputs by name; returns that of the mistake. It finds
+        edit: takes the program of the forward pass, and any of its inputs by name; returns the edited program. It finds
             its places by `Program.nodes_of`.
-        says: the fact.
-        hints: up to three steps.
+        says: a clause that says what is wrong.
+        hints: up to three, from a question to almost the answer.
     """
     return tuple(
         Misconception(code, f"{target}.g", EditedGradient(forward, edit, target), says, hints)
@@ -69,16 +74,18 @@ def edited(
 
 
 @lru_cache(64)  # the same edit is asked for each target
-def _edited(forward: Callable[..., Any], edit: Edit, inputs: tuple[tuple[str, Any], ...], out_g: object) -> Program:
-    """Return the edited program of a trial, whose tensors are told apart by their identity."""
-    program, known = _recorded(forward, inputs, out_g), dict(inputs)
+def _edited_program(
+    forward: Callable[..., Any], edit: Edit, inputs: tuple[tuple[str, Any], ...], out_g: object
+) -> Program:
+    """Return the edited program of one trial, which is kept; tensors are recognised by their identity."""
+    program, known = _recorded_program(forward, inputs, out_g), dict(inputs)
     names = list(inspect.signature(edit).parameters)[1:]
     return edit(program, **{name: known[name] for name in names})
 
 
 @lru_cache(16)  # every edit is tried on the same trials
-def _recorded(forward: Callable[..., Any], inputs: tuple[tuple[str, Any], ...], out_g: object) -> Program:
-    """Return the forward pass of a trial as a program."""
+def _recorded_program(forward: Callable[..., Any], inputs: tuple[tuple[str, Any], ...], out_g: object) -> Program:
+    """Return the forward pass of one trial as a program, which is kept; tensors are recognised by their identity."""
     from grader.program.recording import record
 
     return record(forward, dict(inputs), out_g)

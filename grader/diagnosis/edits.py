@@ -67,9 +67,9 @@ class Explanatory(Described, Protocol):
         """Return the mistake in each answer whose numbers it gives."""
         return told(self, case, case.explained_by(self))
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return whether it leads to an answer that is right, too."""
-        return case.disturbs(self)
+        return case.changes_right_answer(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,7 +348,7 @@ class Times:
         """Return the mistake in each answer that is the edit's but for a factor that can be read in every trial."""
         mistakes = {}
         for name in self.names:
-            factor = decoded(case, name, partial(self._gradient, name))
+            factor = explained_factor(case, name, partial(self._gradient, name))
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
                 besides = {"besides": True} if self.edit.code else {}
                 fact = Fact(factor.name, {**factor.parameters, **besides})
@@ -356,9 +356,9 @@ class Times:
                 mistakes[name] = Mistake(self.edit.code or factor.code, facts, edited_places(self.edit, case))
         return mistakes
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return whether the edit leads to an answer that is right, too."""
-        return bool(self.edit.code) and case.disturbs(self.edit)
+        return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _gradient(self, name: str, sample: Sample) -> tuple[Array, Array]:
         """Return the learner's array, and the edit's."""
@@ -386,16 +386,16 @@ class TimesOnPath:
         """Return the mistake in each answer in which the path has a factor that can be read in every trial."""
         mistakes = {}
         for name in self.names:
-            factor = decoded(case, name, partial(self._parts, name))
+            factor = explained_factor(case, name, partial(self._parts, name))
             if factor is not None:
                 part = f"what comes through {self._readers(words_from(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
                 mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
         return mistakes
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return whether the edit leads to an answer that is right, too."""
-        return bool(self.edit.code) and case.disturbs(self.edit)
+        return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
         """Return the operations that the path goes through, in words."""
@@ -410,7 +410,7 @@ class TimesOnPath:
         return sample.given[name] - without, sample.right[name] - without
 
 
-def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
+def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
     """Return the factor between two arrays, read as an expression of sizes and constants that holds in every trial.
 
     Args:
@@ -441,7 +441,7 @@ def decoded(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array
             alone = sample.is_value or array.ndim == 0  # a number is told by what it is in the other trials
             entries += max(int(np.count_nonzero(array)) - (not alone), 0)
     averages = any(node.name in AVERAGING for node in case.listing.nodes)
-    return factors.decoded(known, averages) if entries >= LEAST_ENTRIES else None
+    return factors.explained_factor(known, averages) if entries >= LEAST_ENTRIES else None
 
 
 @dataclass(frozen=True, eq=False)

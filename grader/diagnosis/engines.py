@@ -1,4 +1,4 @@
-"""Engines of a learner's own, as a spec declares them: the right one, and each that goes wrong in a way of its own.
+"""Engines of automatic differentiation as a spec declares them: the right one, and one for each way to go wrong.
 
 Reading a spec imports neither numpy nor torch: an engine imports what it needs when it is run.
 """
@@ -24,18 +24,18 @@ Step = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """An engine that runs a program of steps and goes back through it: right where nothing else is said.
+    """An engine that runs a program of steps and goes back through it: a right one, but for the fields that are set.
 
     Args:
-        rules: for an operation what it hands to each operand: a function of the upstream gradient, the value and the
-            operands, with the options by name; see also `Slip`.
-        forwards: for an operation the function that it computes in place of its own.
-        summed: for an operation whose operands broadcast, how what its rules give becomes a gradient of the operand; a
-            function of that and the operand.
+        rules: for an operation the vjp of each operand: a function of the upstream gradient, the value and the
+            operands, with the options by name; or a `Slip`; or `None` for the right one.
+        forwards: for an operation the function that computes its value.
+        summed: for a pointwise operation the function that reduces what a vjp gives to the shape of the operand; it
+            takes both.
         in_place: operations that write their value into the array of their first operand, where it fits.
-        made_of: for an operation the steps that it is made of, see `grader.program.steps.expand_steps`.
-        walk: how it goes back, the arguments of `grader.program.walks.Walk`.
-        session: what it does between several calls, the arguments of `grader.program.walks.Session`.
+        made_of: for an operation the steps that it is written out in; see `grader.program.steps.expand_steps`.
+        walk: how the engine goes back: the arguments of `grader.program.walks.Walk`.
+        session: what it does between several calls: the arguments of `grader.program.walks.Session`.
     """
 
     rules: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
@@ -47,16 +47,21 @@ class Engine:
     session: Mapping[str, Any] = field(default_factory=dict)
 
     def gradients(self, steps: Sequence[Step], inputs: Sequence[float] | Sequence[torch.Tensor]) -> list[Array]:
-        """Return the gradient of the last value for each input; zeros where nothing arrives.
+        """Return the gradient of the last value for each input; zeros where no contribution comes to an input.
 
         Args:
-            steps: see `grader.program.steps`.
+            steps: the steps; see `grader.program.steps`.
             inputs: numbers or tensors.
         """
         return _gradients(self, tuple(steps), tuple(inputs))
 
     def script_gradients(self, steps: Sequence[Step], inputs: Sequence[float]) -> list[Array]:
-        """Return what each input has in the end of steps that call `backward` and `zero_grad` themselves."""
+        """Return the gradient that each input has at the end of steps that call `backward` and `zero_grad` themselves.
+
+        Args:
+            steps: the steps and calls; see `grader.program.steps.script_of_steps`.
+            inputs: numbers.
+        """
         from grader.program.steps import script_of_steps
         from grader.program.walks import Session, Walk
 
@@ -64,27 +69,27 @@ class Engine:
         return session.gradients(script_of_steps(steps, inputs, self._operations()))
 
     def _operations(self) -> dict[str, Operation]:
-        """Return the operations that are other than usual."""
+        """Return the operations of this engine that differ from the right ones, by name."""
         names = {*self.rules, *self.forwards, *self.summed, *self.in_place}
         return {name: self._operation(name) for name in names}
 
     def _operation(self, name: str) -> Operation:
-        """Return an operation of this engine."""
+        """Return the operation of this name with the forward function and the vjps of this engine."""
         from grader.program.operation import OPERATIONS
 
         usual = OPERATIONS[name]
         vjps = [
-            _vjp(usual, slot, rule, self.summed.get(name))
+            _engine_vjp(usual, slot, rule, self.summed.get(name))
             for slot, rule in enumerate(self.rules.get(name, [None] * len(usual.vjps)))
         ]
         forward = self.forwards.get(name, usual.forward)
         if name in self.in_place:
-            forward = partial(_written, forward)
+            forward = partial(_run_in_place, forward)
         return replace(usual, forward=forward, vjps=tuple(vjps), value_vjp=None)
 
 
 def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the right gradients of steps, with or without calls among them, by torch's autograd."""
+    """Return the right gradient of each input by torch's autograd; the steps may call `backward` and `zero_grad`."""
     from grader.program.steps import autograd_of_steps
 
     return autograd_of_steps(steps, inputs)
@@ -92,7 +97,7 @@ def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> li
 
 @lru_cache(1024)  # a function of several answers is asked for each of them
 def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...]) -> list[Array]:
-    """Return the gradients of an engine; inputs that are tensors are told apart by their identity."""
+    """Return the gradients of an engine for each input, and keep them; tensors are recognised by their identity."""
     import numpy as np
 
     from grader.program.steps import expand_steps, program_of_steps
@@ -108,8 +113,8 @@ def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...])
     ]
 
 
-def _written(forward: Function, first: Array, *others: Any, **options: object) -> Array:
-    """Return the value of an operation, written into the array of its first operand where it fits."""
+def _run_in_place(forward: Function, first: Array, *others: Any, **options: object) -> Array:
+    """Return the value of a forward function, written into the array of its first operand if it has that shape."""
     import numpy as np
 
     value = np.asarray(forward(first, *others, **options))
@@ -119,10 +124,21 @@ def _written(forward: Function, first: Array, *others: Any, **options: object) -
     return first
 
 
-def _vjp(
+def _engine_vjp(
     operation: Operation, slot: int, rule: Rule, summed: Callable[[Array, Array], Array] | None
 ) -> Function | None:
-    """Return the vjp of an operand by a rule of an engine."""
+    """Return the vjp of an operation for the operand in a slot, as an engine computes it.
+
+    Args:
+        operation: the right operation.
+        slot: the slot of the operand.
+        rule: the engine's rule for the operand.
+        summed: what reduces the contribution of a pointwise operation to the shape of the operand; `unbroadcast` by
+            default.
+
+    Returns:
+        A function of the upstream gradient, the value, the operands and the options; `None` without a gradient.
+    """
     import numpy as np
 
     from grader.program.operation import unbroadcast
@@ -130,7 +146,7 @@ def _vjp(
     right = operation.vjps[slot]
     if rule is None and summed is None:
         return right
-    formula = _formula(operation, slot, rule)
+    formula = _rule_function(operation, slot, rule)
     if operation.family != "pointwise":
         return formula
     fit = summed or unbroadcast
@@ -141,8 +157,14 @@ def _vjp(
     return vjp
 
 
-def _formula(operation: Operation, slot: int, rule: Rule) -> Function:
-    """Return a rule as a function of the upstream gradient, the value, the operands and the options."""
+def _rule_function(operation: Operation, slot: int, rule: Rule) -> Function:
+    """Return a rule as a function of the upstream gradient, the value, the operands and the options.
+
+    Args:
+        operation: the right operation.
+        slot: the slot of the operand.
+        rule: a function, which is returned unchanged; a `Slip`; or `None` for the right vjp.
+    """
     import numpy as np
 
     right = operation.vjps[slot]

@@ -1,6 +1,7 @@
-"""Exercises whose learner writes a test: the backward passes that it is called with, and what their fates tell.
+"""Exercises whose learner writes a test: which backward passes it is called with, and what its verdicts reveal.
 
-A backward pass is text, for it runs where nothing of the grader is. Reading a spec imports neither numpy nor torch.
+A backward pass is source text, for it runs in a process that has nothing of the grader. Reading a spec imports neither
+numpy nor torch.
 """
 
 from __future__ import annotations
@@ -42,17 +43,20 @@ def examination(
 
     Args:
         title: see `Routine`, as for `hints`.
-        forward: takes the inputs by name; returns out, whose gradient is in out.g.
-        inputs: the axes of each input whose gradient the backward pass stores, at most two names of axes in all.
-        rights: what is odd about each right backward pass, and its body; the first is the lesson's.
-        wrongs: what is wrong with each, its body, and the blind spots that can hide it: names of `blind` and gradients.
-        blind: by name where a test may be blind: an expression that holds in every call that it makes, what that is in
-            words, and a question.
-        hints: three steps.
+        forward: takes the inputs by name; returns out, whose upstream gradient is in out.g.
+        inputs: the axes of each input whose gradient the backward pass stores; all inputs have at most two names of
+            axes.
+        rights: for each right backward pass what is unusual about it, and its body; the first one is the lesson's.
+        wrongs: for each wrong backward pass what is wrong, its body, and the blind spots of a test that can hide it:
+            names of `blind`, and gradients.
+        blind: by name a blind spot of a test: a condition that holds in every call that such a test makes, the same in
+            words, and a question for the learner.
+        hints: three hints.
     """
     signature, gradients = ", ".join([*inputs, "out"]), tuple(f"{name}.g" for name in inputs)
 
     def backward_pass(body: str, *more: Any) -> BackwardPass:
+        """Return a backward pass of the exercise with this body."""
         return BackwardPass(source_of("backward", signature, body), *more)
 
     right = dedent(rights[0][1]).strip()
@@ -77,22 +81,23 @@ def examination(
 
 
 def source_of(name: str, signature: str, body: str) -> str:
-    """Return the text of a function."""
+    """Return the source of a Python function with this name, parameter list and body."""
     return f"def {name}({signature}):\n{indent(dedent(body).strip(), '    ')}\n"
 
 
 def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Return the probes that tell how a test compares: whether it looks at all, where, and how closely.
+    """Return backward passes whose verdicts reveal how a test compares: whether at all, which entries, and how closely.
 
     Args:
         right: the body of a right backward pass.
-        gradients: what it stores.
+        gradients: the gradients that it stores, such as `"x.g"`.
 
     Returns:
-        For each its name, its body, what its fate tells, and a question.
+        For each its name, its body, what it reveals about the test, and a question for the learner.
     """
 
     def each(change: str) -> str:
+        """Return the right body with a change of each gradient, which is called G there, behind it."""
         return "\n".join([right, *(change.replace("G", gradient) for gradient in gradients)])
 
     names = " and ".join(gradients)
@@ -144,30 +149,30 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
 
 @dataclass(frozen=True)
 class BreaksPromise:
-    """The reference of a test: 1 for a backward pass that stores other gradients, or changes what it is given; else 0.
+    """The reference of a test: a function that says whether a backward pass is wrong.
 
     Args:
         forward: the forward pass.
-        inputs: the axes of each input, by name.
+        inputs: each input's name and axes.
     """
 
     forward: Callable[..., torch.Tensor]
     inputs: tuple[tuple[str, str], ...]
 
     def __call__(self, backward: Callable[..., object]) -> int:
-        """Call a backward pass at every size and scale, and return whether it breaks its promise."""
+        """Return 1 if a backward pass stores wrong gradients or changes its arguments, at any size or scale; else 0."""
         return int(any(_is_broken(backward, call) for call in _calls(self.forward, self.inputs)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """What a backward pass is called with.
+    """The arguments of one call of a backward pass, and the right gradients.
 
     Args:
-        inputs: by name.
+        inputs: the inputs by name.
         out: the output.
         out_g: its upstream gradient, shaped like it.
-        gradients: the right gradient of each input.
+        gradients: the right gradient of each input, shaped like it.
     """
 
     inputs: Mapping[str, torch.Tensor]
@@ -178,7 +183,7 @@ class _Call:
 
 @lru_cache(16)  # all backward passes of an exercise are called with the same numbers
 def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], ...]) -> list[_Call]:
-    """Return the calls by which a backward pass is judged."""
+    """Return the calls by which a backward pass is judged: one for each size, scale and dtype."""
     import torch
 
     from grader.program.recording import record
@@ -203,7 +208,7 @@ def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], 
 
 
 def _is_broken(backward: Callable[..., object], call: _Call) -> bool:
-    """Return whether a backward pass breaks its promise in a call."""
+    """Return whether a backward pass stores wrong gradients in a call, changes its arguments, or raises an error."""
     import torch
 
     given = {name: value.clone() for name, value in call.inputs.items()}

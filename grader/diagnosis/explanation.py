@@ -1,4 +1,4 @@
-"""The search: the likeliest candidates that explain every wrong answer of a function, as few of them as possible."""
+"""Searches for the likeliest candidates that explain every wrong answer of a function, as few as possible."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MOST_WORK = 250_000.0  # calls of numpy: some seconds
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
-DISTURBS = 1.0  # what it adds to the rank of a candidate that an answer is right which it leads to
+CHANGES_RIGHT_ANSWER = 1.0  # what it adds to the rank of a candidate that an answer is right which it leads to
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a wrong answer comes from.
+    """The explanation of one wrong answer.
 
     Args:
-        mistake: the likeliest.
-        others: what gives the same numbers in every trial, and is hardly less likely.
-        cause: the answer nearer to the loss that has the same cause; empty where there is none.
+        mistake: the likeliest mistake that gives the learner's numbers in every trial.
+        others: further mistakes that do, and that are hardly less likely.
+        cause: the target nearer to the loss whose wrong answer has the same cause; empty where there is none.
     """
 
     mistake: Mistake
@@ -35,11 +35,11 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Fit:
-    """A candidate that explains some answers.
+    """A candidate that explains one answer or more.
 
     Args:
-        rank: the candidate's, and more where a right answer should be wrong by it.
-        mistakes: by answer.
+        rank: the candidate's likelihood rank, and more where the candidate makes an answer wrong that is right.
+        mistakes: by target the mistake in the answer.
     """
 
     rank: float
@@ -53,15 +53,16 @@ def explain(
     budget: float = MOST_WORK,
     earlier: Case | None = None,
 ) -> dict[str, Explanation]:
-    """Return an explanation of each wrong answer that has one.
+    """Return an explanation of each wrong answer that has one, by target.
 
     Args:
         case: the wrong answers.
-        operators: what edits are made of.
-        others: further candidates: facts, and what an author declares.
-        budget: how much may be computed, in calls of numpy: counted, so that an answer is always told the same.
-        earlier: a case with more trials that has been explained, and was screened as this one would be; then only
-            what passed its screens is tried again.
+        operators: the operators of which edits are made.
+        others: further candidates: observations of the numbers, and mistakes that the exercise declares.
+        budget: the most work of the search, counted in calls of numpy, so that it ends at the same candidate on any
+            machine.
+        earlier: an explained case of the same answers in more trials, screened in the same trials as this one: then
+            only the candidates are tried that passed its screens.
     """
     others, fits, last = list(others), list[Fit](), float("inf")
     candidates = stream(case, operators, others) if earlier is None else stream_of(earlier.suspects, others)
@@ -74,15 +75,15 @@ def explain(
         if case.comparisons > comparisons:
             case.suspects.append(candidate)
         if mistakes:
-            fits.append(Fit(candidate.rank + DISTURBS * candidate.disturbs(case), mistakes))
+            fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * candidate.changes_right_answer(case), mistakes))
             last = last_rank(case, fits)
             if last < float("inf"):  # every answer is explained
                 budget = min(budget, case.work + WORK_FOR_TIES)
-    return fewest(case, fits)
+    return fewest_causes(case, fits)
 
 
 def is_explained(case: Case, fits: Sequence[Fit]) -> bool:
-    """Return whether every answer is explained."""
+    """Return whether every wrong answer of a case is explained by one of the fits."""
     return len(_least_ranks(fits)) == len(case.names)
 
 
@@ -95,15 +96,16 @@ def last_rank(case: Case, fits: Sequence[Fit]) -> float:
     return max(ranks.values()) + (TIED if is_shared else SHARED)
 
 
-def fewest(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
-    """Return as few of the candidates that fit as explain all answers, the likeliest of them.
+def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
+    """Return an explanation of each answer by as few of the candidates as explain all answers, the likeliest of these.
 
-    A candidate that explains several answers is told at the one nearest to the loss, and may be a little rarer than
-    what explains one of them alone.
+    A candidate that explains several answers is reported at the one nearest to the loss, and the others refer to that
+    one. It may be a little rarer than the candidates that explain one of them alone.
     """
     ranks, explanations = _least_ranks(fits), dict[str, Explanation]()
 
     def explained(fit: Fit) -> list[str]:
+        """Return the targets that a fit explains, that have no explanation yet, and for which it is likely enough."""
         return [n for n in fit.mistakes if n not in explanations and fit.rank <= ranks[n] + SHARED]
 
     while len(explanations) < len(ranks):
@@ -117,7 +119,7 @@ def fewest(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:
-    """Return for each answer the rank of the likeliest candidate that explains it."""
+    """Return for each explained answer the rank of the likeliest candidate that explains it, by target."""
     ranks: dict[str, float] = {}
     for fit in fits:
         for name in fit.mistakes:

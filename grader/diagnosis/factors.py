@@ -1,4 +1,4 @@
-"""Which factor two arrays differ by, read as an expression of the sizes and the plain numbers of the forward pass."""
+"""Reads the factor between two arrays as an expression of the sizes and plain numbers of the forward pass."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LOOSE = 10.0  # how much further a factor may be off a form that is still looked
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor that is known in every trial.
+    """A factor between a wrong answer and the right one that is explained in every trial.
 
     Args:
-        code: the public code of an answer that is off by it.
-        name: which fact it is; its words stand under it in `words.yaml`.
-        parameters: what these words speak of.
+        code: the public code of an answer that is off by it, such as `mean-for-sum`.
+        name: the name of the fact, under which `words.yaml` has its sentence.
+        parameters: what the sentence speaks of, such as the expression of the factor.
     """
 
     code: str
@@ -33,11 +33,16 @@ class Factor:
     parameters: Mapping[str, Any]
 
 
-Known = Sequence[tuple[Trial, float]]
+TrialRatios = Sequence[tuple[Trial, float]]
 
 
 def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
-    """The one factor between two arrays, `None` where there is none."""
+    """Return the factor f with array = f * right in every entry; `None` where there is none, or an array is zero.
+
+    Args:
+        array: an array of any shape.
+        right: the array to compare with; for another shape there is no factor.
+    """
     if array.shape != right.shape or not np.any(right):
         return None
     with np.errstate(all="ignore"):
@@ -45,26 +50,35 @@ def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
     return value if value and math.isfinite(value) and scaled_error(array, value * right) < MATCH else None
 
 
-def decoded(known: Known, averages: bool) -> Factor | None:
-    """What a factor is that is known in each trial; `None` where it is 1, or follows nothing known.
+def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
+    """Return the expression of a factor whose value in each trial is known: 1 / n, the root of a size, a number.
 
     Args:
-        averages: the forward pass takes a mean.
+        ratios: pairs of a trial and the factor's value in it.
+        averages: whether the forward pass takes a mean, so that a factor n is a sum in its place.
+
+    Returns:
+        `None` where the factor is 1 in every trial, or where no expression gives its values.
     """
-    if len(known) < 2 or all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
+    if len(ratios) < 2 or all(math.isclose(r, 1, rel_tol=1e-2) for _, r in ratios):
         return None
-    first = known[0][1]
-    if _all_close(r for _, r in known):
+    first = ratios[0][1]
+    if _all_close(r for _, r in ratios):
         if math.isclose(first, -1, rel_tol=CLOSE):
             return Factor("wrong-sign", "factor-sign", {})
         return Factor("wrong-factor", "factor-number", {"factor": spelt(first)})
-    if all(r < 0 for _, r in known):
-        turned = decoded([(t, -r) for t, r in known], averages)
+    if all(r < 0 for _, r in ratios):
+        turned = explained_factor([(t, -r) for t, r in ratios], averages)
         return None if turned is None else Factor(turned.code, turned.name, {**turned.parameters, "negative": True})
-    return _of_size(known, averages) or _of_sizes(known) or _of_roots(known) or _of_numbers(known)
+    return (
+        _size_factor(ratios, averages)
+        or _size_ratio_factor(ratios)
+        or _size_function_factor(ratios)
+        or _argument_factor(ratios)
+    )
 
 
-class Forms:
+class FactorForms:
     """The shapes that a factor may have as far as it varies between some trials: a number, and whatever has a size."""
 
     @np.errstate(all="ignore")  # a size may be 0
@@ -76,7 +90,7 @@ class Forms:
             size = np.array([own.get(name, 1) for own in sizes], dtype=float)
             is_known = np.array([name in own for own in sizes])
             every += [size, 1 / size]
-            every += [np.where(is_known, _values(shape, size), np.nan) for shape in SHAPES_OF_FACTORS.values()]
+            every += [np.where(is_known, _form_values(shape, size), np.nan) for shape in SHAPES_OF_FACTORS.values()]
         named = [axes(trial) for trial in trials]
         common = {
             name: np.array([own[name] for own in named]) for name in named[0] if all(name in own for own in named)
@@ -99,7 +113,7 @@ class Forms:
         return bool((off <= LOOSE * CLOSE).all(1).any())
 
 
-def _values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
+def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
     """Return what a form gives for some sizes; NaN where it gives nothing."""
     values = []
     for size in sizes:
@@ -111,74 +125,85 @@ def _values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
 
 
 def _all_close(values: Iterator[float]) -> bool:
+    """Return whether all values are equal but for rounding."""
     first, *others = values
     return all(math.isclose(value, first, rel_tol=CLOSE) for value in others)
 
 
-def _of_size(known: Known, averages: bool) -> Factor | None:
-    """One size, or one over it, times a number."""
-    for name, size in quantities(known[0][0]).items():
+def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
+    """Return the factor as a size n of the forward pass, or as 1 / n, times a constant; `None` where it is neither.
+
+    Args:
+        ratios: pairs of a trial and the factor's value in it.
+        averages: whether the forward pass takes a mean.
+    """
+    for name, size in quantities(ratios[0][0]).items():
         for power in (-1, 1):
-            left = [r * quantities(t).get(name, 1) ** -power for t, r in known]
+            left = [r * quantities(t).get(name, 1) ** -power for t, r in ratios]
             if not _all_close(iter(left)):
                 continue
-            told = {"quantity": name, "size": size, "factor": spelt(known[0][1])}
+            fields = {"quantity": name, "size": size, "factor": spelt(ratios[0][1])}
             if math.isclose(left[0], 1, rel_tol=CLOSE):
                 if power < 0:
-                    return Factor("mean-for-sum", "factor-divided", told)
-                return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", told)
+                    return Factor("mean-for-sum", "factor-divided", fields)
+                return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", fields)
             typed_in = 1 / left[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
-                if other := _of_sizes(known):  # of an axis that is as long in every trial
+                if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
                     return other
-                return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
+                return Factor("hard-coded", "factor-typed-in", {**fields, "number": round(typed_in)})
             expression = f"{spelt(left[0])} / {bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
-            return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})
+            return Factor("wrong-factor", "factor-expression", {**fields, "expression": expression})
     return None
 
 
-def _of_sizes(known: Known) -> Factor | None:
-    """Divided by the size of one axis where the size of another belongs."""
-    sizes = axes(known[0][0])
+def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
+    """Return the factor as n / m of the sizes of two axes, as if divided by the wrong one; `None` where it is none."""
+    sizes = axes(ratios[0][0])
     for right, wrong in itertools.permutations(sizes, 2):
-        if all(math.isclose(r, axes(t)[right] / axes(t)[wrong], rel_tol=CLOSE) for t, r in known):
-            told = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
-            return Factor("wrong-factor", "factor-other-size", told)
+        if all(math.isclose(r, axes(t)[right] / axes(t)[wrong], rel_tol=CLOSE) for t, r in ratios):
+            fields = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
+            return Factor("wrong-factor", "factor-other-size", fields)
     return None
 
 
-def _of_roots(known: Known) -> Factor | None:
-    """A root or a square of a size, or a size less one, times a number."""
-    for name, size in quantities(known[0][0]).items():
+def _size_function_factor(ratios: TrialRatios) -> Factor | None:
+    """Return the factor as a root, a square or n - 1 of a size n, times a constant; `None` where it is none."""
+    for name, size in quantities(ratios[0][0]).items():
         for shape, value in SHAPES_OF_FACTORS.items():
             try:
-                left = [r / value(quantities(t)[name]) for t, r in known]
+                left = [r / value(quantities(t)[name]) for t, r in ratios]
             except (ZeroDivisionError, KeyError):
                 continue
             if _all_close(iter(left)):
                 form = shape.format(name if "sqrt" in shape else bracketed(name))
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
-                told = {"expression": whole, "quantity": name, "size": size}
-                return Factor("wrong-factor", "factor-expression", told)
+                fields = {"expression": whole, "quantity": name, "size": size}
+                return Factor("wrong-factor", "factor-expression", fields)
     return None
 
 
-def _of_numbers(known: Known) -> Factor | None:
-    """Made from an argument that is a plain number, such as 1 - p, or one that lacks it."""
-    trial, first = known[0]
-    made = [numbers(t) for t, _ in known]
+def _argument_factor(ratios: TrialRatios) -> Factor | None:
+    """Return the factor as an expression of a plain number among the arguments, such as 1 - p; `None` where it is none.
+
+    An expression times a constant counts, too: then the number may have been typed in.
+    """
+    trial, first = ratios[0]
+    made = [numbers(t) for t, _ in ratios]
     found: dict[str, float] = {}
     for expression in made[0]:
         if all(expression in numbers for numbers in made):
-            ratios = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
-            if _all_close(iter(ratios)):
-                found[expression] = ratios[0]
+            quotients = [r / numbers[expression][1] for (_, r), numbers in zip(ratios, made, strict=True)]
+            if _all_close(iter(quotients)):
+                found[expression] = quotients[0]
     for expression, left in sorted(found.items(), key=lambda pair: not math.isclose(pair[1], 1, rel_tol=CLOSE)):
         name, _ = made[0][expression]
-        told = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
+        fields = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
         if math.isclose(left, 1, rel_tol=CLOSE):
-            return Factor("wrong-factor", "factor-expression", {"expression": expression, **told})
+            return Factor("wrong-factor", "factor-expression", {"expression": expression, **fields})
         if trial.out is None:
-            return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **told})
-        return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **told})
+            return Factor(
+                "wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **fields}
+            )
+        return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **fields})
     return None

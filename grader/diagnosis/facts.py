@@ -1,4 +1,8 @@
-"""What is true of a wrong answer's numbers where no edit gives them: what they follow, and where they are right."""
+"""Facts about the numbers of a wrong answer: observations such as "it is 0 everywhere", each computed without a search.
+
+They serve where no edit of the right program gives the learner's numbers. Most functions take the samples of one wrong
+answer, one for each trial, and return the fact as a `Mistake`, or `None` where it is not true.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from grader.reference.trial import Trial
 from grader.shapes import guess_axes
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
-from .factors import Known, one_ratio
+from .factors import TrialRatios, one_ratio
 from .mistake import Fact, Mistake
 
 IMPRECISE = 0.02
@@ -27,11 +31,17 @@ NOTHING = 1e-5
 LEAST_ZEROS = 0.1
 TOLERANCE = 1e-3
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
-Pair = tuple[Trial, np.ndarray]
+TrialArray = tuple[Trial, np.ndarray]
 
 
-class Wrong(NamedTuple):
-    """A wrong array in one trial, next to the right one: a zero where nothing may be stored."""
+class AnswerSample(NamedTuple):
+    """One wrong answer in one trial.
+
+    Args:
+        trial: the trial.
+        array: the learner's array, of any shape.
+        right: the right array; a zero where nothing may be stored.
+    """
 
     trial: Trial
     array: np.ndarray
@@ -39,119 +49,158 @@ class Wrong(NamedTuple):
 
     @property
     def has_shape(self) -> bool:
+        """Return whether the learner's array has the right shape."""
         return self.array.shape == self.right.shape
 
     @property
     def agrees(self) -> bool:
+        """Return whether the learner's array is right but for rounding."""
         return agrees(self.array, self.right)
 
 
-Given = Sequence[Wrong]
+AnswerSamples = Sequence[AnswerSample]
 
 
-def wrong_in(answer: Answer, pairs: Sequence[Pair]) -> list[Wrong]:
-    return [Wrong(trial, array, End(answer, trial).right) for trial, array in pairs]
+def answer_samples(answer: Answer, pairs: Sequence[TrialArray]) -> list[AnswerSample]:
+    """Return the samples of an answer.
+
+    Args:
+        answer: the answer.
+        pairs: the trials, each with the learner's array in it.
+    """
+    return [AnswerSample(trial, array, End(answer, trial).right) for trial, array in pairs]
 
 
-def fact(code: str, name: str, /, **parameters: Any) -> Mistake:
+def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
+    """Return a fact as a mistake.
+
+    Args:
+        code: the public code of the mistake.
+        name: the name of the fact, under which `words.yaml` has its sentence.
+        parameters: what the sentence speaks of.
+    """
     return Mistake(code, (Fact(name, parameters),))
 
 
-def off(array: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Where two arrays differ by more than rounding."""
+def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return where two arrays of one shape differ by more than rounding: True for each such entry."""
     found: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
     return found
 
 
-def same_shapes(given: Given) -> bool:
-    return all(one.has_shape for one in given)
+def have_right_shapes(samples: AnswerSamples) -> bool:
+    """Return whether the learner's array has the right shape in every trial."""
+    return all(sample.has_shape for sample in samples)
 
 
-def constant(given: Given, *, trivial: bool = False) -> Mistake | None:
-    """The same number everywhere, in every trial, whatever the inputs.
+def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake | None:
+    """Return the fact that an answer is one and the same number in every entry of every trial.
 
     Args:
-        trivial: 0 and 1 count too, which often come from elsewhere.
+        samples: the answer in each trial; `None` is returned for a single one.
+        trivial: whether 0 and 1 count, which often have other reasons.
     """
-    values = {float(value) for one in given for value in np.unique(one.array)[:2]}
-    if len(values) != 1 or len(given) < 2 or (not trivial and values <= {0.0, 1.0}):
+    values = {float(value) for sample in samples for value in np.unique(sample.array)[:2]}
+    if len(values) != 1 or len(samples) < 2 or (not trivial and values <= {0.0, 1.0}):
         return None
-    return fact("hard-coded", "constant", number=f"{values.pop() + 0.0:g}")
+    return make_fact("hard-coded", "constant", number=f"{values.pop() + 0.0:g}")
 
 
-def nothing(given: Given) -> Mistake | None:
-    """0 but for rounding, in every trial, and not so the right answer."""
-    sizes = [(np.abs(one.array).max(initial=0.0), np.abs(one.right).max(initial=0.0)) for one in given]
+def zero_answer(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is 0 but for rounding in every trial, where the right one is not."""
+    sizes = [(np.abs(sample.array).max(initial=0.0), np.abs(sample.right).max(initial=0.0)) for sample in samples]
     tiny = all(array <= NOTHING * right for array, right in sizes)
-    if len(given) < 2 or not tiny or not any(array for array, _ in sizes):
+    if len(samples) < 2 or not tiny or not any(array for array, _ in sizes):
         return None
-    return fact("hard-coded", "zero-but-for-rounding")
+    return make_fact("hard-coded", "zero-but-for-rounding")
 
 
-def same_shape(given: Given) -> Mistake | None:
-    """The same shape in every trial, though the sizes change."""
-    shapes, expected = {one.array.shape for one in given}, {one.right.shape for one in given}
+def same_shape_in_every_trial(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer has the same shape in every trial, although the sizes of the right one change."""
+    shapes, expected = {sample.array.shape for sample in samples}, {sample.right.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
-    return fact("hard-coded", "same-shape", shape=list(shapes.pop()))
+    return make_fact("hard-coded", "same-shape", shape=list(shapes.pop()))
 
 
-def imprecise(given: Given, *, most: float = IMPRECISE) -> Mistake | None:
-    """Nearly right in every trial, up to an error of some size in proportion to the largest entry."""
-    error = max(scaled_error(one.array, one.right) for one in given)
-    return fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
+def imprecise_answer(samples: AnswerSamples, *, most: float = IMPRECISE) -> Mistake | None:
+    """Return the fact that an answer is nearly right in every trial.
+
+    Args:
+        samples: the answer in each trial.
+        most: the greatest error that counts as nearly right, in proportion to the largest entry.
+    """
+    error = max(scaled_error(sample.array, sample.right) for sample in samples)
+    return make_fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
 
 
-def offset(given: Given) -> Mistake | None:
-    """The right answer plus one and the same number everywhere, in every trial."""
-    numbers = {float(end(one.right)) for one in given if one.right.size for end in (np.min, np.max)}
-    if not same_shapes(given) or len(numbers) == 1:
+def offset_answer(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is the right one plus one number, the same in every entry of every trial."""
+    numbers = {float(end(sample.right)) for sample in samples if sample.right.size for end in (np.min, np.max)}
+    if not have_right_shapes(samples) or len(numbers) == 1:
         return None
-    differences = [one.array - one.right for one in given]
+    differences = [sample.array - sample.right for sample in samples]
     number = float(np.median(differences[0])) if differences and differences[0].size else 0.0
-    bound = MATCH * max(abs(number), *(float(np.abs(one.array).max(initial=0.0)) for one in given))
+    bound = MATCH * max(abs(number), *(float(np.abs(sample.array).max(initial=0.0)) for sample in samples))
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
     verb = "added to" if number > 0 else "subtracted from"
-    return fact("wrong-local", "offset", number=spelt(abs(number)), verb=verb)
+    return make_fact("wrong-local", "offset", number=spelt(abs(number)), verb=verb)
 
 
-def ratios(given: Given) -> Known:
-    """The factor in each trial whose reference is not zero; empty if one of them has no single factor."""
-    found = [(one, one_ratio(one.array, one.right)) for one in given]
-    if any(ratio is None and np.any(one.right) for one, ratio in found):
+def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
+    """Return by which factor the learner's array is off in each trial whose right array is not zero.
+
+    Returns:
+        Pairs of a trial and a factor; none at all if a trial has no single factor for all of its entries.
+    """
+    found = [(sample, one_ratio(sample.array, sample.right)) for sample in samples]
+    if any(ratio is None and np.any(sample.right) for sample, ratio in found):
         return []
-    return [(one.trial, ratio) for one, ratio in found if ratio is not None]
+    return [(sample.trial, ratio) for sample, ratio in found if ratio is not None]
 
 
-def varying_ratio(given: Given) -> Mistake | None:
-    """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
-    known = [ratio for _, ratio in ratios(given)]
-    telling = sum(np.count_nonzero(one.right) >= 3 for one in given)
+def varying_ratio(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is off by one factor in each trial, but by different factors in different trials.
+
+    It is no fact of single numbers, which always have a factor.
+    """
+    known = [ratio for _, ratio in ratio_in_each_trial(samples)]
+    telling = sum(np.count_nonzero(sample.right) >= 3 for sample in samples)
     off_by = [ratio for ratio in known if not math.isclose(ratio, 1, rel_tol=1e-2)]
     if not known or telling < 2 or not off_by or math.isclose(min(known), max(known), rel_tol=1e-2):
         return None
     right = len(known) - len(off_by)
-    return fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
+    return make_fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
 
 
-def a_step(answer: Answer, given: Given) -> Mistake | None:
-    """The variable itself with a multiple of its gradient added: what training does with a gradient."""
-    if answer.kind != "gradient" or not same_shapes(given):
+def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is the variable plus a multiple of its gradient, as a step of training makes it.
+
+    Args:
+        answer: the answer; `None` is returned where it is no gradient.
+        samples: the answer in each trial.
+    """
+    if answer.kind != "gradient" or not have_right_shapes(samples):
         return None
-    rates = [one_ratio(one.array - np.asarray(one.trial.inputs[answer.wrt]), one.right) for one in given]
+    rates = [one_ratio(sample.array - np.asarray(sample.trial.inputs[answer.wrt]), sample.right) for sample in samples]
     rate = rates[0]
     if rate is None or len(rates) < 2 or any(r is None or not math.isclose(r, rate, rel_tol=1e-2) for r in rates):
         return None
     if math.isclose(abs(rate), 1, rel_tol=1e-2):  # more likely a sum than a step
         return None
     verb = "less" if rate < 0 else "plus"
-    return fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
+    return make_fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
 
 
-def mixed_with_prior(answer: Answer, given: Given) -> Mistake | None:
-    """The old and the new gradient are added, each with its own weight in all trials."""
-    ends = [(End(answer, one.trial), one.array) for one in given]
+def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is the sum of the gradient and the one stored before, each with a constant weight.
+
+    Args:
+        answer: the answer.
+        samples: the answer in each trial.
+    """
+    ends = [(End(answer, sample.trial), sample.array) for sample in samples]
     known = [
         (np.stack([end.new, end.prior]).reshape(2, -1), array.flatten())
         for end, array in ends
@@ -163,12 +212,17 @@ def mixed_with_prior(answer: Answer, given: Given) -> Mistake | None:
     weights = np.linalg.lstsq(parts.T, found, rcond=None)[0]
     if scaled_error(found, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
-    return fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
+    return make_fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
 
 
-def passes_where(answer: Answer, given: Given) -> Mistake | None:
-    """Return the mistake of an answer that is right in some trials only, if their settings tell which; else `None`."""
-    right, wrong = _apart(_informative(given))
+def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is right in some trials only, where their sizes or options tell which.
+
+    Args:
+        answer: the answer.
+        samples: the answer in each trial.
+    """
+    right, wrong = _right_and_wrong_trials(_informative(samples))
     if not right or not wrong:
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
@@ -177,36 +231,43 @@ def passes_where(answer: Answer, given: Given) -> Mistake | None:
     if not kinds[0] & kinds[1]:
         for trials, name in ((right, "right-only-in"), (wrong, "right-except-in")):
             if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
-                return fact("shape-special", name, kinds=_kinds(trials))
+                return make_fact("shape-special", name, kinds=_kinds_of_settings(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
-        return fact("not-linear", "right-for-small-upstream")
+        return make_fact("not-linear", "right-for-small-upstream")
     if where := right_where(answer, right, wrong):
-        return fact("hard-coded", "right-only-where", where=where)
+        return make_fact("hard-coded", "right-only-where", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
-    if same_shapes(given) and any_rank and not ranks[0] & ranks[1]:
-        return fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
+    if have_right_shapes(samples) and any_rank and not ranks[0] & ranks[1]:
+        return make_fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
     return None
 
 
-def _informative(given: Given) -> Given:
-    """Return the samples whose right answer is not all zero, as many mistakes give zeros too; all if none is left."""
-    return [one for one in given if np.any(one.right)] or given
+def _informative(samples: AnswerSamples) -> AnswerSamples:
+    """Return the samples whose right array is not all zero, for many mistakes give zeros; all if none is left."""
+    return [sample for sample in samples if np.any(sample.right)] or samples
 
 
-def _apart(given: Given) -> tuple[list[Trial], list[Trial]]:
-    """The trials with a right answer, and the others."""
-    return [one.trial for one in given if one.agrees], [one.trial for one in given if not one.agrees]
+def _right_and_wrong_trials(samples: AnswerSamples) -> tuple[list[Trial], list[Trial]]:
+    """Return the trials in which the answer is right, and those in which it is wrong."""
+    return [sample.trial for sample in samples if sample.agrees], [
+        sample.trial for sample in samples if not sample.agrees
+    ]
 
 
-def wrong_with(given: Given) -> Mistake | None:
-    """Return the mistake of an answer that is wrong exactly for functions with a certain part; else `None`."""
-    name, parts = told_by(*_apart(_informative(given)))
+def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is wrong exactly where the function argument contains a certain operation."""
+    name, parts = told_by(*_right_and_wrong_trials(_informative(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
-    return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
+    return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
 
-def _kinds(trials: Sequence[Trial]) -> list[list[Any]]:
+def _kinds_of_settings(trials: Sequence[Trial]) -> list[list[Any]]:
+    """Return the kinds of some trials' settings, each with the named axes and sizes of its first trial.
+
+    Returns:
+        Lists `[kind, [[axis, size], ...]]`, as message fields.
+    """
     known = {
         trial.setting.kind: [[axis, size] for axis, size in trial.setting.sizes.items() if not axis.startswith("_")]
         for trial in reversed(trials)
@@ -214,40 +275,53 @@ def _kinds(trials: Sequence[Trial]) -> list[list[Any]]:
     return [[kind, sizes] for kind, sizes in reversed(known.items())]
 
 
-def not_zero(given: Given) -> Mistake | None:
-    """Right wherever the right answer is not zero, and something where it is."""
-    zeros = sum(int((one.right == 0).sum()) for one in given)
-    if not same_shapes(given) or zeros < LEAST_ZEROS * sum(one.right.size for one in given):
+def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is right in all entries but in some of those that must be exactly 0."""
+    zeros = sum(int((sample.right == 0).sum()) for sample in samples)
+    if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.right.size for sample in samples):
         return None
-    differs = [(off(one.array, one.right), one.right == 0) for one in given]
+    differs = [(differing_entries(sample.array, sample.right), sample.right == 0) for sample in samples]
     wrong = sum(int(here.sum()) for here, _ in differs)
     if not wrong or any(bool((here & ~zero).any()) for here, zero in differs):
         return None
-    return fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
+    return make_fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
 
 
-def another_mask(answer: Answer, given: Given, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
-    """Each entry is either 0 or has its gradient in full, as it should be, but not the right ones.
+def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
+    """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong entries are 0.
 
     Args:
-        closed: what the entries may have that must be 0, in each trial.
+        answer: the answer.
+        samples: the answer in each trial.
+        closed: candidates for what the masked entries would have without the mask; each has an array for each trial,
+            shaped like the answer.
     """
-    first = next((one for one in given if one.has_shape and off(one.array, one.right).any()), None)
-    if first is None or not any(np.any(one.array) for one in given):
+    first = next(
+        (sample for sample in samples if sample.has_shape and differing_entries(sample.array, sample.right).any()), None
+    )
+    if first is None or not any(np.any(sample.array) for sample in samples):
         return None
     for arrays in closed:
-        opened = [(one.array, one.right + more) for one, more in zip(given, arrays, strict=True)]
-        if all(array.shape == full.shape and not (off(array, full) & (array != 0)).any() for array, full in opened):
-            place = tuple(int(i) for i in np.argwhere(off(first.array, first.right))[0])
-            told = {"passes": bool(first.array[place]), **_entry(answer, first.trial, place)}
-            return fact("wrong-local", "another-mask", **told)
+        opened = [(sample.array, sample.right + more) for sample, more in zip(samples, arrays, strict=True)]
+        if all(
+            array.shape == full.shape and not (differing_entries(array, full) & (array != 0)).any()
+            for array, full in opened
+        ):
+            place = tuple(int(i) for i in np.argwhere(differing_entries(first.array, first.right))[0])
+            fields = {"passes": bool(first.array[place]), **_entry_fields(answer, first.trial, place)}
+            return make_fact("wrong-local", "another-mask", **fields)
     return None
 
 
-def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, Any]:
-    """Return the name, index and value of an entry of the variable, as message fields.
+def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, Any]:
+    """Return the name, the index and the value of an entry of the variable, as message fields.
 
-    For a Jacobian or a value, whose entries are its own, the name and the value are empty.
+    The name and the value are empty for a Jacobian or a value, whose entries are not those of an input.
+
+    Args:
+        answer: the answer.
+        trial: the trial in which the value is looked up.
+        place: the index of the entry.
     """
     if answer.kind != "gradient":
         return {"name": "", "place": list(place), "value": ""}
@@ -256,117 +330,175 @@ def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, An
 
 
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
-    """Return the mistake of an answer that is wrong only in a trial with exact zeros and equal entries.
+    """Return the fact that an answer is wrong only in a trial with exact zeros and equal entries.
 
     Args:
-        wrong: a mask of the wrong entries, shaped like the answer.
+        answer: the answer.
+        trial: this trial.
+        wrong: True for each wrong entry, shaped like the answer.
     """
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
-    told = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry(answer, trial, place)}
-    return fact(code, "wrong-where-exact", **told)
+    fields = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry_fields(answer, trial, place)}
+    return make_fact(code, "wrong-where-exact", **fields)
 
 
-def by_upstream(end: End, given: Given) -> Mistake | None:
-    """Return the mistake in the use of the upstream gradient, seen in trials that differ in it alone; else `None`."""
+def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact about how an answer depends on the upstream gradient, seen in trials that differ in it alone.
+
+    The answer does not depend on it, is divided by it, mixes no entries of it where it must, or has a wrong derivative.
+
+    Args:
+        end: the answer in one trial, with the names of the output and of the upstream gradient.
+        samples: the answer in each trial.
+    """
     upstream_name = end.upstream_name or "1"
-    for one, other in itertools.combinations(given, 2):
-        g, other_g = one.trial.out_g, other.trial.out_g
-        if one.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
+    for sample, other in itertools.combinations(samples, 2):
+        g, other_g = sample.trial.out_g, other.trial.out_g
+        if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
             continue
-        if not one.has_shape or not bool(off(one.array, one.right).any()) or not np.any(one.array):
+        if (
+            not sample.has_shape
+            or not bool(differing_entries(sample.array, sample.right).any())
+            or not np.any(sample.array)
+        ):
             continue
-        if not bool(off(other.array, one.array).any()) and bool(off(other.right, one.right).any()):
-            return fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
-        arrays, rights = (one.array, other.array), (one.right, other.right)
+        if not bool(differing_entries(other.array, sample.array).any()) and bool(
+            differing_entries(other.right, sample.right).any()
+        ):
+            return make_fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
+        arrays, rights = (sample.array, other.array), (sample.right, other.right)
         upstream = np.asarray(g), np.asarray(other_g)
-        if _entry_by_entry(*arrays, *upstream[::-1]) and _entry_by_entry(*rights, *upstream):
-            return fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
-        if not _entry_by_entry(*arrays, *upstream) or one_ratio(one.array, one.right) is not None:
+        if _is_entrywise(*arrays, *upstream[::-1]) and _is_entrywise(*rights, *upstream):
+            return make_fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
+        if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.array, sample.right) is not None:
             continue
-        if _entry_by_entry(*rights, *upstream):
-            return _slope_typed_in(end, given) or _slopes(end, one, upstream[0])
-        return fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
+        if _is_entrywise(*rights, *upstream):
+            return _slope_typed_in(end, samples) or _wrong_slope(end, sample, upstream[0])
+        return make_fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
     return None
 
 
-def _entry_by_entry(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: np.ndarray) -> bool:
-    """Each entry is its own upstream gradient, times something that does not depend on any."""
-    return array.shape == g.shape == changed.shape and not bool(off(array * other, changed * g).any())
+def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether each entry of an array is its own upstream gradient times a factor that does not depend on that.
+
+    Args:
+        array: the array for the upstream gradient `g`.
+        changed: the array for the upstream gradient `other`, with all else the same.
+        g: the one upstream gradient.
+        other: the other one.
+    """
+    return array.shape == g.shape == changed.shape and not bool(differing_entries(array * other, changed * g).any())
 
 
-def _slope_typed_in(end: End, given: Given) -> Mistake | None:
-    slopes = [one_ratio(one.array, np.asarray(one.trial.out_g)) or 0.0 for one in given]
+def _slope_typed_in(end: End, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is the upstream gradient times one number, which is the same in every trial."""
+    slopes = [one_ratio(sample.array, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
-    told = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
-    return fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **told)
+    fields = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
+    return make_fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **fields)
 
 
-def _slopes(end: End, one: Wrong, g: np.ndarray) -> Mistake:
-    """The entry that is furthest off, with the local derivative that was used there and the right one."""
-    place = tuple(int(i) for i in np.unravel_index(int(np.abs(one.array - one.right).argmax()), one.right.shape))
-    used, slope = (float(values[place] / g[place]) for values in (one.array, one.right))
-    told = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
-    return fact("wrong-local", "another-slope", **told, **_entry(end.answer, one.trial, place))
+def _wrong_slope(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
+    """Return the fact that an entry has a wrong local derivative, with the wrong and the right one.
+
+    The entry is the one that is furthest off.
+
+    Args:
+        end: the answer in one trial.
+        sample: the same answer with the learner's array.
+        g: the upstream gradient, shaped like the answer.
+    """
+    place = tuple(
+        int(i) for i in np.unravel_index(int(np.abs(sample.array - sample.right).argmax()), sample.right.shape)
+    )
+    used, slope = (float(values[place] / g[place]) for values in (sample.array, sample.right))
+    fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
+    return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(end.answer, sample.trial, place))
 
 
-def broadcast_accident(answer: Answer, one: Wrong) -> Mistake | None:
-    """The answer has the shape that two inputs make when they are broadcast against each other."""
-    shapes = {name: tuple(value.shape) for name, value in one.trial.inputs.items() if hasattr(value, "shape")}
+def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
+    """Return the fact that an answer has the shape that two inputs make when they are broadcast against each other.
+
+    Args:
+        answer: the answer.
+        sample: the answer in one trial.
+    """
+    shapes = {name: tuple(value.shape) for name, value in sample.trial.inputs.items() if hasattr(value, "shape")}
     for a, b in itertools.combinations(shapes, 2):
         try:
             wide = np.broadcast_shapes(shapes[a], shapes[b])
         except ValueError:
             continue
-        if one.array.ndim and wide == one.array.shape and wide not in (shapes[a], shapes[b]):
-            return fact("broadcast-accident", "broadcast", a=a, b=b, **_shapes(answer, one))
+        if sample.array.ndim and wide == sample.array.shape and wide not in (shapes[a], shapes[b]):
+            return make_fact("broadcast-accident", "broadcast", a=a, b=b, **_shape_fields(answer, sample))
     return None
 
 
-def wrong_shape(answer: Answer, one: Wrong) -> Mistake:
+def wrong_shape(answer: Answer, sample: AnswerSample) -> Mistake:
+    """Return the fact that an answer has a wrong shape.
+
+    Args:
+        answer: the answer.
+        sample: the answer in a trial in which the shape is wrong.
+    """
     owner = answer.wrt if answer.kind == "gradient" else ""
-    chosen = [[name, str(value)] for name, value in options(one.trial).items()]
-    return fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shapes(answer, one))
+    chosen = [[name, str(value)] for name, value in options(sample.trial).items()]
+    return make_fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, sample))
 
 
-def _shapes(answer: Answer, one: Wrong) -> dict[str, Any]:
-    """The learner's shape and the right one, with axis names."""
-    sizes, right = one.trial.setting.sizes, one.right
-    axes = one.trial.axes(answer.wrt) if answer.kind == "gradient" else None
+def _shape_fields(answer: Answer, sample: AnswerSample) -> dict[str, Any]:
+    """Return the learner's shape and the right one as message fields, in which each size has the name of its axis."""
+    sizes, right = sample.trial.setting.sizes, sample.right
+    axes = sample.trial.axes(answer.wrt) if answer.kind == "gradient" else None
     return {
-        "shape": _axes(guess_axes(one.array.shape, sizes), one.array.shape),
-        "expected": _axes(axes if axes and len(axes) == right.ndim else guess_axes(right.shape, sizes), right.shape),
+        "shape": _axis_fields(guess_axes(sample.array.shape, sizes), sample.array.shape),
+        "expected": _axis_fields(
+            axes if axes and len(axes) == right.ndim else guess_axes(right.shape, sizes), right.shape
+        ),
     }
 
 
-def _axes(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
+def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
+    """Return the axes of an array as lists of a name and a size; the name is empty where the axis has none."""
     return [
         ["" if name.startswith("_") or name.isdigit() else name, size] for name, size in zip(names, shape, strict=True)
     ]
 
 
-def unknown(given: Given) -> Mistake:
-    """Return the facts of an unknown mistake: wrong entries, error, and whether only batches of one are right."""
-    _, array, right = next(one for one in given if not one.agrees)
+def unknown_mistake(samples: AnswerSamples) -> Mistake:
+    """Return the fact that an answer is wrong, in how many entries, and by how much.
+
+    It says, too, whether only batches of one example are right.
+
+    Args:
+        samples: the answer in each trial, wrong in one or more.
+    """
+    _, array, right = next(sample for sample in samples if not sample.agrees)
     error = scaled_error(array, right)
     wrong = round(share_wrong(array, right) * array.size)
-    informative = _informative(given)
-    alone = {one.agrees for one in informative} == {True, False} and all(
-        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in informative
+    informative = _informative(samples)
+    alone = {sample.agrees for sample in informative} == {True, False} and all(
+        sample.agrees == (sample.trial.setting.kind == ONE_KIND) for sample in informative
     )
-    told = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
-    return fact("unknown", "unknown", **told, alone=alone)
+    fields = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
+    return make_fact("unknown", "unknown", **fields, alone=alone)
 
 
 def nothing_to_compare() -> Mistake:
     """Return the fact that no trial is left in which the answer can be compared."""
-    return fact("unknown", "nothing-to-compare")
+    return make_fact("unknown", "nothing-to-compare")
 
 
-def plain(answer: Answer, given: Given) -> Mistake:
-    """Return the facts that need no search: a wrong shape, or how many entries are wrong and by how much."""
-    misshapen = next((one for one in given if not one.has_shape), None)
+def plain_fact(answer: Answer, samples: AnswerSamples) -> Mistake:
+    """Return a fact about an answer that needs no search: a wrong shape, or how many entries are wrong and by how much.
+
+    Args:
+        answer: the answer.
+        samples: the answer in each trial.
+    """
+    misshapen = next((sample for sample in samples if not sample.has_shape), None)
     if misshapen is not None:
         return wrong_shape(answer, misshapen)
-    return nothing_to_compare() if all(one.agrees for one in given) else unknown(given)
+    return nothing_to_compare() if all(sample.agrees for sample in samples) else unknown_mistake(samples)

@@ -1,6 +1,7 @@
-"""Forward mode with dual numbers, as a spec declares its mistakes: another rule for what the tangents become.
+"""Forward-mode differentiation with dual numbers as a spec declares its mistakes: wrong rules for the tangents.
 
-Reading a spec imports neither numpy nor torch: what is needed is imported when a tangent is asked for.
+A dual number is a value with its tangent, the derivative along a direction. Reading a spec imports neither numpy nor
+torch: what is needed is imported when a tangent is asked for.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ Formula = Callable[..., Any]  # of tensors and numbers
 
 @dataclass(frozen=True, eq=False)
 class ForwardMode:
-    """A class of dual numbers: right where nothing else is said.
+    """A class of dual numbers: a right one, but for the fields that are set.
 
     Args:
-        rules: for an operation how it makes its tangent: a function of each operand and its tangent, `(a, da, b, db)`,
-            and of a plain exponent or an index behind them. `"mul values"` is for two dual numbers alone, `"mul
-            number"` for a plain number behind one, `"rdiv"` for one in front of it, as in `3 / x`.
-        number: takes a plain number; returns the tangent that it has.
-        exchanged: operations whose operands change places, by the names that rules have.
+        rules: for an operation the function that computes its tangent: of each operand and its tangent, `(a, da, b,
+            db)`, and of a plain exponent or an index behind them. `"mul values"` is the rule for two dual numbers,
+            `"mul number"` for a plain number behind a dual one, `"rdiv"` for one in front of it, as in `3 / x`.
+        number: takes a plain number; returns the tangent that it is given; by default 0.
+        exchanged: operations whose two operands are exchanged, by the names of rules.
     """
 
     rules: Mapping[str, Formula] = field(default_factory=dict)
@@ -38,33 +39,36 @@ class ForwardMode:
     exchanged: tuple[str, ...] = ()
 
     def push(self, f: Callable[..., Any], x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Return the tangent of `f(x)`.
+        """Return the tangent of `f(x)` along a direction, shaped like `f(x)`.
 
         Args:
             f: a function of a tensor.
-            x: where; shape: (n,).
-            v: the tangent of x; shape: (n,).
+            x: the point; shape: (n,).
+            v: the direction, which is the tangent of x; shape: (n,).
         """
         import torch
 
         from grader.program.tangents import push
 
-        program = _recorded(f, x)
-        changes = {node.id: _exchange for node in program.nodes if set(_names(node)) & set(self.exchanged)}
+        program = _recorded_function(f, x)
+        changes = {
+            node.id: _exchange_operands for node in program.nodes if set(_rule_names(node)) & set(self.exchanged)
+        }
         program = program.with_nodes(changes) if changes else program
-        return torch.from_numpy(push(program, {"x": v.numpy()}, self._rule, self._of_number))
+        return torch.from_numpy(push(program, {"x": v.numpy()}, self._rule, self._tangent_of_number))
 
-    def _of_number(self, node: Node, slot: int) -> float:
-        """Return the tangent of a plain number, which an exponent never has."""
+    def _tangent_of_number(self, node: Node, slot: int) -> float:
+        """Return the tangent of the plain number in a slot of a node; 0 for an exponent."""
         return 0.0 if self.number is None or node.name not in TAKES_NUMBERS else self.number(float(node.values[slot]))
 
     def _rule(self, node: Node) -> TangentRule | None:
-        """Return the rule of a node; `None` for the right one."""
-        formula = next((self.rules[name] for name in _names(node) if name in self.rules), None)
+        """Return the function that computes a node's tangent by a rule of this class; `None` for the right rule."""
+        formula = next((self.rules[name] for name in _rule_names(node) if name in self.rules), None)
         if formula is None:
             return None
 
         def rule(node: Node, tangents: Any) -> Any:
+            """Return the tangent of the node's value by the rule."""
             import numpy as np
             import torch
 
@@ -80,8 +84,11 @@ class ForwardMode:
         return rule
 
 
-def _names(node: Node) -> tuple[str, ...]:
-    """Return the names under which a rule for a node may stand, the most particular first."""
+def _rule_names(node: Node) -> tuple[str, ...]:
+    """Return the names under which `ForwardMode.rules` may have a rule for a node, the most particular one first.
+
+    For `3 / x`: `("rdiv", "div")`.
+    """
     if node.name not in TAKES_NUMBERS:
         return (node.name,)
     known = dict(node.operands)
@@ -89,15 +96,15 @@ def _names(node: Node) -> tuple[str, ...]:
     return particular, node.name
 
 
-def _exchange(node: Node) -> Node:
-    """Return a node whose two operands have changed places."""
+def _exchange_operands(node: Node) -> Node:
+    """Return a node with its two operands exchanged."""
     operands = tuple(sorted((1 - slot, operand) for slot, operand in node.operands))
     return replace(node, operands=operands, values=node.values[::-1])
 
 
 @lru_cache(64)  # every rule is tried on the same functions
-def _recorded(f: Callable[..., Any], x: torch.Tensor) -> Program:
-    """Return a function as a program with the input x."""
+def _recorded_function(f: Callable[..., Any], x: torch.Tensor) -> Program:
+    """Return a function of one tensor as a program with the input `x`, which is kept."""
     from grader.program.recording import record
 
     return record(lambda x: f(x), {"x": x})

@@ -1,4 +1,4 @@
-"""What went wrong, as a record without prose: edits of the right computation, and what they explain."""
+"""Records of what is wrong with an answer: `Fact`s, a `Mistake` made of these, and a `Diagnosis` in words."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fact:
-    """One edit as it is kept in a record.
+    """One edit of the right program, or one observation of the numbers, as it is kept in a result.
 
     Args:
-        operator: what was done: the name of an operator, or of a fact.
-        parameters: where and with what it was done: names, numbers, and lists of these.
+        operator: the name of an operator, or of an observation.
+        parameters: where and with which choice the edit is made, as message fields: names, numbers, and lists of these.
         says: a clause about the answer; empty where `words.yaml` has one under the name.
     """
 
@@ -26,28 +26,32 @@ class Fact:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return it as plain JSON values, without prose."""
-        return {"operator": self.operator, "parameters": _plain(self.parameters)}
+        """Return the name and the parameters as plain JSON values, without the clause."""
+        return {"operator": self.operator, "parameters": _plain_json(self.parameters)}
 
 
-def _plain(value: Any) -> Any:
+def _plain_json(value: Any) -> Any:
+    """Return a value as plain JSON.
+
+    What is no mapping, list, string, number, truth value or `None` becomes a string.
+    """
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain_json(item) for item in value]
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that gives the learner's numbers.
+    """A mistake that explains the learner's numbers.
 
     Args:
-        code: from the public vocabulary.
-        facts: the edits, the one that gives the code first.
-        at: the places in the first trial's program that they are made at; empty where they are about no operation.
-        hints: hints of its own, where an author has written some.
-        cause: the answer in which the same mistake is nearer to the loss; empty where there is none.
+        code: its public code.
+        facts: the edits or observations that it consists of; the first one gives the code.
+        at: the edited places in the program of the first trial; empty where no operation is edited.
+        hints: the author's own hints for it, where there are any.
+        cause: the name of the answer nearer to the loss that has the same mistake; empty where there is none.
     """
 
     code: str
@@ -58,20 +62,20 @@ class Mistake:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What is kept of it in a result, as plain JSON values."""
+        """Return the facts, the cause and the places as plain JSON values, as a result keeps them."""
         edits = [fact.record for fact in self.facts]
         return {"edits": edits, "cause": self.cause, "at": [list(place) for place in self.at]}
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A verdict on a wrong answer, in words.
+    """A verdict on a wrong answer in words.
 
     Args:
-        code: from the public vocabulary.
-        says: the fact, a clause about the answer.
-        hints: hints of its own, if any.
-        mistake: what the words were made from, where they were made from a mistake in the numbers.
+        code: the public code.
+        says: a clause about the answer.
+        hints: the author's own hints, where there are any.
+        mistake: the mistake that the words were made from; `None` where the verdict has another reason.
     """
 
     code: str

@@ -24,11 +24,11 @@ from grader.reference.compare import MATCH, scaled_error
 from . import facts
 from .case import Candidate, Case, Sample
 from .factors import one_ratio
-from .facts import Given, Pair, fact
+from .facts import AnswerSamples, TrialArray, make_fact
 from .mistake import Fact, Mistake
 from .operators.branches import masking
 from .operators.places import Spot, expression_of
-from .quotients import other_quotient
+from .quotients import wrong_quotient
 from .right_answers import edits_of_right_answers
 
 CLOSE = 2e-3  # an error, in proportion to the largest entry, that is no accident of two mistakes
@@ -55,23 +55,23 @@ class Observation:
     """
 
     rank: float
-    observe: Callable[[Answer, Given], Mistake | None]
+    observe: Callable[[Answer, AnswerSamples], Mistake | None]
     name: str
     answer: Answer
-    given: Given
+    given: AnswerSamples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return the fact, if it is true of the answer."""
         mistake = self.observe(self.answer, self.given)
         return {} if mistake is None else {self.name: mistake}
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return that a fact about one answer leads to no other."""
         return False
 
 
 def observations(
-    wrong: Mapping[str, tuple[Answer, Sequence[Pair]]], *, accepts: bool = False, recorded: bool = True
+    wrong: Mapping[str, tuple[Answer, Sequence[TrialArray]]], *, accepts: bool = False, recorded: bool = True
 ) -> list[Candidate]:
     """Return all facts that may be true of some wrong answers, the likeliest first.
 
@@ -81,7 +81,7 @@ def observations(
         recorded: whether the forward pass is there as a program.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
-    given = {name: (answer, facts.wrong_in(answer, pairs)) for name, (answer, pairs) in wrong.items()}
+    given = {name: (answer, facts.answer_samples(answer, pairs)) for name, (answer, pairs) in wrong.items()}
     every = [
         Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in observed.items()
     ]
@@ -94,11 +94,15 @@ def observations(
     return [*every, *by_program, *of_right, Where()]
 
 
-def not_accepted(answer: Answer, given: Given) -> Mistake | None:
+def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return the fact that an answer is not accepted, where more than one is right; `None` where its rank is wrong."""
     if all(sample.array.ndim == 0 for sample in given):
-        return fact("imprecise", "error-too-large")
-    return fact("unknown", "not-accepted") if all(sample.array.ndim == sample.right.ndim for sample in given) else None
+        return make_fact("imprecise", "error-too-large")
+    return (
+        make_fact("unknown", "not-accepted")
+        if all(sample.array.ndim == sample.right.ndim for sample in given)
+        else None
+    )
 
 
 def _stored(
@@ -106,7 +110,7 @@ def _stored(
     code: str,
     name: str,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
-) -> Callable[[Answer, Given], Mistake | None]:
+) -> Callable[[Answer, AnswerSamples], Mistake | None]:
     """Return an observation of what was stored in place of the sum of the gradient and what was there before.
 
     Args:
@@ -116,7 +120,7 @@ def _stored(
         alone: returns what was stored where nothing was before, from the gradient and the variable.
     """
 
-    def observe(answer: Answer, given: Given) -> Mistake | None:
+    def observe(answer: Answer, given: AnswerSamples) -> Mistake | None:
         ends = [End(answer, sample.trial) for sample in given]
         if all(end.prior is None for end in ends):
             return None
@@ -125,53 +129,53 @@ def _stored(
             stored = alone(end.new, variable) if end.prior is None else combine(end.new, end.prior, variable)
             if scaled_error(sample.array, stored) > MATCH:
                 return None
-        return fact(code, name, variable=answer.wrt, answer=answer.name)
+        return make_fact(code, name, variable=answer.wrt, answer=answer.name)
 
     return observe
 
 
-def _by_trials(observe: Callable[[Given], Mistake | None]) -> Callable[[Answer, Given], Mistake | None]:
+def _by_trials(observe: Callable[[AnswerSamples], Mistake | None]) -> Callable[[Answer, AnswerSamples], Mistake | None]:
     """Return an observation that asks nothing of the answer."""
     return lambda answer, given: observe(given)
 
 
-def _misshapen(answer: Answer, given: Given) -> Mistake | None:
+def _misshapen(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return what is wrong with the shape, if it is wrong in a trial."""
     sample = next((each for each in given if not each.has_shape), None)
     return None if sample is None else facts.wrong_shape(answer, sample)
 
 
-def _broadcast(answer: Answer, given: Given) -> Mistake | None:
+def _broadcast(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return by which accident two inputs were broadcast, if the shape is that of such a one."""
     return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
 
 
-def _unknown(answer: Answer, given: Given) -> Mistake | None:
+def _unknown(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return how many entries are wrong, and how far."""
-    return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown(given)
+    return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
 
 
-def _trivial(given: Given) -> Mistake | None:
+def _trivial(given: AnswerSamples) -> Mistake | None:
     """Return the constant that an answer of the right shape is, 0 and 1 among them."""
-    return facts.constant(given, trivial=True) if facts.same_shapes(given) else None
+    return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
 
 
-def _typed_in(answer: Answer, given: Given) -> Mistake | None:
+def _typed_in(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return the constant that a value is; a gradient may be 1 for its upstream gradient is forgotten."""
     return _trivial(given) if answer.kind == "value" else None
 
 
-def _step(answer: Answer, given: Given) -> Mistake | None:
+def _step(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return the step that was taken with a gradient, where the variable is no multiple of its own gradient."""
     inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
     if any(one_ratio(own, sample.right) is not None for own, sample in zip(inputs, given, strict=True)):
         return None
-    return facts.a_step(answer, given)
+    return facts.training_step(answer, given)
 
 
 # The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
-OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
-    _by_trials(facts.constant): 0.5,
+OBSERVED: Mapping[Callable[[Answer, AnswerSamples], Mistake | None], float] = {
+    _by_trials(facts.constant_answer): 0.5,
     _typed_in: 0.6,
     _stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
     _stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
@@ -189,20 +193,20 @@ OBSERVED: Mapping[Callable[[Answer, Given], Mistake | None], float] = {
         "new-twice-without-prior",
         lambda new, variable: 2 * new,
     ): 1.0,
-    facts.mixed_with_prior: 2.9,
-    _by_trials(facts.same_shape): 3.0,
+    facts.weighted_with_prior: 2.9,
+    _by_trials(facts.same_shape_in_every_trial): 3.0,
     _broadcast: 3.0,
-    _by_trials(facts.nothing): 2.2,
-    other_quotient: 2.0,
-    _by_trials(facts.offset): 3.2,
+    _by_trials(facts.zero_answer): 2.2,
+    wrong_quotient: 2.0,
+    _by_trials(facts.offset_answer): 3.2,
     _step: 3.2,
-    _by_trials(facts.not_zero): 4.0,
-    _by_trials(partial(facts.imprecise, most=CLOSE)): 4.4,
-    facts.passes_where: 4.5,
+    _by_trials(facts.nonzero_where_zero): 4.0,
+    _by_trials(partial(facts.imprecise_answer, most=CLOSE)): 4.4,
+    facts.right_in_some_trials: 4.5,
     _by_trials(_trivial): 5.0,
     _misshapen: 4.9,
-    _by_trials(facts.wrong_with): 7.0,
-    _by_trials(facts.imprecise): 7.2,
+    _by_trials(facts.wrong_for_function_part): 7.0,
+    _by_trials(facts.imprecise_answer): 7.2,
     _by_trials(facts.varying_ratio): 7.5,
     _unknown: 10.0,
 }
@@ -221,10 +225,10 @@ class FromProgram:
     """
 
     rank: float
-    observe: Callable[[Case, str, Answer, Given], Mistake | None]
+    observe: Callable[[Case, str, Answer, AnswerSamples], Mistake | None]
     name: str
     answer: Answer
-    given: Given
+    given: AnswerSamples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return the fact, if it is true of the answer; none where there is no program."""
@@ -233,24 +237,24 @@ class FromProgram:
         mistake = self.observe(case, self.name, self.answer, self.given)
         return {} if mistake is None else {self.name: mistake}
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return that a fact about one answer leads to no other."""
         return False
 
 
-def _by_upstream(*names: str) -> Callable[[Case, str, Answer, Given], Mistake | None]:
+def _by_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
     """Return an observation of how the answer follows the upstream gradient: of those facts that have some names."""
 
-    def observe(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+    def observe(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
         program = case.listing
         end = End(answer, given[0].trial, program.output_name, program.upstream_name)
-        mistake = facts.by_upstream(end, given)
+        mistake = facts.misused_upstream(end, given)
         return mistake if mistake is not None and mistake.facts[0].operator in names else None
 
     return observe
 
 
-def _another_mask(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+def _another_mask(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return that each entry is handed on whole or not at all, as it must be, but not the right ones."""
     samples = {id(sample.trial): sample for sample in case.samples}
     if len(samples) != len(given):
@@ -258,7 +262,7 @@ def _another_mask(case: Case, name: str, answer: Answer, given: Given) -> Mistak
     for spot in masking.spots(case.listing):
         closed = [_of_closed(samples[id(sample.trial)].program, spot, name) for sample in given]
         if all(array is not None for array in closed):
-            mistake = facts.another_mask(answer, given, [[array for array in closed if array is not None]])
+            mistake = facts.wrong_mask(answer, given, [[array for array in closed if array is not None]])
             if mistake is not None:
                 return mistake
     return None
@@ -276,7 +280,7 @@ def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
         return None
 
 
-def _rows(case: Case, name: str, answer: Answer, given: Given) -> Mistake | None:
+def _rows(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return that some rows count and others do not, or that each has a weight of its own."""
     for place, axis in _splits(case.listing):
         split = [_of_rows(sample, place, axis, name) for sample in case.samples if name in sample.given]
@@ -383,7 +387,7 @@ def _in_weights(known: Sequence[RowParts]) -> Mistake | None:
     return Mistake("wrong-factor", (Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
 
 
-SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Given], Mistake | None], float] = {
+SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, AnswerSamples], Mistake | None], float] = {
     _by_upstream("slope-typed-in"): 3.5,
     _another_mask: 3.9,
     _rows: 6.4,
@@ -413,7 +417,7 @@ class Where:
                         mistakes |= dict.fromkeys(names, _where(screen.sample.program, value))
         return mistakes
 
-    def disturbs(self, case: Case) -> bool:
+    def changes_right_answer(self, case: Case) -> bool:
         """Return that a fact says nothing of other answers."""
         return False
 

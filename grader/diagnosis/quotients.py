@@ -1,7 +1,7 @@
-"""Difference quotients that are not the one that was asked for.
+"""Recognises a wrong difference quotient: one of other points, or one that divides the difference by something wrong.
 
-What measures a slope has no backward pass, so that its mistakes are no edits of a program: the function is taken at
-other places, or the rise is divided by something else.
+A function that measures a slope has no backward pass, so that its mistakes are no edits of a program. A place is here a
+number of steps h from the point x: the place 1 is x + h.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.program.operation import Array
 from grader.reference.compare import MATCH, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial
 
-from .facts import Given, Wrong
+from .facts import AnswerSample, AnswerSamples
 from .mistake import Fact, Mistake
 
 EXACT = 1e-9  # how nearly the right answer must be a quotient, in proportion to it
@@ -27,16 +27,16 @@ PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # how many steps away from x a 
 
 @dataclass(frozen=True)
 class Quotient:
-    """A difference quotient in one trial: its arguments, and the two places of the right one.
+    """The right difference quotient in one trial: its arguments, and the places of its two function values.
 
     Args:
-        f: takes what `x` is.
-        x: a float, or a tensor that is moved entry by entry.
-        v: weights of the function's values, if there are any.
+        f: the function.
+        x: the point: a float, or a tensor that is moved entry by entry.
+        v: the weights with which the values of the function are summed; `None` where it returns one number.
         h: the step.
-        ahead: the place of the first height, in steps from `x`.
-        behind: the place of the second.
-        together: with each entry those before it are moved, too.
+        ahead: the place of the first function value, in steps from x.
+        behind: the place of the second function value, which is subtracted.
+        together: whether the entries of x before the moved one are moved as well, as a mistake has it.
     """
 
     f: Callable[[Any], Any]
@@ -49,7 +49,13 @@ class Quotient:
 
     @classmethod
     def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
-        """Return that of a routine that takes a function, a point, perhaps weights, and a step; `None` of any other."""
+        """Return the quotient of a routine that takes a function, a point, perhaps weights, and a step; or `None`.
+
+        Args:
+            trial: the trial, whose inputs are these arguments.
+            ahead: see `Quotient`, as for `behind`.
+            behind: see `Quotient`.
+        """
         values = list(trial.inputs.values())
         if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
             return None
@@ -59,11 +65,14 @@ class Quotient:
         return cls(f, x, v[0] if v else None, h, ahead, behind)
 
     def height(self, place: float, step: Any = None) -> Any:
-        """Return the function's value with x moved, once for each entry of x; shape: that of x.
+        """Return the function's value, weighted and summed, with x moved: once for each entry of x that is moved alone.
 
         Args:
-            place: by how many steps.
-            step: instead of `h`, a number, or one for each entry of x.
+            place: by how many steps x is moved.
+            step: the step in place of `h`: a number, or one for each entry of x.
+
+        Returns:
+            Shape: that of x.
         """
         move = place * (self.h if step is None else step)
         if isinstance(self.x, float):
@@ -74,7 +83,7 @@ class Quotient:
         return np.array(numbers).reshape(self.x.shape)
 
     def at(self, place: float) -> float:
-        """Return the function's value at a number that is not x.
+        """Return the function's value at the number `place` itself.
 
         Raises:
             ValueError: x is no number.
@@ -84,16 +93,26 @@ class Quotient:
         return float(self.f(place))
 
     def rise(self, ahead: float, behind: float, step: Any = None) -> Any:
-        """Return the function's value at one place less that at another."""
+        """Return the function's value at the place `ahead` minus the one at `behind`; shape: that of x.
+
+        Args:
+            ahead: in steps from x.
+            behind: in steps from x.
+            step: the step in place of `h`.
+        """
         return self.height(ahead, step) - self.height(behind, step)
 
     def right_rise(self, step: Any = None) -> Any:
-        """Return the rise between the right two places."""
+        """Return the rise between the right two places, with `step` in place of `h` if it is given.
+
+        Returns:
+            Shape: that of x.
+        """
         return self.rise(self.ahead, self.behind, step)
 
     @property
     def run(self) -> float:
-        """Return how far the right two places are apart."""
+        """Return the distance between the right two places: for one step ahead and one behind, 2 h."""
         return (self.ahead - self.behind) * self.h
 
     @property
@@ -101,7 +120,7 @@ class Quotient:
         """Return the weights, shaped like x.
 
         Raises:
-            ValueError: there are none, or of another shape.
+            ValueError: there are none, or they have another shape.
         """
         if self.v is None or self.v.shape != self.x.shape:
             raise ValueError("there are no weights, or not one for each entry of x")
@@ -109,12 +128,16 @@ class Quotient:
 
 
 def place_pairs() -> Iterator[tuple[float, float]]:
-    """Return every two places, the one ahead first."""
+    """Yield every two of `PLACES` as (ahead, behind), the greater one first."""
     return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
 
 
 def places_of_right(trial: Trial) -> tuple[float, float] | None:
-    """Return where the right answer takes the function; `None` where it is no difference quotient."""
+    """Return the two places, ahead and behind, at which the right answer of a trial takes the function.
+
+    Returns:
+        `None` where the answer is no difference quotient with places of `PLACES`.
+    """
     quotient, right = Quotient.of(trial), next(iter(trial.expected.values()))
     if quotient is None or right is None:
         return None
@@ -138,9 +161,10 @@ class Slip:
     Args:
         name: the name of the fact.
         code: the public code.
-        message: a clause about the answer; `{f}`, `{x}`, `{v}` and `{h}` are the learner's names of the function, the
-            point, the weights and the step, `{ahead}` and `{behind}` the two places where the function must be taken.
-        of: takes the right quotient of a trial, and returns what is computed in its place.
+        message: a clause about the answer, with fields: `{f}`, `{x}`, `{v}` and `{h}` are the learner's names of the
+            function, the point, the weights and the step, `{ahead}` and `{behind}` the two places at which the function
+            must be taken.
+        of: takes the right quotient of a trial, and returns the wrong one's value, shaped like x.
     """
 
     name: str
@@ -150,20 +174,20 @@ class Slip:
 
 
 def _slope(quotient: Quotient) -> Array:
-    """Return the slope that a quotient measures."""
+    """Return the value of a quotient: the difference of the function's values divided by the distance of the places."""
     return np.asarray(quotient.right_rise() / quotient.run)
 
 
-def _numbers(quotient: Quotient) -> Array:
-    """Return what the function gives at the point itself."""
+def _function_value(quotient: Quotient) -> Array:
+    """Return the function's value at x itself."""
     return np.asarray(quotient.f(quotient.x), dtype=np.float64)
 
 
 def _weights(quotient: Quotient) -> Array:
-    """Return the weights.
+    """Return the weights, of any shape.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the quotient has none.
     """
     if quotient.v is None:
         raise ValueError("there are no weights")
@@ -171,23 +195,31 @@ def _weights(quotient: Quotient) -> Array:
 
 
 def _unweighted(quotient: Quotient) -> Array:
-    """Return the slope of the plain sum of the function's values.
+    """Return the slope of the sum of the function's values without the weights.
 
     Raises:
-        ValueError: there are no weights that could be left out.
+        ValueError: the quotient has no weights.
     """
     _weights(quotient)
     return _slope(replace(quotient, v=quotient.x.new_ones(quotient.f(quotient.x).shape)))
 
 
 def _weighted_with_value(quotient: Quotient) -> Array:
-    """Return the slope of the sum of the function's values, each weighted with itself, held constant."""
+    """Return the slope of the sum of the function's values, weighted with these values at x in place of the weights.
+
+    Raises:
+        ValueError: the quotient has no weights.
+    """
     _weights(quotient)
     return _slope(replace(quotient, v=quotient.f(quotient.x)))
 
 
 def _weighted_twice(quotient: Quotient) -> Array:
-    """Return the slope of the sum of the function's values, weighted with the squares of the weights."""
+    """Return the slope of the sum of the function's values, weighted with the squares of the weights.
+
+    Raises:
+        ValueError: the quotient has no weights.
+    """
     _weights(quotient)
     return _slope(replace(quotient, v=quotient.v * quotient.v))  # type: ignore[operator]  # there are weights
 
@@ -240,19 +272,21 @@ SLIPS = (
     Slip("weights-squared", "extra-factor", "every output is weighted with {v} twice", _weighted_twice),
     Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value, where {v} belongs",
          _weighted_with_value),
-    Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _numbers),
+    Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _function_value),
     *(Slip("own-step", "hard-coded", f"the step is {step:g}, whatever {{h}} is",
            lambda q, step=step: q.right_rise(step) / ((q.ahead - q.behind) * step))  # type: ignore[misc]
       for step in OWN_STEPS),
 )  # fmt: skip
 
 
-def at_other_places(ahead: float, behind: float) -> Iterator[Slip]:
-    """Yield the quotients of other places, divided by how far these are apart, or by how far the right ones are.
+def slips_of_places(ahead: float, behind: float) -> Iterator[Slip]:
+    """Yield the quotients that take the function at two wrong places of `PLACES`.
+
+    Each comes divided by the distance of these places, and by that of the right ones.
 
     Args:
-        ahead: the place of the right first height, in steps from the point.
-        behind: that of the second.
+        ahead: the right place of the first function value, in steps from x.
+        behind: the right place of the second one.
     """
     for first, second in place_pairs():
         if (first, second) != (ahead, behind):
@@ -260,34 +294,39 @@ def at_other_places(ahead: float, behind: float) -> Iterator[Slip]:
                 yield Slip(
                     "function-at-other-places",
                     "wrong-point",
-                    f"{{f}} is taken at {_place(first)} and {_place(second)}, not at {{ahead}} and {{behind}}"
+                    f"{{f}} is taken at {_place_text(first)} and {_place_text(second)}, not at {{ahead}} and {{behind}}"
                     + ("" if run == first - second else ", and divided by the distance of these"),
                     lambda q, first=first, second=second, run=run: q.rise(first, second) / (run * q.h),  # type: ignore[misc]
                 )
 
 
-def _place(steps: float) -> str:
-    """Return a place as a message with fields has it: `{x} + 2 {h}`."""
+def _place_text(steps: float) -> str:
+    """Return a place as text with message fields: `{x} + 2 {h}`."""
     size = "" if abs(steps) in (0.5, 1) else f"{abs(steps):g} "
     half = " / 2" if abs(steps) == 0.5 else ""
     return "{x}" if steps == 0 else f"{{x}} {'+' if steps > 0 else '-'} {size}{{h}}{half}"
 
 
-def other_quotient(answer: Answer, given: Given) -> Mistake | None:
-    """Return which difference quotient an answer is in place of the right one; `None` where it is none."""
-    right = places_of_right(given[0].trial) if answer.kind == "value" and given else None
+def wrong_quotient(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+    """Return which wrong difference quotient gives an answer in every trial, as a mistake; `None` where none does.
+
+    Args:
+        answer: the answer; `None` is returned unless it is a value.
+        samples: the answer in each trial.
+    """
+    right = places_of_right(samples[0].trial) if answer.kind == "value" and samples else None
     if right is None:
         return None
-    cheapest = sorted(given, key=lambda sample: sample.right.size)
+    cheapest = sorted(samples, key=lambda sample: sample.right.size)
     quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
-    for slip in (*at_other_places(*right), *SLIPS):
+    for slip in (*slips_of_places(*right), *SLIPS):
         if _fits(slip, quotients):
-            return Mistake(slip.code, (Fact(slip.name, {}, slip.message.format(**_names(given, right))),))
+            return Mistake(slip.code, (Fact(slip.name, {}, slip.message.format(**_message_fields(samples, right))),))
     return None
 
 
-def _computed(slip: Slip, quotient: Quotient) -> Array | None:
-    """Return what a slip gives; `None` where it cannot be made."""
+def _value_of_slip(slip: Slip, quotient: Quotient) -> Array | None:
+    """Return the value of a wrong quotient in one trial, shaped like x; `None` where it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(slip.of(quotient), dtype=np.float64)
@@ -295,19 +334,28 @@ def _computed(slip: Slip, quotient: Quotient) -> Array | None:
         return None
 
 
-def _fits(slip: Slip, quotients: Sequence[tuple[Wrong, Quotient | None]]) -> bool:
-    """Return whether a slip gives the learner's arrays in every trial, and not only right ones."""
+def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]]) -> bool:
+    """Return whether a wrong quotient gives the learner's arrays in every trial, and differs from the right one in one.
+
+    Args:
+        slip: the wrong quotient.
+        quotients: the answer in each trial, with the right quotient there.
+    """
     apart = False
     for sample, quotient in quotients:
-        array = None if quotient is None else _computed(slip, quotient)
+        array = None if quotient is None else _value_of_slip(slip, quotient)
         if array is None or scaled_error(sample.array, array) > MATCH:
             return False
         apart = apart or scaled_error(array, sample.right) > MATCH
     return apart
 
 
-def _names(given: Given, right: Sequence[float]) -> dict[str, str]:
-    """Return the fields of messages: what the function's arguments are called, and the right two places."""
-    f, x, *weights, h = given[0].trial.inputs
+def _message_fields(samples: AnswerSamples, right: Sequence[float]) -> dict[str, str]:
+    """Return the fields of messages: the learner's names of the arguments, and the right two places."""
+    f, x, *weights, h = samples[0].trial.inputs
     names = {"f": f, "x": x, "v": weights[0] if weights else "", "h": h}
-    return {**names, "ahead": _place(right[0]).format(**names), "behind": _place(right[1]).format(**names)}
+    return {
+        **names,
+        "ahead": _place_text(right[0]).format(**names),
+        "behind": _place_text(right[1]).format(**names),
+    }

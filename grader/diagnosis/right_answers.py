@@ -1,8 +1,8 @@
-"""Edits of right answers that are no gradients of a program: Jacobians, values, what routines return.
+"""Edits of right answers that are no gradients of a program: Jacobians, values, and what routines return.
 
-So are the gradients of a forward pass that cannot be recorded. There is no backward pass to be edited, but what can be
-made of a right gradient at the end can be made of any right answer: its transpose, its first row everywhere, a product
-with an input. So each is taken for the gradient of a program that does nothing.
+Gradients of a forward pass that cannot be recorded are among them. There is no backward pass to be edited, but what an
+operator makes of a right gradient at the end can be made of any right array: its transpose, its first row everywhere,
+its product with an input. So each right array is taken for the gradient of a program that does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.reference.trial import Trial
 
 from .case import Candidate, Case, Sample
 from .edits import Right, Times
-from .facts import Given
+from .facts import AnswerSamples
 from .mistake import Mistake
 from .operators import OPERATORS
 from .stream import edits, in_rows
@@ -31,66 +31,81 @@ VALUE_RANK = 0.5  # what is made of a right value is rarer than a wrong forward 
 
 
 @dataclass(frozen=True, eq=False)
-class OfRightAnswer:
-    """Something that is made of a right answer.
+class EditOfRightAnswer:
+    """A candidate that edits the right array of one answer, taken for a gradient.
 
     Args:
-        candidate: what, in a case of its own.
-        case: the wrong answer and the right one, without any forward pass.
+        candidate: the edit, in `case`.
+        case: a case of this answer alone, whose program has the right array as its gradient.
         name: the target that the answer is about.
-        rarer: what it adds to the rank.
+        extra_rank: what is added to the rank of the edit.
     """
 
     candidate: Candidate
     case: Case
     name: str
-    rarer: float
+    extra_rank: float
 
     @property
     def rank(self) -> float:
-        """The candidate's rank, and more where another forward pass is likelier."""
-        return self.candidate.rank + self.rarer
+        """Return the likelihood rank: the edit's, and more for a value, where a wrong forward pass is likelier."""
+        return self.candidate.rank + self.extra_rank
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake, if it gives the answer."""
+        """Return the mistake by target, if the edit gives the learner's array in every trial; else an empty mapping."""
         mistakes = self.candidate.explain(self.case)
         return {self.name: mistakes[THE_ANSWER]} if THE_ANSWER in mistakes else {}
 
-    def disturbs(self, case: Case) -> bool:
-        """Return that what is made of one answer leads to no other."""
+    def changes_right_answer(self, case: Case) -> bool:
+        """Return False: the edit of one answer changes no other answer."""
         return False
 
 
-def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Given]], *, recorded: bool) -> list[OfRightAnswer]:
-    """Return what can be made of the right answers that are no gradients of a program.
+def edits_of_right_answers(
+    wrong: Mapping[str, tuple[Answer, AnswerSamples]], *, recorded: bool
+) -> list[EditOfRightAnswer]:
+    """Return the candidates that edit the right arrays of those answers that are no gradients of a program.
 
     Args:
-        wrong: for each target the answer, with the trials and the learner's arrays.
-        recorded: whether there is a program, which gives the gradients.
+        wrong: for each target the answer, with its sample in each trial.
+        recorded: whether there is a program of the forward pass, which gives the gradients.
     """
     kinds = ("jacobian", "value") if recorded else ("jacobian", "value", "gradient")
-    candidates: list[OfRightAnswer] = []
+    candidates: list[EditOfRightAnswer] = []
     for name, (answer, given) in wrong.items():
         if answer.kind not in kinds or not given:
             continue
-        samples = [_sample(answer, each.trial, each.array) for each in given]
+        samples = [_case_sample(answer, each.trial, each.array) for each in given]
         case = Case(samples, (THE_ANSWER,))
         made: list[Candidate] = [Times(Right(), (THE_ANSWER,)), *in_rows(case)]
         for operator in OPERATORS:
             if operator.at.kind == "target":
                 made += edits(operator, case.listing)
-        candidates += [OfRightAnswer(each, case, name, VALUE_RANK if answer.kind == "value" else 0.0) for each in made]
+        candidates += [
+            EditOfRightAnswer(each, case, name, VALUE_RANK if answer.kind == "value" else 0.0) for each in made
+        ]
     return candidates
 
 
-def _sample(answer: Answer, trial: Trial, array: np.ndarray) -> Sample:
-    """Return a trial in which the right answer is a gradient."""
-    program = _program(End(answer, trial).right, trial)
+def _case_sample(answer: Answer, trial: Trial, array: np.ndarray) -> Sample:
+    """Return a trial as a sample of a case, in which the right array of an answer is the gradient of a program.
+
+    Args:
+        answer: the answer.
+        trial: the trial.
+        array: the learner's array.
+    """
+    program = _program_with_gradient(End(answer, trial).right, trial)
     return Sample(replace(trial, memo={}), program, {THE_ANSWER: array})
 
 
-def _program(right: np.ndarray, trial: Trial) -> Program:
-    """Return a program that hands on what it gets, whose right gradient is an array; its inputs are values at hand."""
+def _program_with_gradient(right: np.ndarray, trial: Trial) -> Program:
+    """Return a program in which the right gradient of the input `THE_ANSWER` is a given array.
+
+    Args:
+        right: the array.
+        trial: the trial, whose tensors become further inputs, so that an edit can use them.
+    """
     inputs = {name: value for name, value in trial.inputs.items() if isinstance(value, torch.Tensor)}
     given = {**inputs, THE_ANSWER: np.zeros(right.shape)}
     program = record(lambda **values: values[THE_ANSWER][None], given, right[None], upstream_name="")

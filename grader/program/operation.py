@@ -170,32 +170,51 @@ def unbroadcast(g: Array, operand: Operand) -> Array:
 
 @dataclass(frozen=True)
 class PointwiseVjp:
-    """The vjp of an operation that works entry by entry.
+    """The vjp of an operation that works entry by entry on broadcast operands: g times the derivative by one operand.
 
     Args:
-        slot: the operand's.
-        derivative: takes the value, the operands and the options; returns the derivative, entry by entry.
+        slot: the slot of this operand.
+        derivative: takes the value, the operands and the options; returns the derivative, entry by entry, as numbers or
+            as a boolean array that stands for 1 and 0.
     """
 
     slot: int
     derivative: Function
 
     def __call__(self, g: Array, value: Array, *values: Operand, **options: object) -> Array:
-        """Return the contribution to the operand."""
-        return _times_slope(g, np.asarray(self.derivative(value, *values, **options)), values[self.slot])
+        """Return the contribution to the operand, shaped like the operand.
+
+        Args:
+            g: the upstream gradient, shaped like the value.
+            value: the value of the operation.
+            values: all operands.
+            options: the options by name.
+        """
+        return _times_derivative(g, np.asarray(self.derivative(value, *values, **options)), values[self.slot])
 
     def bind(self, value: Array, values: Sequence[Operand], options: Options) -> Callable[[Array], Array]:
-        """Return the vjp as a function of the upstream gradient alone, for which the derivative is computed once."""
+        """Return the vjp as a function of the upstream gradient alone, for which the derivative is computed only once.
+
+        Args:
+            value: the value of the operation.
+            values: all operands.
+            options: the options by name.
+        """
         slope, operand = np.asarray(self.derivative(value, *values, **options)), values[self.slot]
         if slope.ndim == 0 and slope == 1 and slope.dtype != bool:
             return lambda g: unbroadcast(g, operand)
-        return lambda g: _times_slope(g, slope, operand)
+        return lambda g: _times_derivative(g, slope, operand)
 
 
-def _times_slope(g: Array, slope: Array, operand: Operand) -> Array:
-    """Return the product of an upstream gradient and a derivative, summed to the shape of the operand.
+def _times_derivative(g: Array, slope: Array, operand: Operand) -> Array:
+    """Return an upstream gradient times a derivative, summed to the shape of the operand.
 
-    Where a mask is closed nothing comes through, not even what is no number.
+    Where a boolean derivative is False the product is 0, even if the upstream gradient is no number there.
+
+    Args:
+        g: the upstream gradient, shaped like the value.
+        slope: the derivative, which broadcasts with g.
+        operand: the operand.
     """
     return unbroadcast(np.where(slope, g, 0.0) if slope.dtype == bool else g * slope, operand)
 

@@ -231,7 +231,7 @@ def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
         def explain(self, case: Case) -> Mapping[str, Mistake]:
             return {"w": Mistake("unknown", (Fact("last", {}),))}
 
-        def disturbs(self, case: Case) -> bool:
+        def changes_right_answer(self, case: Case) -> bool:
             return False
 
     work = []
@@ -251,7 +251,7 @@ def test_equally_likely_explanations_are_kept_beside_the_first() -> None:
         def explain(self, case: Case) -> Mapping[str, Mistake]:
             return {"w": Mistake(self.code)}
 
-        def disturbs(self, case: Case) -> bool:
+        def changes_right_answer(self, case: Case) -> bool:
             return False
 
     case = case_of(layer, lambda x, w, b, g: {"w": torch.sin(w)}, **LAYER)
