@@ -19,7 +19,7 @@ from grader.trial_sizes import EXACT_KIND
 
 from .case import Case, Sample, near
 from .explanation import explain
-from .facts import TrialArray, nothing_to_compare, plain_fact, answer_samples
+from .facts import TrialArray, answer_samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS

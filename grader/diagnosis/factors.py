@@ -79,11 +79,14 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
 
 
 class FactorForms:
-    """The shapes that a factor may have as far as it varies between some trials: a number, and whatever has a size."""
+    """The values in each trial of all expressions of `explained_factor`, to reject a factor after a few trials."""
 
     @np.errstate(all="ignore")  # a size may be 0
     def __init__(self, trials: Sequence[Trial]) -> None:
-        """Compute each form in each trial; shape: (forms, trials), with NaN where a trial has no such thing."""
+        """Compute the value of each expression in each trial.
+
+        NaN where a trial lacks what the expression is made of.
+        """
         sizes, shares = [quantities(trial) for trial in trials], [numbers(trial) for trial in trials]
         every = [np.ones(len(trials))]
         for name in dict.fromkeys(name for own in sizes for name in own):
@@ -101,11 +104,11 @@ class FactorForms:
         self._values = np.array(every)
 
     def fit(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
-        """Return whether a factor may follow one of the forms, or a multiple of it, in those trials where it is known.
+        """Return whether an expression, times a constant, gives a factor in all trials in which it is known so far.
 
         Args:
-            places: which of the trials.
-            ratios: the factor in each.
+            places: the numbers of these trials.
+            ratios: the factor in each of them.
         """
         own = self._values[:, places]
         with np.errstate(all="ignore"):
@@ -114,7 +117,7 @@ class FactorForms:
 
 
 def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
-    """Return what a form gives for some sizes; NaN where it gives nothing."""
+    """Return the value of an expression for each size; NaN where it divides by 0."""
     values = []
     for size in sizes:
         try:

@@ -199,7 +199,7 @@ def apply_change(node: Node, change: Change) -> Node:
         raise NoCandidate(f"{node.text or node.name} cannot be changed: {error}") from error
 
 
-class _Vjps(dict[Place, Callable[[Array], Array]]):
+class _BoundVjps(dict[Place, Callable[[Array], Array]]):
     """The vjps of all edges, each bound to its operands and its value when it is first asked for."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
@@ -288,7 +288,7 @@ class Forward:
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
         """Return for each edge its vjp, as a function of the upstream gradient."""
-        return _Vjps(self.nodes)
+        return _BoundVjps(self.nodes)
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""A backward pass that can be rewritten.
+"""A recorded forward pass with its backward pass, which can be edited: `Program`, and the reverse sweep that runs it.
 
-A `Program` is a recorded forward pass with a backward pass, and never changes: each of its `with_...` methods returns
-another program. `Program.gradients` is one reverse sweep for all answers.
+A `Program` never changes: each of its `with_...` methods returns an edited one. `Program.gradients` computes the
+gradients of all targets by one reverse sweep.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Affects = Literal["all", "values", "backward", "partners"]
 
 
 class EdgeContext(NamedTuple):
-    """An edge in a sweep: all that a rule may look at.
+    """An edge while its contribution is computed: all that the vjp of an edit may look at.
 
     Args:
-        program: the program that is swept.
-        node: the reader.
-        slot: which of its operands the rule contributes to.
-        g: the upstream gradient of the reader, shaped like its value.
-        sweep: other values' gradients and contributions, on demand.
+        program: the program whose gradients are computed.
+        node: the node that reads the operand.
+        slot: the slot of the operand, which the contribution is for.
+        g: the upstream gradient of the node, shaped like its value.
+        sweep: the gradients of other values, and the contributions of other edges, computed on demand.
     """
 
     program: Program
@@ -40,12 +40,12 @@ class EdgeContext(NamedTuple):
 
     @property
     def x(self) -> Operand:
-        """Return the operand."""
+        """Return the operand, which the contribution is for: for `x @ w` and its edge of x, the array x."""
         return self.node.values[self.slot]
 
     @property
     def y(self) -> Array:
-        """Return the reader's value."""
+        """Return the value of the node that reads the operand: for `x @ w`, the product."""
         return self.node.value
 
     def right(
@@ -55,7 +55,20 @@ class EdgeContext(NamedTuple):
         value: Array | None = None,
         **options: object,
     ) -> Array:
-        """Return the right contribution, or that of another upstream gradient, of other operands, value or options."""
+        """Return the right contribution, by the node's own vjp, or what this vjp gives for replaced arguments.
+
+        Args:
+            g: an upstream gradient in place of that of the node, shaped like its value.
+            operands: by slot, operands in place of those of the node.
+            value: a value in place of that of the node, for vjps that are written in terms of it.
+            options: options in place of those of the node, by name.
+
+        Returns:
+            Shape: that of the operand, unless an argument has another shape than it should.
+
+        Raises:
+            NoCandidate: numpy cannot compute it.
+        """
         return self.node.vjp(self.slot, self.g if g is None else g, operands, value, options)
 
 
@@ -64,26 +77,31 @@ GradientEdit = Callable[["Program", Array], Array]  # what becomes of a target's
 
 
 def zero_vjp(at: EdgeContext) -> Array:
-    """Return zeros: the rule of an edge that is dropped. A sweep leaves such an edge out."""
+    """Return zeros, shaped like the operand: the vjp that marks an edge dropped by `Program.without`.
+
+    A sweep leaves such an edge out and never calls it.
+    """
     return np.zeros(np.shape(at.x))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Program:
-    """A forward pass and a backward pass over it.
+    """A forward pass, and a backward pass over it that may be edited.
 
     Args:
-        forward: the nodes.
+        forward: the forward pass.
         upstreams: the upstream gradient of each output, shaped like it.
-        edited_vjps: the edges whose contribution is not the node's own vjp.
-        added: contributions along edges that the forward pass does not have: the reader, the value that gets
-            the contribution, and the rule.
-        results: what becomes of the gradients of some targets at the end.
-        original: the program that this one was rewritten from; `None` for itself.
+        edited_vjps: by edge the vjp that an edit has put in place of the reader's own.
+        added: edges that only an edited backward pass has: the id of the reader, the id of the value that gets the
+            contribution, and the vjp.
+        results: by target the function that makes, of the program and the target's gradient, the array that is returned
+            in place of it.
+        original: the right program that this one was made of by edits; `None` for a right program.
         output_name: what a learner calls the output.
-        upstream_name: what a learner calls its upstream gradient; empty where none is given, and it is 1 everywhere.
-        is_value: a learner was asked for the value alone, so that nothing is known of a backward pass.
-        sizes: the sizes of this run by the names of the axes, where they are known.
+        upstream_name: what a learner calls its upstream gradient; empty where none is given, so that it is 1
+            everywhere.
+        is_value: whether the learner was asked for the value of the output alone, so that there is no backward pass.
+        sizes: the sizes of this trial by the names of the axes, where these are known.
     """
 
     forward: Forward
@@ -99,95 +117,107 @@ class Program:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Return the nodes in the order of the forward pass."""
+        """Return the nodes of the forward pass, inputs first; a node's id is its position here."""
         return self.forward.nodes
 
     @property
     def inputs(self) -> Mapping[str, int]:
-        """Return the ids of the inputs by name."""
+        """Return for the name of each input the id of its node."""
         return self.forward.inputs
 
     @property
     def right(self) -> Program:
-        """Return the program without any edit."""
+        """Return the program without any edit: itself, or the one that it was made of by edits."""
         return self if self.original is None else self.original
 
     @cached_property
     def sink(self) -> Node:
-        """Return the reader of the outputs; its edges carry the upstream gradients."""
+        """Return the loss as a node that reads the outputs: its edges (SINK, k) carry the upstream gradients."""
         operands = tuple(enumerate(self.forward.outputs))
         values = tuple(self.nodes[i].value for i in self.forward.outputs)
         return Node(SINK, LOSS, operands, values, {}, np.zeros(()), text="loss")
 
     def nodes_of(self, operation: str) -> tuple[int, ...]:
-        """Return the nodes of an operation, such as `matmul`, in the order of the forward pass."""
+        """Return the ids of all nodes with an operation, such as `"matmul"`, in the order of the forward pass."""
         return self.forward.groups["operation"].get(operation, ())
 
     def reader(self, place: Place) -> Node:
-        """Return the node at the end of an edge."""
+        """Return the reader of an edge, or the node of a place that is a node; the loss for SINK."""
         return self.sink if place[0] == SINK else self.nodes[place[0]]
 
     def source(self, place: Place) -> int:
-        """Return the id of the value that an edge leads a gradient to."""
+        """Return the id of the operand that an edge (reader, slot) leads a gradient to.
+
+        Raises:
+            NoCandidate: the slot holds a constant.
+        """
         operand = self.reader(place).operand(place[1])
         if operand is None:
             raise NoCandidate(f"slot {place[1]} of node {place[0]} holds a constant")
         return operand
 
-    def with_vjp(self, place: Place, rule: EdgeVjp) -> Program:
-        """Return the program with another contribution along an edge; a second rule there replaces the first."""
-        return self._rewritten(edited_vjps={**self.edited_vjps, place: rule})
-
-    def with_upstream(self, reader: int, rule: EdgeVjp) -> Program:
-        """Return the program in which a node hands another upstream gradient to its rules.
+    def with_vjp(self, place: Place, vjp: EdgeVjp) -> Program:
+        """Return the program in which another vjp computes the contribution of an edge, in place of any earlier one.
 
         Args:
-            reader: the node, or `SINK`.
-            rule: returns the upstream gradient, shaped like the node's value; at `SINK`, like the output.
+            place: the edge, as (reader, slot).
+            vjp: takes the `EdgeContext`; returns the contribution, shaped like the operand.
+        """
+        return self._edited(edited_vjps={**self.edited_vjps, place: vjp})
+
+    def with_upstream(self, reader: int, compute: EdgeVjp) -> Program:
+        """Return the program in which all vjps of one node see another upstream gradient.
+
+        Args:
+            reader: the id of the node, or `SINK` for the loss.
+            compute: takes the `EdgeContext` of an edge of the node; returns the upstream gradient, shaped like the
+                node's value, or like the output for `SINK`.
         """
 
         def through(place: Place) -> EdgeVjp:
+            """Return the vjp of an edge, called with the other upstream gradient."""
             before = self.edited_vjps.get(place, EdgeContext.right)
-            return lambda at: before(at._replace(g=rule(at)))
+            return lambda at: before(at._replace(g=compute(at)))
 
         edges = self.sink.operands if reader == SINK else self.forward.edges[reader]
-        return self._rewritten(
+        return self._edited(
             edited_vjps={**self.edited_vjps, **{(reader, slot): through((reader, slot)) for slot, _ in edges}}
         )
 
     def without(self, *places: Place) -> Program:
-        """Return the program without the contributions along some edges."""
-        return self._rewritten(edited_vjps={**self.edited_vjps, **dict.fromkeys(places, zero_vjp)})
+        """Return the program in which some edges, given as (reader, slot), contribute nothing."""
+        return self._edited(edited_vjps={**self.edited_vjps, **dict.fromkeys(places, zero_vjp)})
 
-    def with_edge(self, reader: int, value: int, rule: EdgeVjp) -> Program:
-        """Return the program with a contribution from a node's upstream gradient to a value that it does not read.
+    def with_edge(self, reader: int, value: int, vjp: EdgeVjp) -> Program:
+        """Return the program in which a node contributes to the gradient of a value that it does not read.
 
         Args:
-            reader: the node, or `SINK`.
+            reader: the id of the node, or `SINK` for the loss.
             value: the id of the value that gets the contribution.
-            rule: returns it, shaped like the value; `EdgeContext.slot` is `ADDED`, so there is no right contribution.
+            vjp: takes an `EdgeContext` whose slot is `ADDED` or less, so that it has no right contribution; returns the
+                contribution, shaped like the value.
         """
-        return self._rewritten(added=(*self.added, (reader, value, rule)))
+        return self._edited(added=(*self.added, (reader, value, vjp)))
 
     def with_nodes(self, changes: Mapping[int, Change], affects: Affects = "all") -> Program:
-        """Return the program of another forward pass.
+        """Return the program of a forward pass in which some nodes are changed.
 
         Args:
-            changes: for each id the function from the node, with its operands as they have become, to another node.
-            affects: what the other nodes change. `"all"`: what follows from them, and the backward pass. `"values"`:
-                what follows from them; the changed nodes have the vjps of the right ones at the other values, in
-                terms of their result where that can be. `"backward"`: the vjps of the changed nodes alone, at the
-                right values. `"partners"`: the other values are seen only as partner operands, by the vjps of other
-                slots.
+            changes: by id of a node, a function that takes the node with its operands in the changed forward pass, and
+                returns the node that stands in its place.
+            affects: what the change is seen by. `"all"`: all values computed from it, and the backward pass.
+                `"values"`: all values computed from it, but the changed nodes keep their right vjps, at the changed
+                values. `"backward"`: only the vjps of the changed nodes, at the right values. `"partners"`: only the
+                vjps, and these see a changed value as a partner operand alone, not as the operand that they are for.
 
         Raises:
-            NoCandidate: the forward pass cannot be run so.
+            NoCandidate: the changed forward pass cannot be computed.
         """
         if affects == "backward":
-            return self._with_other_vjps(changes)
+            return self._with_vjps_of_changed_nodes(changes)
         other = self.forward.run(changes)
         if affects == "all":
-            return self._rewritten(forward=other)
+            return self._edited(forward=other)
         if affects == "values":
             nodes = list(other.nodes)
             for i in changes:
@@ -195,19 +225,29 @@ class Program:
                 for slot, operand in self.nodes[i].operands:
                     values[slot] = nodes[operand].value
                 nodes[i] = self.nodes[i].with_value(tuple(values), nodes[i].value)
-            return self._rewritten(forward=other.with_nodes(nodes))
-        return self._rewritten(edited_vjps={**self.edited_vjps, **self._partner_rules(other)})
+            return self._edited(forward=other.with_nodes(nodes))
+        return self._edited(edited_vjps={**self.edited_vjps, **self._vjps_with_changed_partners(other)})
 
     def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
-        """Return the program of a forward pass with another input; see `with_nodes`."""
+        """Return the program of a forward pass in which an input has another value.
+
+        Args:
+            name: the input.
+            value: the value, of any shape that the forward pass can be computed for.
+            affects: see `with_nodes`.
+
+        Raises:
+            NoCandidate: the forward pass cannot be computed.
+        """
         return self.with_nodes({self.inputs[name]: lambda node: replace(node, values=(value,))}, affects)
 
     def with_iterations(self, order: Sequence[int]) -> Program:
-        """Return the program whose backward pass goes through the iterations of a loop in another order.
+        """Return the program whose backward pass meets the iterations of a loop in another order.
 
         Args:
-            order: for each iteration the one whose values are met in its place: with `range(n)` nothing changes, with
-                `range(n)[::-1]` it goes from the first to the last. Every loop of so many iterations is meant.
+            order: for each iteration the one whose values are met in its place: `range(n)` changes nothing, and
+                `range(n)[::-1]` goes from the first iteration to the last. It applies to every loop of so many
+                iterations.
         """
         nodes = list(self.nodes)
         for ids in self.forward.by_key.values():
@@ -215,37 +255,46 @@ class Program:
                 for i, source in zip(ids, order, strict=True):
                     other = self.nodes[ids[source]]
                     nodes[i] = replace(nodes[i], values=other.values, options=other.options, value=other.value)
-        return self._rewritten(forward=self.forward.with_nodes(nodes))
+        return self._edited(forward=self.forward.with_nodes(nodes))
 
     def with_result(self, name: str, result: GradientEdit) -> Program:
-        """Return the program that hands out another array in place of a target's gradient; its shape is free."""
-        return self._rewritten(results={**self.results, name: result})
+        """Return the program that returns another array, of any shape, in place of a target's gradient.
+
+        Args:
+            name: the target.
+            result: takes the program and the gradient; returns the array.
+        """
+        return self._edited(results={**self.results, name: result})
 
     @np.errstate(all="ignore")
     def gradients(self) -> dict[str, Array]:
-        """Return the gradient of every target by one reverse sweep, each shaped like its value.
+        """Return the gradient of each target by name, shaped like its target unless `with_result` has replaced it.
 
         Raises:
-            NoCandidate: a rule has no array to give, or one of another shape.
+            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
         """
         return {name: self.gradient(name) for name in self.forward.targets}
 
     @np.errstate(all="ignore")
     def gradient(self, name: str) -> Array:
-        """Return the gradient of one target; raises as `gradients` does."""
+        """Return the gradient of the target with a name, shaped like it, unless `with_result` has replaced it.
+
+        Raises:
+            NoCandidate: as `gradients`.
+        """
         gradient = self.sweep.gradient(self.forward.targets[name])
-        return self._result(name, gradient) if name in self.results else gradient
+        return self._apply_result(name, gradient) if name in self.results else gradient
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Return the gradients of all values, each computed when it is first asked for."""
+        """Return the reverse sweep of this program, which computes each gradient when it is first asked for."""
         is_own = self.forward is self.right.forward
         if is_own and not self.edited_vjps and not self.added:
             return self.right.right_sweep  # many results are made of one sweep
         return Sweep(self, self.right_sweep, self.reach[0]) if is_own and self.original is not None else Sweep(self)
 
-    def _result(self, name: str, gradient: Array) -> Array:
-        """Return what becomes of the gradient of a target.
+    def _apply_result(self, name: str, gradient: Array) -> Array:
+        """Return what `with_result` has put in place of a target's gradient.
 
         Raises:
             NoCandidate: it cannot be computed.
@@ -258,33 +307,46 @@ class Program:
             raise NoCandidate(f"the result for {name}: {error}") from error
 
     def jacobians(self) -> dict[str, Array]:
-        """Return the Jacobian of the first output with respect to every target; shape: (*output, *target).
+        """Return the Jacobian of the first output with respect to each target by name; shape: (*output, *target).
 
-        One sweep for each entry of the output, with every edit of this program: a rule at `SINK` sees a unit upstream
-        gradient. To screen candidates for an answer that is a Jacobian, record the program with a random upstream
-        gradient u, and compare with the answer summed over the output's axes with the weights u.
+        It takes one sweep for each entry of the output, with every edit of this program: a vjp at `SINK` sees a unit
+        upstream gradient. To screen candidates for an answer that is a Jacobian, record the program with a random
+        upstream gradient u, and compare with the answer summed over the output's axes with the weights u.
+
+        Raises:
+            NoCandidate: as `gradients`.
         """
         output = self.nodes[self.forward.outputs[0]].value
-        return self._stacked(self.forward.outputs[0], output.shape)
+        return self._jacobians(self.forward.outputs[0], output.shape)
 
     def jacobians_of(self, value: int) -> dict[str, Array]:
-        """Return the right Jacobian of any value with respect to every target; shape: (*value, *target)."""
-        return self.right._stacked(value, self.nodes[value].value.shape)
-
-    def pullback(self, value: int, g: Array) -> dict[str, Array]:
-        """Return what a gradient that arrives at a value is for every target, by the rules of this program.
+        """Return the right Jacobian of any value with respect to each target by name; shape: (*value, *target).
 
         Args:
-            value: the id.
-            g: the gradient at the value, shaped like it; nothing arrives from anywhere else.
+            value: the id of the value.
+        """
+        return self.right._jacobians(value, self.nodes[value].value.shape)
+
+    def pullback(self, value: int, g: Array) -> dict[str, Array]:
+        """Return what the gradient of one value alone contributes to the gradient of each target, with all edits.
+
+        Args:
+            value: the id of the value.
+            g: the gradient of the value, shaped like it.
+
+        Returns:
+            By name of the target, an array shaped like it.
+
+        Raises:
+            NoCandidate: as `gradients`.
         """
         forward = replace(self.forward, outputs=(value,))
-        edited_vjps = {place: rule for place, rule in self.edited_vjps.items() if place[0] != SINK}
+        edited_vjps = {place: vjp for place, vjp in self.edited_vjps.items() if place[0] != SINK}
         return replace(self, forward=forward, upstreams=(g,), edited_vjps=edited_vjps, original=None).gradients()
 
     @cached_property
     def right_sweep(self) -> Sweep:
-        """Return the finished sweep of the program without any edit; all rewritten programs share it."""
+        """Return the finished sweep of the right program, which all its edited programs share."""
         if self.original is not None:
             return self.original.right_sweep
         sweep = Sweep(self)
@@ -295,9 +357,11 @@ class Program:
 
     @cached_property
     def reach(self) -> tuple[int, int]:
-        """Return which values the edits lead to, and which lead to the edits, as bit masks.
+        """Return which values the edits change the gradients of, and which values lie behind the edits, as bit masks.
 
-        Of another forward pass these are the values that its changed nodes lead to, and those that differ in it.
+        The first mask has the values from which a path leads through an edit to the loss, the second one those on the
+        paths from an edit to the loss. Of an edit of the forward pass these are the values that the changed nodes read,
+        directly or not, and those that differ.
         """
         forward, into, out_of = self.forward, 0, 0
         for place in self.edited_vjps:
@@ -320,14 +384,16 @@ class Program:
 
     @np.errstate(all="ignore")
     def change(self, tangents: Tangents) -> Array:
-        """Return what the edits change of the projections of all gradients on random directions.
+        """Return how far the edits move the projections of all gradients on random directions.
+
+        The gradients themselves are not computed.
 
         A gradient is a sum over paths: what is added to the gradient of a value v moves the projections by its product
-        with the tangents of v. So an edit costs its own rule and one product; only between two edits, or from the loss
-        to the values that differ in another forward pass, is anything propagated.
+        with the tangents of v. So an edit costs its own vjp and one product; only between two edits, or from the loss
+        to the values that differ in a changed forward pass, gradients are propagated.
 
         Args:
-            tangents: of the program without any edit, see `probes.draw_tangents`.
+            tangents: those of the right program; see `probes.draw_tangents`.
 
         Returns:
             Shape: (directions of all targets,).
@@ -352,6 +418,7 @@ class Program:
         moved: dict[int, Array] = {}  # what is added to the gradient of each value around the inner ones
 
         def move(value: int, by: Array | None) -> None:
+            """Add an array to what the gradient of a value is moved by; `None` stands for zeros."""
             if by is not None:
                 moved[value] = moved[value] + by if value in moved else by
 
@@ -369,14 +436,14 @@ class Program:
                         move(value, difference(None, before.part((reader, slot))))
         total = np.zeros(len(tangents.right))
         for value, by in moved.items():
-            total += tangents.of(value, by)
+            total += tangents.projections_of(value, by)
         for name, rows in tangents.rows.items():
             if inner >> (value := forward.targets[name]) & 1:  # what it is made from tells nothing of its direction
-                total[rows] += tangents.of(value, difference(after.total(value), before.total(value)))[rows]
+                total[rows] += tangents.projections_of(value, difference(after.total(value), before.total(value)))[rows]
         return total
 
     def name_of(self, value: int) -> str:
-        """Return what a learner calls a value: its declared name, the variable that holds it, or its expression."""
+        """Return what a learner calls the value with an id: its declared name, its variable, or its expression."""
         node = self.nodes[value]
         if value in self.forward.names:
             return self.forward.names[value]
@@ -405,19 +472,27 @@ class Program:
         )
 
     def name_of_axis(self, value: int, axis: int) -> str:
-        """Return what a learner calls an axis of a value: its declared name, or which axis of which value it is."""
+        """Return what a learner calls an axis of a value: the declared name of the axis, or `axis 0 of x`.
+
+        Args:
+            value: the id of the value.
+            axis: the number of the axis.
+        """
         shape = self.nodes[value].value.shape
         name = guess_axes(shape, self.sizes)[axis]
         return f"axis {axis % len(shape)} of {self.name_of(value)}" if name.startswith("_") else name
 
-    def _rewritten(
+    def _edited(
         self,
         forward: Forward | None = None,
         edited_vjps: Mapping[Place, EdgeVjp] | None = None,
         added: tuple[tuple[int, int, EdgeVjp], ...] | None = None,
         results: Mapping[str, GradientEdit] | None = None,
     ) -> Program:
-        """Return the program with some fields replaced; a frozen dataclass takes longer to make than a contribution."""
+        """Return the program with some fields replaced, as an edit of the same right program.
+
+        It does what `dataclasses.replace` would, which takes longer than a contribution.
+        """
         program = object.__new__(Program)
         program.__dict__.update(
             forward=self.forward if forward is None else forward,
@@ -433,8 +508,16 @@ class Program:
         )
         return program
 
-    def _stacked(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Return the gradients for a unit upstream gradient at each entry of a value; shape: (*shape, *target)."""
+    def _jacobians(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:
+        """Return the Jacobian of a value with respect to each target, by one sweep for each entry of the value.
+
+        Args:
+            value: the id of the value.
+            shape: its shape.
+
+        Returns:
+            By name of the target; shape: (*shape, *target).
+        """
         units = np.eye(int(np.prod(shape))).reshape(-1, *shape)
         forward = replace(self.forward, outputs=(value,))
         rows = [replace(self, forward=forward, upstreams=(unit,), original=None).gradients() for unit in units]
@@ -443,11 +526,19 @@ class Program:
             for name in self.forward.targets
         }
 
-    def _with_other_vjps(self, changes: Mapping[int, Change]) -> Program:
-        """Return the program in which rules take the vjps of changed nodes, whose operands are right."""
+    def _with_vjps_of_changed_nodes(self, changes: Mapping[int, Change]) -> Program:
+        """Return the program in which the edges of changed nodes have these nodes' vjps; the forward pass is unchanged.
+
+        Args:
+            changes: by id of a node, the function that returns the changed node.
+
+        Raises:
+            NoCandidate: a node cannot be changed so, or its value cannot be computed.
+        """
         edited_vjps, added = dict(self.edited_vjps), list(self.added)
 
         def of(node: Node, slot: int, before: EdgeVjp) -> EdgeVjp:
+            """Return the vjp of a changed node for one of its slots."""
             return lambda at: before(at._replace(node=node, slot=slot))
 
         for i, change in changes.items():
@@ -463,12 +554,17 @@ class Program:
             added += [
                 (i, operand, of(node, slot, EdgeContext.right)) for slot, operand in node.edges if operand not in read
             ]
-        return self._rewritten(edited_vjps=edited_vjps, added=tuple(added))
+        return self._edited(edited_vjps=edited_vjps, added=tuple(added))
 
-    def _partner_rules(self, other: Forward) -> dict[Place, EdgeVjp]:
-        """Return rules that see the values of another forward pass as partner operands alone."""
+    def _vjps_with_changed_partners(self, other: Forward) -> dict[Place, EdgeVjp]:
+        """Return by edge the vjps that see the values of a changed forward pass as partner operands alone.
+
+        Args:
+            other: the changed forward pass.
+        """
 
         def beside(slot: int, others: Mapping[int, Operand], before: EdgeVjp) -> EdgeVjp:
+            """Return the vjp of an edge with the changed values in all other slots."""
             partners = {i: value for i, value in others.items() if i != slot}
             return lambda at: before(at._replace(node=_with_values(at.node, partners)))
 
@@ -483,16 +579,12 @@ class Program:
 
 
 def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
-    """Return a node with other operands in some slots."""
+    """Return a node with the given operands in place of its own, by slot; its value stays."""
     return replace(node, values=tuple(operands.get(slot, own) for slot, own in enumerate(node.values)))
 
 
 def difference(after: Array | None, before: Array | None) -> Array | None:
-    """Return `after - before`, where `None` stands for zeros.
-
-    Raises:
-        NoCandidate: their shapes differ: the value has another shape in the edited forward pass.
-    """
+    """Return `after - before`, where `None` stands for zeros; `None` if both are."""
     if before is None or after is None:
         return after if before is None else -before
     if after.shape != before.shape:
@@ -502,13 +594,13 @@ def difference(after: Array | None, before: Array | None) -> Array | None:
 
 @dataclass(frozen=True, eq=False)
 class Tangents:
-    """The derivatives of every value along random directions of the targets.
+    """The derivatives of each value of a right program along random directions of the targets.
 
     Args:
         directions: for each target its random directions; shape: (directions, *target).
-        rows: for each target the rows that its directions have.
-        tangents: for each value on the way its derivatives; shape: (rows, entries of the value).
-        right: the projections of the right gradients; shape: (rows,).
+        rows: for each target the rows of its directions among those of all targets.
+        tangents: by id of a value its derivatives along all directions; shape: (rows, entries of the value).
+        right: the projections of the right gradients on the directions; shape: (rows,).
     """
 
     directions: Mapping[str, Array]
@@ -516,12 +608,12 @@ class Tangents:
     tangents: Mapping[int, Array]
     right: Array
 
-    def of(self, value: int, moved: Array | None) -> Array:
-        """Return how much the projections move when the gradient of a value does.
+    def projections_of(self, value: int, moved: Array | None) -> Array:
+        """Return how far the projections move when the gradient of a value moves.
 
         Args:
-            value: the id.
-            moved: the difference of its gradient, shaped like the value; `None` for zeros.
+            value: the id of the value.
+            moved: what is added to its gradient, shaped like the value; `None` for zeros.
 
         Returns:
             Shape: (rows,).
@@ -532,16 +624,16 @@ class Tangents:
         return np.asarray(tangents @ moved.ravel().astype(tangents.dtype, copy=False))
 
     def project(self, gradients: Mapping[str, Array]) -> Array:
-        """Return the projections of gradients, or of anything shaped like them.
+        """Return the projections of gradients, or of any arrays shaped like these, on the directions.
 
         Args:
-            gradients: for each target an array shaped like it.
+            gradients: by name of the target, an array shaped like it.
 
         Returns:
-            Shape: (rows,); NaN for a target whose array is missing.
+            Shape: (rows,); NaN in the rows of a target whose array is missing.
 
         Raises:
-            NoCandidate: an array has another shape.
+            NoCandidate: an array has another shape than its target.
         """
         total = np.full(sum(len(d) for d in self.directions.values()), np.nan)
         for name, directions in self.directions.items():
@@ -553,26 +645,27 @@ class Tangents:
 
 
 class Sweep:
-    """The gradients of a program, each computed when it is first asked for.
+    """A reverse sweep over a program: the gradients of its values, each computed when it is first asked for.
 
-    A rule may ask for any other value's gradient, or for one contribution to it, as long as these do not depend on what
-    the rule contributes to.
+    A vjp may ask for the gradient of any value, or for the contribution of any edge, as long as these do not depend on
+    the contribution that the vjp computes.
     """
 
     def __init__(self, program: Program, base: Sweep | None = None, affected: int = -1) -> None:
-        """Begin a sweep.
+        """Begin a sweep without any gradient.
 
         Args:
-            program: what is swept.
-            base: a finished sweep whose gradients are those of this one, too, but for those that the edits lead to.
-            affected: the values that the edits lead to, as a bit mask; all by default.
+            program: the program whose gradients are computed.
+            base: a finished sweep that has the same gradients but for those of the values `affected`; `None` where all
+                are computed anew.
+            affected: the values whose gradients the edits may change, as a bit mask; all by default.
         """
         self.program = program
         self.base, self.affected = base, affected
         self._base_totals = {} if base is None else base._totals
         self._base_parts = {} if base is None else base._parts
         self._uses, self._vjps = program.forward.uses, program.forward.vjps
-        self._rules, self._shapes = program.edited_vjps, program.forward.shapes
+        self._edited_vjps, self._shapes = program.edited_vjps, program.forward.shapes
         self._totals: dict[int, Array | None] = {}
         self._parts: dict[Place, Array | None] = {}
         self._known = 0  # the values in `_totals`
@@ -580,21 +673,30 @@ class Sweep:
         self._open_parts: set[Place] = set()
 
     def gradient(self, value: int) -> Array:
-        """Return the gradient that arrives at a value, shaped like it; `SINK` has none.
+        """Return the gradient of the value with an id, shaped like it; zeros where nothing contributes to it.
 
         Raises:
-            NoCandidate: it depends on what is being computed, or a rule has no array of the right shape.
+            NoCandidate: the gradient depends on a contribution that is being computed, or a vjp of an edit gives no
+                array of the right shape.
         """
         total = self.total(value)
         return np.zeros(self.program.nodes[value].value.shape) if total is None else total
 
     def contribution(self, place: Place) -> Array:
-        """Return what comes along one edge, shaped like the value that it comes to; raises as `gradient` does."""
+        """Return the contribution of an edge (reader, slot), shaped like its operand; zeros where there is none.
+
+        Raises:
+            NoCandidate: as `gradient`.
+        """
         part = self.part(place)
         return np.zeros(self.program.nodes[self.program.source(place)].value.shape) if part is None else part
 
     def total(self, value: int) -> Array | None:
-        """Return the gradient that arrives at a value; `None` where nothing does."""
+        """Return the gradient of the value with an id, shaped like it; `None` where nothing contributes to it.
+
+        Raises:
+            NoCandidate: as `gradient`.
+        """
         if not self.affected >> value & 1:
             return self._base_totals[value]
         if not self._known >> value & 1:
@@ -608,17 +710,21 @@ class Sweep:
         return self._totals[value]
 
     def part(self, place: Place) -> Array | None:
-        """Return what comes along one edge; `None` where nothing does."""
+        """Return the contribution of an edge (reader, slot), shaped like its operand, or `None` where there is none.
+
+        Raises:
+            NoCandidate: as `gradient`.
+        """
         reader, slot = place
-        rule = self._rules.get(place)
-        if rule is zero_vjp:
+        vjp = self._edited_vjps.get(place)
+        if vjp is zero_vjp:
             return None
-        if rule is None and place in self._base_parts and (reader == SINK or not self.affected >> reader & 1):
+        if vjp is None and place in self._base_parts and (reader == SINK or not self.affected >> reader & 1):
             return self._base_parts[place]
         if place in self._parts:
             return self._parts[place]
-        if rule is not None:
-            part: Array | None = self._by_rule(place, rule)
+        if vjp is not None:
+            part: Array | None = self._by_edited_vjp(place, vjp)
         elif reader == SINK:
             part = self.program.upstreams[slot]
         else:
@@ -628,17 +734,28 @@ class Sweep:
         return part
 
     def added_part(self, number: int) -> Array:
-        """Return what comes along an edge that was added, by its number among them."""
-        reader, value, rule = self.program.added[number]
+        """Return the contribution of an edge that `Program.with_edge` has added, shaped like its value.
+
+        Args:
+            number: the position of the edge in `Program.added`.
+
+        Raises:
+            NoCandidate: as `gradient`.
+        """
+        reader, value, vjp = self.program.added[number]
         place = (reader, ADDED - number)
         if place not in self._parts:
-            self._parts[place] = self._by_rule(place, rule, self.program.nodes[value].value.shape)
+            self._parts[place] = self._by_edited_vjp(place, vjp, self.program.nodes[value].value.shape)
         part = self._parts[place]
         assert part is not None
         return part
 
     def _sum(self, value: int) -> Array | None:
-        """Return the sum of all contributions to a value; `None` where there are none."""
+        """Return the sum of the contributions of all edges to a value; `None` where there are none.
+
+        Raises:
+            NoCandidate: a contribution has another shape than the value, or cannot be computed.
+        """
         self._open |= 1 << value
         shape, total = self._shapes[value], None
         part_of = self.part
@@ -659,14 +776,31 @@ class Sweep:
         return total
 
     def _by_vjp(self, place: Place, g: Array) -> Array:
-        """Return the right contribution along an edge."""
+        """Return the right contribution of an edge, by the reader's own vjp.
+
+        Args:
+            place: the edge, as (reader, slot).
+            g: the upstream gradient of the reader, shaped like its value.
+
+        Raises:
+            NoCandidate: it cannot be computed.
+        """
         try:
             return self._vjps[place](g)
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
             raise NoCandidate(f"the vjp of {self.program.nodes[place[0]].name}: {error}") from error
 
-    def _by_rule(self, place: Place, rule: EdgeVjp, shape: tuple[int, ...] | None = None) -> Array:
-        """Return what a rule computes for an edge."""
+    def _by_edited_vjp(self, place: Place, vjp: EdgeVjp, shape: tuple[int, ...] | None = None) -> Array:
+        """Return the contribution of an edge by the vjp of an edit.
+
+        Args:
+            place: the edge, as (reader, slot).
+            vjp: the vjp.
+            shape: the shape that the contribution must have; by default that of the operand in the slot.
+
+        Raises:
+            NoCandidate: it cannot be computed, has another shape, or depends on itself.
+        """
         reader, slot = place
         if place in self._open_parts:
             raise NoCandidate("a rule asks for its own contribution")
@@ -674,7 +808,7 @@ class Sweep:
         try:
             node = self.program.sink if reader == SINK else self.program.nodes[reader]
             g = self.program.upstreams[max(slot, 0)] if reader == SINK else self.gradient(reader)
-            part = np.asarray(rule(EdgeContext(self.program, node, slot, g, self)))
+            part = np.asarray(vjp(EdgeContext(self.program, node, slot, g, self)))
         except NoCandidate:
             raise
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
