@@ -26,7 +26,7 @@ MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink",
 
 
 def has_mask(program: Program, place: Place) -> bool:
-    """Return whether a node's derivative is a mask: a relu, `where`, clamp, maximum, or a product with zeros and ones.
+    """Return whether a node's derivative is a mask: a relu, `where`, maximum, or a product with a two-valued array.
 
     Args:
         program: the program of a trial.
@@ -46,7 +46,10 @@ def _is_mask(value: Operand) -> bool:
 
 
 def _two_values(value: Operand) -> tuple[float, ...]:
-    """Return the two numbers that an array consists of, 0 and 1 for a mask; nothing for an array of others."""
+    """Return the two numbers that an array consists of, the smaller one first: (0, 1) for a mask.
+
+    Return an empty tuple for an array of one number, or of more than two.
+    """
     array = np.asarray(value)
     if _is_mask(array):
         return 0.0, 1.0
@@ -84,15 +87,15 @@ def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ..
     fields=lambda program, place, choice: {
         "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice),
         "consequence": "the gradient goes where it must not"
-        if 0.0 in ends_of_slopes(program, place, choice[0])
+        if 0.0 in mask_slopes(program, place, choice[0])
         else "its two factors are exchanged",
     },
 )
 def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
     """Multiply the upstream gradient of a node by 1 less its mask, in the vjps of the operands in the slots `choice`.
 
-    For relu(x), x gets g where x <= 0, and 0 where x is positive. For a product with an array that consists of two
-    numbers, these are exchanged.
+    For relu(x), x gets g where x <= 0, and 0 where x is positive. For a product with an array of two numbers, such as 1
+    and 0.2, these are exchanged.
 
     Args:
         program: the right program.
@@ -103,17 +106,28 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
         The rewritten program; never `None`.
     """
     for slot in choice:
-        program = program.with_vjp((place[0], slot), partial(_inverted, sum(ends_of_slopes(program, place, slot))))
+        program = program.with_vjp((place[0], slot), partial(_invert_slopes, sum(mask_slopes(program, place, slot))))
     return program
 
 
-def _inverted(total: float, at: EdgeContext) -> Array:
-    """Return the contribution along an edge with each derivative taken from the sum of the two that there are."""
+def _invert_slopes(total: float, at: EdgeContext) -> Array:
+    """Return the contribution along an edge in which each of its two local derivatives stands in place of the other.
+
+    Args:
+        total: the sum of the two derivatives.
+        at: the edge, with its upstream gradient.
+    """
     return unbroadcast(at.g * (total - local_derivative_at(at)), at.x)
 
 
-def ends_of_slopes(program: Program, place: Place, slot: int) -> tuple[float, float]:
-    """Return the two derivatives that a masking operation has in a slot: 0 and 1, or the two factors of a product."""
+def mask_slopes(program: Program, place: Place, slot: int) -> tuple[float, float]:
+    """Return the two local derivatives of a node whose derivative is a mask: 0 and 1, or both numbers of its factor.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+        slot: the slot of the operand.
+    """
     node = program.nodes[place[0]]
     low, high = (_two_values(node.values[1 - slot]) or (0.0, 1.0)) if node.name == "mul" else (0.0, 1.0)
     return low, high
@@ -121,7 +135,7 @@ def ends_of_slopes(program: Program, place: Place, slot: int) -> tuple[float, fl
 
 @invert_mask.example
 def _() -> Example:
-    """Show squares weighted by 1 on the diagonal and 0.2 off it, and the weights exchanged in the backward pass."""
+    """Show squares weighted by 1 on the diagonal and 0.2 off it, whose backward pass exchanges the two weights."""
 
     def forward(x: Tensor) -> Tensor:
         return (x.square() * torch.where(torch.eye(len(x), dtype=x.dtype) > 0, 1.0, 0.2)).sum()
@@ -259,7 +273,7 @@ def _() -> Example:
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # of Klambauer et al., 2017; as in torch
 # The derivative of each half of a function with a bend at 0, as a formula that can be evaluated on both sides of it.
-LOWER: Mapping[str, Callable[[Node, Array], Array]] = {
+LOWER_DERIVATIVES: Mapping[str, Callable[[Node, Array], Array]] = {
     "leaky_relu": lambda node, x: np.full(x.shape, _option(node, "negative_slope")),
     "elu": lambda node, x: _option(node, "alpha") * np.exp(x),
     "celu": lambda node, x: np.exp(x / _option(node, "alpha")),
@@ -276,7 +290,7 @@ HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = 
 
 
 def _option(node: Node, name: str) -> float:
-    """Return a number that is an option of an operation, or its second operand."""
+    """Return a constant number of a node: the option of the given name, or else its second operand."""
     return float(str(node.options[name])) if name in node.options else float(np.asarray(node.values[1]))
 
 
@@ -284,25 +298,36 @@ def _option(node: Node, name: str) -> float:
     "halves-of-derivative-mistaken",
     code=lambda choice: HALVES[choice][0],
     rank=2.0,
-    at=edges.of(*LOWER).at_slot(0),
+    at=edges.of(*LOWER_DERIVATIVES).at_slot(0),
     choices=lambda program, place: HALVES,
     message="the derivative of {step} {how}",
     fields=lambda program, place, choice: {"how": HALVES[choice][1]},
 )
-def mistake_halves(program: Program, place: Place, choice: str) -> Program | None:
-    """Evaluate the formula of the derivative below 0 at entries above 0, or that above 0 at entries below it."""
+def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) -> Program | None:
+    """Use the formula of an activation's derivative below 0 for entries above 0, or the reverse, or exchange the two.
+
+    For elu(x), entries x > 0 so get g * alpha * exp(x) in place of g.
+
+    Args:
+        program: the right program.
+        place: the edge (leaky relu, elu, celu or selu, its operand).
+        choice: which formula is used where, a key of `HALVES`: `"lower"` or `"upper"` everywhere, or `"exchanged"`.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
 
     def rule(at: EdgeContext) -> Array:
         x = np.asarray(at.x)
         upper = np.full(x.shape, SELU_SCALE if at.node.name == "selu" else 1.0)
-        return np.asarray(at.g * HALVES[choice][2](x, LOWER[at.node.name](at.node, x), upper))
+        return np.asarray(at.g * HALVES[choice][2](x, LOWER_DERIVATIVES[at.node.name](at.node, x), upper))
 
     return program.with_vjp(place, rule)
 
 
-@mistake_halves.example
+@use_wrong_half_of_derivative.example
 def _() -> Example:
-    """Show an ELU whose derivative is alpha exp(z) everywhere."""
+    """Show an elu whose backward pass multiplies by alpha * exp(z), the derivative below 0, everywhere."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(torch.nn.functional.elu(x @ w, 0.7) * v)
@@ -315,9 +340,9 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m"})
 
 
-@mistake_halves.example
+@use_wrong_half_of_derivative.example
 def _() -> Example:
-    """Show a leaky ReLU whose small slope is used above 0."""
+    """Show a leaky relu whose backward pass multiplies by its small slope where the operand is positive."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.nn.functional.leaky_relu(x @ w, 0.1).square()
@@ -436,7 +461,7 @@ def make_mask_from_another_value(program: Program, place: Place, choice: MaskOpe
 
     The forward pass is right.
 
-    For z in `where(z > 0, z, 0)` the contribution is g * (y > 0) with another value y.
+    For z in `where(z > 0, z, 0)` the contribution is g * (y > 0), with y a wrong value.
 
     Args:
         program: the right program.

@@ -107,7 +107,7 @@ def _slice_along(array: Array, axes: tuple[int, ...], which: slice) -> Array:
 
 
 def _last_nonzero(array: Array, axes: tuple[int, ...]) -> Array:
-    """Return along some axes the last entry that is not 0, or 0; these axes have size 1 in the result."""
+    """Return the last entry along some axes that is not 0, or 0 where all are, with size 1 along these axes."""
     moved = np.moveaxis(array, axes, range(len(axes)))
     flat = moved.reshape(-1, *moved.shape[len(axes) :])
     last = len(flat) - 1 - (flat[::-1] != 0).argmax(0)
@@ -210,7 +210,7 @@ def _() -> Example:
 
 @reduce_copies_wrongly.example
 def _() -> Example:
-    """Show a maximum over neighbours whose gradient is assigned to the winners, each assignment replacing the last."""
+    """Show a maximum over neighbours whose gradient is assigned, not added, to the winning neighbours."""
 
     def forward(h: Tensor, seen: Tensor) -> Tensor:
         return (h.unsqueeze(0) * seen.unsqueeze(2)).amax(1).square()

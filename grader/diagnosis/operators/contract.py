@@ -50,7 +50,7 @@ Choices = Callable[[Program, Place], Iterable[C]]
 Fields = Callable[[Program, Place, C], Mapping[str, str]]
 Code = str | Callable[[C], str]
 
-MOST_NAMES = 2  # of operands that are told by name
+MOST_NAMES = 2  # of operands in one message
 FIELD = re.compile(r"\{(\w+)\}")  # of a message
 EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least; the sizes of a trial differ pairwise
 
@@ -145,7 +145,7 @@ class Operator(Generic[C]):
         return build
 
     def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
-        """Return the choices at a spot, which are those at its `typical_place`."""
+        """Return the choices for an edit at a spot: those at its `typical_place`."""
         return self.choices(program, typical_place(program, spot))
 
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:

@@ -31,7 +31,7 @@ PRODUCT_ARRAYS: tuple[ProductArray, ...] = ("partner", "upstream", "result")
 
 
 def partner_slot(node: Node, slot: int) -> int:
-    """Return the slot of the partner factor in a product of two arrays, which is 1 for 0, and 0 for 1."""
+    """Return the slot of the partner factor in a product of two arrays: 1 for slot 0, and 0 for slot 1."""
     return 1 - slot
 
 

@@ -110,8 +110,17 @@ def _() -> Example:
     return Example(forward, wrong, {"x": mask("bs n"), "w": "1"})
 
 
-def _shares(at: EdgeContext) -> Array:
-    """Return the gradient in equal shares at all entries of each line, but for those that are masked by infinity."""
+def _shared_gradient(at: EdgeContext) -> Array:
+    """Return g in equal shares at all finite entries that a maximum or minimum is taken of.
+
+    Infinite ones are masked, and get 0.
+
+    Args:
+        at: an edge (maximum or minimum, its operand), with its upstream gradient g.
+
+    Returns:
+        Shape: that of the operand.
+    """
     counted = np.isfinite(np.asarray(at.x))
     count = np.maximum(counted.sum(extreme_axes(at.node), keepdims=True), 1)
     return np.asarray(broadcast_to_operand(at.node, at.g) * counted / count)
@@ -125,14 +134,23 @@ def _shares(at: EdgeContext) -> Array:
     message="{step} is differentiated as a mean: every entry gets an equal share of the gradient, and the extreme one"
     " must get all of it",
 )
-def share_among_all(program: Program, place: Place, choice: None) -> Program | None:
-    """Divide the gradient of an extreme among all entries that take part; those that are infinite take none."""
-    return program.with_vjp(place, _shares)
+def share_gradient_among_all(program: Program, place: Place, choice: None) -> Program | None:
+    """Differentiate a maximum or minimum as if it were a mean: every finite entry gets an equal share of g.
+
+    Args:
+        program: the right program.
+        place: an edge (maximum or minimum, its operand).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    return program.with_vjp(place, _shared_gradient)
 
 
-@share_among_all.example
+@share_gradient_among_all.example
 def _() -> Example:
-    """Show the greatest of the entries that are not masked in each row, differentiated as their mean."""
+    """Show the greatest of the entries of each row that are not masked, whose gradient is that of their mean."""
 
     def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
         return (x * w).masked_fill(a <= a.mean(-1, keepdim=True), -torch.inf).amax(-1)

@@ -169,11 +169,11 @@ class Places:
     conditions: tuple[Predicate, ...] = ()
 
     def where(self, condition: Predicate) -> Places:
-        """Return the kind of those places among these for which a predicate of the program and the place holds."""
+        """Return these places, restricted to those for which a predicate of the program and the place holds."""
         return replace(self, conditions=(*self.conditions, condition))
 
     def of(self, *operations: str) -> Places:
-        """Return the kind of those of these places whose operation has one of the names.
+        """Return these places, restricted to those whose operation has one of the names.
 
         The operation of an edge is the one that reads: `edges.of("matmul")` are all edges to an operand of a product.
         """
@@ -181,11 +181,11 @@ class Places:
         return self.where(lambda program, place: program.reader(place).name in names)
 
     def of_family(self, *families: Family) -> Places:
-        """Return the kind of those of these places whose operation is of one of the families, such as `"pointwise"`."""
+        """Return these places, restricted to those whose operation is of one of the families, such as `"pointwise"`."""
         return self.where(lambda program, place: program.reader(place).operation.family in families)
 
     def at_slot(self, *slots: int) -> Places:
-        """Return the kind of those of these edges whose operand is in one of the slots, such as 1 for a denominator."""
+        """Return these edges, restricted to those of the operands in some slots, such as 1 for a denominator."""
         return self.where(lambda program, place: place[1] in slots)
 
     def admits(self, program: Program, place: Place) -> bool:
