@@ -285,9 +285,10 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
     },
 )
 def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperandReplacement) -> Program | None:
-    """Compute the contribution of the edge `place` with a partner that is computed again from one replaced operand.
+    """Compute the contribution of the edge `place` with a partner recomputed from one replaced operand.
 
-    Returns `None` where the program has no such value, or the maker no such slot.
+    For `rate * outer(v - y, k)` and the edge of `rate`: outer(v, k). Returns `None` where the program has no such
+    value, or the node that makes the partner no such slot.
     """
     value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
     if value is None or choice.inner >= len(maker.values):
@@ -442,7 +443,7 @@ def is_partner_operand(program: Program, value: int) -> bool:
 
 
 def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the named values that may be exchanged with the value `place` in all vjps that multiply by them.
+    """Yield the values that a learner may confuse with the value `place` in vjps that multiply by it, as `ValueName`s.
 
     Both must be partner operands, and of one shape or factors of one product; each pair is yielded at only one of its
     two values.

@@ -256,9 +256,9 @@ def is_returned_by_call(program: Program, place: Place) -> bool:
 
 
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of the targets on which the call that makes the value `place` depends by several edges.
+    """Yield the names of the targets that the call which makes the value `place` reads by several edges.
 
-    Only targets that get a gradient by edges outside of the call, too.
+    Directly or through values made before the call. Only targets that get a gradient by edges outside of the call, too.
     """
     forward = program.forward
     inside = {node.id for node in nodes_of_call(program, place[0])}

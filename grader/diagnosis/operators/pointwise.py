@@ -142,10 +142,10 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
 
 
-def other_points(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the named values of the operand's shape at which the derivative of edge `place` may be taken by mistake.
+def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the values at which the derivative of the edge `place` may be taken by mistake, as `ValueName`s.
 
-    The operand itself is left out; the value of the function is among them.
+    They have the operand's shape. The operand itself is left out; the value of the function is among them.
     """
     operand = program.source(place)
     shape = program.nodes[operand].value.shape
@@ -157,7 +157,7 @@ def other_points(program: Program, place: Place) -> Iterator[ValueName]:
     code="wrong-point",
     rank=2.0,
     at=pointwise.where(depends_on_operand),
-    choices=other_points,
+    choices=values_at_wrong_point,
     message="the derivative of {step} is taken at {choice}, and must be taken at {operand}",
 )
 def take_derivative_at_value(program: Program, place: Place, choice: ValueName) -> Program | None:
@@ -685,7 +685,11 @@ def _() -> Example:
 
 
 def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield in place of what g may be used in a derivative: `"operand"`, `"value"`, or `"mask"` for a kink."""
+    """Yield the names of what g may replace in the derivative of the edge's function.
+
+    `"operand"`; for a function whose derivative needs only its value also `"value"`; for one with a kink only `"mask"`,
+    as in g * (g > 0) for relu.
+    """
     is_mask = program.reader(place).name in KINKED
     yield "mask" if is_mask else "operand"
     if has_derivative_of_value(program, place) and not is_mask:
@@ -841,7 +845,7 @@ FORMULAS = (
 
 
 def formulas(program: Program, place: Place) -> Iterator[Formula]:
-    """Yield the `FORMULAS` for the operation and the slot of the edge `place`."""
+    """Yield the wrong formulas in `FORMULAS` that are for the operation and the slot of edge `place`, as `Formula`s."""
     name = program.reader(place).name
     if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
         yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])

@@ -27,7 +27,7 @@ FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 # Axes in another order ------------------------------------------------------------------------------------------------
 
 
-def is_no_involution(program: Program, place: Place) -> bool:
+def differs_from_inverse(program: Program, place: Place) -> bool:
     """Return whether the rearrangement of the edge `place` differs from its inverse, as permute(1, 2, 0) does."""
     node = program.reader(place)
     if node.name == "permute":
@@ -40,7 +40,7 @@ def is_no_involution(program: Program, place: Place) -> bool:
     "rearranged-again",
     code=lambda choice: "transposed" if choice == "permute" else "wrong-local",
     rank=1.5,
-    at=edges.of("permute", "roll").where(is_no_involution),
+    at=edges.of("permute", "roll").where(differs_from_inverse),
     choices=lambda program, place: (program.reader(place).name,),
     message="the gradient of {operand} goes through {step} as the forward pass does, and must go through its inverse",
 )
@@ -91,7 +91,7 @@ def moves_within_its_shape(program: Program, place: Place) -> bool:
 
 
 def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
-    """Yield the one choice of an edge: `"a transposition"` for transpose and permute, else `"another one"`."""
+    """Yield `"a transposition"` if the edge `place` leads into a transpose or permute, else `"another one"`."""
     yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
 
 
@@ -348,7 +348,7 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Pairing:
+class PairingMistake:
     """A wrong choice of the entries that form a pair along an axis, as in rotary embeddings.
 
     Args:
@@ -362,7 +362,7 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairLayout:
     """The operations by which a forward pass splits an axis into pairs of entries, and joins the pairs again.
 
     Args:
@@ -378,8 +378,11 @@ class Pairs:
     neighbours: bool
 
 
-def pairs_of(program: Program, place: Place) -> Pairs | None:
-    """Return the pairs that the node `place` joins; `None` where it is no join of two arrays of one shape."""
+def pairs_of(program: Program, place: Place) -> PairLayout | None:
+    """Return how the forward pass splits and joins the pairs that the node `place` joins, as in rotary embeddings.
+
+    `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays, each of one shape.
+    """
     node = program.nodes[place[0]]
     neighbours = node.name in ("flatten", "reshape")
     join = program.nodes[node.operands[0][1]] if neighbours and node.operands else node
@@ -400,7 +403,7 @@ def pairs_of(program: Program, place: Place) -> Pairs | None:
         and program.nodes[i].value.shape[axis] == half
         and np.shape(program.nodes[i].values[0])[axis] == 2 * half
     )
-    return Pairs(selections, node.id, axis - len(shapes[0]), neighbours)
+    return PairLayout(selections, node.id, axis - len(shapes[0]), neighbours)
 
 
 def takes_pairs(program: Program, place: Place) -> bool:
@@ -421,8 +424,8 @@ def with_halves_interleaved(x: Array, axis: int) -> Array:
     return np.take(x, np.argsort([*range(0, size, 2), *range(1, size, 2)]), axis=axis)
 
 
-PAIRINGS = tuple(
-    Pairing(where, affects) for affects in ("all", "backward") for where in ("both", "apart", "together")
+PAIRING_MISTAKES = tuple(
+    PairingMistake(where, affects) for affects in ("all", "backward") for where in ("both", "apart", "together")
 )  # fmt: skip
 
 
@@ -442,7 +445,7 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
     code="wrong-operand",
     rank=3.0,
     at=nodes.of("cat", "reshape", "flatten").where(takes_pairs),
-    choices=lambda program, place: PAIRINGS,
+    choices=lambda program, place: PAIRING_MISTAKES,
     message="{where}, {wrong} of {step} are taken as pairs, and the forward pass takes {right}",
     fields=lambda program, place, choice: {
         "where": WHERE[choice.where],
@@ -451,7 +454,7 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
         ),
     },
 )
-def take_wrong_pairs(program: Program, place: Place, choice: Pairing) -> Program | None:
+def take_wrong_pairs(program: Program, place: Place, choice: PairingMistake) -> Program | None:
     """Take neighbours as pairs where the forward pass takes entries of two halves, or the reverse.
 
     Returns `None` where the node `place` joins no pairs.

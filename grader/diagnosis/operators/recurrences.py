@@ -723,10 +723,10 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     },
 )
 def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
-    """Leave a late contribution out of what the iteration before gets, or out of all else.
+    """Compute with the gradient of the value `place` before a late contribution is added to it.
 
-    All else is what the gradient of the value `place` is used for in its own iteration. Returns `None` where there is
-    no iteration before, or no such contribution.
+    What lacks this contribution is either the gradient of the iteration before, or all else that is computed from the
+    value's gradient. Returns `None` where there is no iteration before, or no such contribution.
     """
     value, before = place[0], value_before(program, place[0])
     late = choice.late.places(program, value)

@@ -544,7 +544,10 @@ class SummedAxis:
 
 
 def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
-    """Yield the axes of the operand of the edge `place` that may be summed over, as `SummedAxis`s."""
+    """Yield the axes of the operand of edge `place` that its contribution may wrongly be summed over, as `SummedAxis`s.
+
+    Only for an operand of two axes or more; each axis is summed and averaged over.
+    """
     shape = np.shape(program.reader(place).values[place[1]])
     if len(shape) > 1:
         for axis, size in enumerate(shape):
@@ -749,7 +752,7 @@ def reduced_count(node: Node) -> int:
     return math.prod(np.shape(node.values[0])[axis] for axis in reduced_axes(node))
 
 
-def has_several(program: Program, place: Place) -> bool:
+def reduces_several_entries(program: Program, place: Place) -> bool:
     """Return whether the reduction at the edge or node `place` takes two or more entries together."""
     return reduced_count(program.reader(place)) > 1
 
@@ -806,7 +809,7 @@ def _() -> Example:
     "mean-not-divided",
     code="sum-for-mean",
     rank=1.5,
-    at=reductions.of("mean").where(has_several),
+    at=reductions.of("mean").where(reduces_several_entries),
     message="{step} is a mean of {count} entries here, and the division by their number is missing from the gradient",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
@@ -833,7 +836,7 @@ def _() -> Example:
     "sum-divided",
     code="mean-for-sum",
     rank=1.5,
-    at=reductions.of("sum").where(has_several),
+    at=reductions.of("sum").where(reduces_several_entries),
     message="{step} is a sum, and its gradient is divided by the number of entries, {count} here, as for a mean",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
@@ -860,7 +863,7 @@ def _() -> Example:
     "mean-exchanged-with-sum",
     code=lambda choice: "sum-for-mean" if choice == "sum" else "mean-for-sum",
     rank=3.5,
-    at=nodes.of("sum", "mean").where(has_several),
+    at=nodes.of("sum", "mean").where(reduces_several_entries),
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
     message="{step} is computed as a {choice}, and all that follows from it",
 )
@@ -923,7 +926,7 @@ def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
 
 
 def counts_in_iterations(program: Program, node: Node) -> set[int]:
-    """Return how many entries a mean takes in each of the iterations in which it is computed."""
+    """Return the different numbers of entries that a mean takes in the iterations of its loop."""
     return {reduced_count(program.nodes[i]) for i in program.forward.by_key[node.key]}
 
 
@@ -944,7 +947,7 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     "divided-by-another-count",
     code=lambda choice: "extra-factor" if choice == "the square of it" else "wrong-factor",
     rank=2.0,
-    at=reductions.of("mean").where(has_several),
+    at=reductions.of("mean").where(reduces_several_entries),
     choices=wrong_counts,
     message="the gradient of {operand} is divided by {count}, and must be by the {right} that {step} averages",
     fields=lambda program, place, choice: {
@@ -1028,7 +1031,10 @@ class PartOfReduction:
 
 
 def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduction]:
-    """Yield the parts of the operand that alone may get a gradient along the edge `place`, as `PartOfReduction`s."""
+    """Yield the parts of a reduction's operand to which alone its gradient may go, as `PartOfReduction`s.
+
+    Each part in `PARTS` along each axis that the reader of the edge `place` reduces.
+    """
     node = program.reader(place)
     axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
     choices = [None] if len(axes) == 1 else axes
@@ -1098,7 +1104,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the vjp of the edge `place` with the chosen axis as `dim`."""
+    """Compute the vjp of the reduction or softmax that the edge `place` leads into along the chosen axis."""
     return program.with_vjp(place, lambda at: at.right(dim=choice))
 
 
@@ -1178,7 +1184,7 @@ def _() -> Example:
     "mean-and-sum-exchanged",
     code=lambda choice: "sum-for-mean" if choice == "sum" else "mean-for-sum",
     rank=3.5,
-    at=nodes.of("mean", "sum").where(has_several),
+    at=nodes.of("mean", "sum").where(reduces_several_entries),
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
     message="{step} is computed as a {choice}, and what follows is differentiated at its value",
 )
@@ -1271,7 +1277,7 @@ def _() -> Example:
     "norm-not-differentiated",
     code=lambda choice: "missing-local" if choice == "as it is" else "wrong-local",
     rank=1.8,
-    at=edges.of("norm", "logsumexp").where(has_several),
+    at=edges.of("norm", "logsumexp").where(reduces_several_entries),
     choices=lambda program, place: ("as it is", "divided by their number"),
     message="the derivative of {step} is missing: its gradient goes to every entry of {operand} {choice}",
 )

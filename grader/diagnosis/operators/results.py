@@ -425,9 +425,9 @@ class EntryChange:
 
 
 def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
-    """Yield the changes in `ENTRIES` for the target `place`, as `EntryChange`s.
+    """Yield every change in `ENTRIES` for the gradient of the target `place`, as `EntryChange`s.
 
-    The code depends on whether the rows are those of the examples of a batch.
+    For a missing part the public code depends on whether the rows are those of the examples of a batch.
     """
     of_examples = has_batch_axis(program, place)
     for which in ENTRIES:
@@ -451,7 +451,7 @@ def _every_other_row(gradient: Array) -> Array:
     message="{what}",
 )
 def change_entries(program: Program, place: Place, choice: EntryChange) -> Program | None:
-    """Replace the gradient of the target `place` by one with some entries or rows missing, repeated or moved."""
+    """Replace the gradient of the target `place` by one with entries or rows missing, repeated or moved."""
     return with_function_of_gradient(program, place, ENTRIES[choice.which])
 
 

@@ -25,13 +25,13 @@ from .places import edges
 Axes = tuple[int, ...]
 
 
-def is_on_an_axis(program: Program, place: Place) -> bool:
+def has_axis(program: Program, place: Place) -> bool:
     """Return whether the operand of the softmax at the edge `place` has an axis."""
     node = program.reader(place)
     return np.ndim(node.values[0]) > 0
 
 
-softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(is_on_an_axis)
+softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(has_axis)
 
 
 def row_axes(node: Node) -> Axes:
@@ -326,7 +326,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
 def is_masked_before(program: Program, place: Place) -> bool:
     """Return whether the operand of the softmax at the edge `place` is made by `masked_fill`."""
     maker = program.nodes[program.source(place)]
-    return maker.name == "masked_fill" and is_on_an_axis(program, place)
+    return maker.name == "masked_fill" and has_axis(program, place)
 
 
 @operator(
@@ -338,7 +338,7 @@ def is_masked_before(program: Program, place: Place) -> bool:
     " do not add up to 1",
 )
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute the contribution with probabilities of the unmasked scores, set to 0 where the mask is."""
+    """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is."""
     source = program.source(place)
 
     def rule(at: EdgeContext) -> Array:
@@ -529,7 +529,11 @@ def _() -> Example:
 
 
 def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
-    """Yield the axes, counted from the back, over which the sum or the probabilities may run: one, or all."""
+    """Yield wrong axes for the sum or the probabilities of a softmax: each single axis but its own, and all axes.
+
+    Yields:
+        The axes, counted from the back.
+    """
     node = program.reader(place)
     ndim = np.ndim(node.values[0])
     yield from ((axis - ndim,) for axis in range(ndim) if (axis,) != row_axes(node))

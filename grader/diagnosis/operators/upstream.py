@@ -463,7 +463,10 @@ def _() -> Example:
 
 
 def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the named values that have the shape of the target `place`."""
+    """Yield the values of the forward pass that a learner may return as the gradient of the target `place`.
+
+    They have its shape.
+    """
     yield from values_by_name(program, program.forward.outputs[-1], program.nodes[place[0]].value.shape)
 
 
@@ -504,9 +507,10 @@ def _() -> Example:
 
 
 def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the named values from which two nodes or more compute the value `place`, of the same shape.
+    """Yield each value x such that y = f(x) for the value y of `place`, where f is several operations, as `ValueName`s.
 
-    Nothing outside of these nodes may read what they compute, but for the value itself; see `function_between`.
+    x and y have one shape, and nothing outside of f may read what its operations compute, but for y; see
+    `function_between`.
     """
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
     for name, value in values_by_name(program, place[0], shape).items():
@@ -551,9 +555,9 @@ def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVj
     message="the gradient goes back from {value} to {choice} as if nothing were done between them",
 )
 def leave_out_function(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Contribute the gradient of the value `place` as it is to a value that it is computed from by several operations.
+    """Contribute the gradient of y, the value `place`, unchanged to x for y = f(x), where f is several operations.
 
-    Returns `None` where the program has no such value.
+    The choice names x. Returns `None` where the program has no such value.
     """
     source = choice.find(program, place[0])
     return None if source is None else with_vjp_of_function(program, source, place[0], lambda at: at.g)
