@@ -42,7 +42,7 @@ def measured(calls: list[Call]):
 
     def call(exercise, wrong, right=()):
         started, counted = time.process_time(), Counter()
-        with patch.object(Case, "_screened", counting(Case._screened, counted)):
+        with patch.object(Case, "_screen", counting(Case._screen, counted)):
             mistakes = find_mistakes(exercise, wrong, right)
         calls.append(Call(summed_up(mistakes), time.process_time() - started, counted["candidates"]))
         return mistakes

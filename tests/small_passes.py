@@ -259,7 +259,7 @@ def explaining_the_right_answer(name: str, answer: int, every: int) -> list[str]
         edit.message(case.listing)
         for case in cases
         for edit in some_edits(case, every)
-        if case.confirmed(edit, case.names)
+        if case.confirm(edit, case.names)
     ]
 
 

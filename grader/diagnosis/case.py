@@ -1,8 +1,8 @@
-"""Wrong answers of one function: what the learner's arrays are in every trial, beside the right programs.
+"""The wrong answers of one function as a `Case`, which compares what a candidate gives with the learner's arrays.
 
-A `Case` compares what an edit gives with what the learner gave. It does so in two steps: a `Screen` asks in one trial
-whether the edit moves the projections of the gradients as the learner's differ, which costs one rule and one product,
-and what passes is computed in full in every trial.
+A rewriting is compared in two steps: a `Screen` asks in one trial whether it moves the projections of the gradients on
+random directions to those of the learner's arrays, which costs one vjp and one product; and the gradients of what
+passes are computed in full in every trial.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ SPREAD = 4.0  # standard deviations that the projection of an error may have
 
 
 class Candidate(Protocol):
-    """A possible cause of wrong answers: an edit of the program, or a fact about the numbers."""
+    """Describes what the search tries as an explanation: a rewriting of the program, or a fact about the numbers."""
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank: of all candidates that fit, the one of the least is told."""
+        """Return the likelihood rank (less is likelier); of all candidates that explain an answer, the least wins."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake that it is in each answer whose numbers it gives, or is true of, in every trial."""
+        """Return by target the mistake in each answer whose numbers the candidate explains in every trial."""
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too: then the learner did it for some answers only."""
+        """Return whether the candidate changes a gradient that the learner got right, which makes it less likely."""
 
 
 class Rewriting(Protocol):
-    """A candidate that rewrites the program."""
+    """Describes an edit, or a combination of edits: what makes of the right program the one that the learner wrote."""
 
     def apply(self, program: Program) -> Program:
-        """Return the program that the learner wrote in a trial, from the right one.
+        """Return the program that a learner with this mistake wrote in a trial, from the right program of that trial.
 
         Raises:
-            NoCandidate: nobody can have written it.
+            NoCandidate: no learner can have written such a program.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A trial with the right program, and what the learner gave.
+    """One trial with its right program and the learner's wrong arrays.
 
     Args:
         trial: the sizes, the inputs and the upstream gradient.
-        program: the right one.
-        given: the learner's array for some targets, those whose answers are wrong; without what was stored before.
+        program: the right program.
+        given: by target the learner's array, for the answers that are wrong; without what was stored before.
     """
 
     trial: Trial
@@ -73,37 +73,45 @@ class Sample:
 
     @property
     def is_value(self) -> bool:
-        """Return whether the answers are not gradients, but the value of the forward pass."""
+        """Return whether the answers are the value of the forward pass, and no gradients."""
         return self.program.is_value
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """Return the right gradients of all targets; or the right value, under the name of each answer."""
+        """Return by target the right gradient; or by answer the right value, where the answers are values."""
         return self._value_of(self.program) if self.is_value else self.program.gradients()
 
     def answers(self, program: Program) -> dict[str, Array]:
-        """Return what a program gives for every answer: the gradients of all targets, or the value.
+        """Return by target the gradient that a program gives; or by answer its value, where the answers are values.
 
         Raises:
-            NoCandidate: as `Program.gradients`.
+            NoCandidate: the gradients cannot be computed.
         """
         if self.is_value:
             return self._value_of(program)
         return self.right if program is self.program else program.gradients()
 
     def answer(self, program: Program, name: str) -> Array:
-        """Return what a program gives for one answer; raises as `answers` does."""
+        """Return the gradient that a program gives for one target; or its value, where the answers are values.
+
+        Args:
+            program: the program, perhaps edited.
+            name: the target.
+
+        Raises:
+            NoCandidate: the gradient cannot be computed.
+        """
         if self.is_value or program is self.program:
             return self.answers(program)[name]
         return program.gradient(name)
 
     def _value_of(self, program: Program) -> dict[str, Array]:
-        """Return the value of a forward pass under the name of each answer."""
+        """Return the value of a program's last output under the name of each answer."""
         return dict.fromkeys(self.given, program.nodes[program.forward.outputs[0]].value)
 
     @cached_property
     def rounding(self) -> dict[str, float]:
-        """Return how far rounding to single precision may move each gradient, in proportion to its greatest entry."""
+        """Return by target how far rounding may move its gradient, in proportion to the greatest entry."""
         if self.is_value:
             return dict.fromkeys(self.given, 0.0)
         targets = tuple(self.program.forward.targets)  # of a routine, those that are wrong in this submission
@@ -113,38 +121,50 @@ class Sample:
         return known
 
     def is_wrong(self, name: str) -> bool:
-        """Return whether the learner's array differs from the right one here."""
+        """Return whether the learner's array for a target is wrong in this trial."""
         return name in self.given and not agrees(self.given[name], self.right[name])
 
     def has_shape(self, name: str) -> bool:
-        """Return whether the learner's array has the right shape here."""
+        """Return whether the learner's array for a target has the right shape in this trial."""
         return name in self.given and self.given[name].shape == self.right[name].shape
 
     def is_vague(self, name: str) -> bool:
-        """Return whether rounding hides here what an edit gives."""
+        """Return whether rounding may move the gradient of a target so far here that no array can be judged."""
         return self.rounding[name] > MOST_ROUNDING
 
     def gives(self, name: str, array: Array) -> bool:
-        """Return whether an array is the learner's, but for rounding."""
-        if near(self.given[name], array, self.right[name]):
+        """Return whether an array is the learner's for a target, but for rounding.
+
+        Args:
+            name: the target.
+            array: the array, such as the gradient in an edited program.
+        """
+        if is_near(self.given[name], array, self.right[name]):
             return True
         error = scaled_error(self.given[name], array)
         return error <= MOST_ROUNDING and error <= self.rounding[name]
 
-    def tells_apart(self, name: str, array: Array) -> bool:
-        """Return whether an array differs from the right one by more than rounding explains."""
+    def differs_from_right(self, name: str, array: Array) -> bool:
+        """Return whether an array differs from the right one for a target by more than rounding explains.
+
+        Args:
+            name: the target.
+            array: the array, such as the gradient in an edited program.
+        """
         right = self.right[name]
         error = scaled_error(array, right)
-        return error > MOST_ROUNDING or (not near(array, right, right) and error > self.rounding[name])
+        return error > MOST_ROUNDING or (not is_near(array, right, right) and error > self.rounding[name])
 
 
-def near(array: Array, other: Array, right: Array) -> bool:
-    """Return whether two arrays are equal but for rounding; what an edit gives as zero may be rounding, too.
+def is_near(array: Array, other: Array, right: Array) -> bool:
+    """Return whether a learner's array is that of a candidate but for rounding.
+
+    What a candidate computes as zero may be rounding in the learner's array.
 
     Args:
-        array: the learner's.
-        other: what an edit gives.
-        right: the right array, whose size tells what is zero.
+        array: the learner's array.
+        other: the array that a candidate gives.
+        right: the right array, whose size says what counts as zero.
     """
     size = float(np.abs(right).max(initial=0.0))
     if np.abs(other).max(initial=0.0) > TINY * size:
@@ -153,14 +173,14 @@ def near(array: Array, other: Array, right: Array) -> bool:
 
 
 class Screen:
-    """One trial in which it is cheap to see whether an edit gives the learner's gradients."""
+    """One trial in which it is cheap to see whether a rewriting gives the learner's gradients."""
 
     def __init__(self, sample: Sample, names: Sequence[str]) -> None:
-        """Draw two random directions of each target, and project what the learner gave on them.
+        """Draw two random directions of each target, and project the learner's arrays on them.
 
         Args:
             sample: a trial in which the answers are wrong.
-            names: their targets; each has the right shape here.
+            names: their targets; the learner's array for each has the right shape here.
         """
         self.sample, self.names = sample, tuple(names)
         key = ("tangents", self.names)
@@ -180,26 +200,31 @@ class Screen:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def fitting(self, change: Array) -> tuple[str, ...]:
-        """Return the answers whose projections a change moves to those of the learner; shape of `change`: (rows,)."""
+        """Return the targets whose projections a change moves to those of the learner's arrays.
+
+        Args:
+            change: what a rewriting changes of the projections; shape: (rows,).
+        """
         fits = abs(change - self.wanted) <= self.bounds
         return tuple(name for name in self.names if fits[self.tangents.rows[name]].all()) if fits.any() else ()
 
 
 @dataclass(eq=False)
 class Case:
-    """The wrong answers of one function in all trials.
+    """The wrong answers of one function in all trials, and what the search has learned about them so far.
 
     Args:
         samples: the trials, the first one of the run first.
         names: the targets whose answers are wrong.
         right_names: the targets whose answers are known to be right.
         work: what has been computed so far, in calls of numpy.
-        changes: what each edit changes of the projections in each screen, where it changes anything.
-        results: the same for what is made of the right gradient at the end, which nothing can follow.
-        reshaping: such edits for answers that cannot be screened, with these answers.
-        explaining: the edits so far that explain some answers, with these.
-        comparisons: how many times arrays were compared in full.
-        suspects: the edits so far whose arrays were compared in full, in the order in which they were tried.
+        changes: for each rewriting that changes gradients, what it changes of the projections in each screen.
+        results: the same for rewritings that replace a target's gradient at the end, after which nothing can follow.
+        reshaping: for each rewriting of that kind, the targets that it is about, of those whose answers have a wrong
+            shape.
+        explaining: for each rewriting that explains answers, their targets.
+        comparisons: how many times gradients were computed in full and compared.
+        suspects: the candidates whose gradients were compared in full, in the order in which they were tried.
     """
 
     samples: Sequence[Sample]
@@ -215,20 +240,20 @@ class Case:
 
     @property
     def listing(self) -> Program:
-        """Return the right program that edits are listed in: one of three iterations or more, if there is one."""
+        """Return the right program in which edits are listed: one with three iterations or more, if there is one."""
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
     def screens(self) -> tuple[Screen, ...]:
-        """Return the trials for screening: for each answer one in which it is wrong, as few and cheap ones as possible.
+        """Return as few and cheap trials for screening as have, for each target, one in which its answer is wrong.
 
-        An answer that has the wrong shape wherever it is wrong, or is nothing but zeros, has none; nor has a value of
-        the forward pass, which is there without any sweep.
+        There is none for an answer that has the wrong shape wherever it is wrong, or that is nothing but zeros; nor for
+        a value of the forward pass, which is computed without any sweep.
         """
         if self.samples and self.samples[0].is_value:
             return ()
         screens, open_names = [], [name for name in self.names if name not in self.zeros]
-        samples = sorted(self.samples, key=_unfit)
+        samples = sorted(self.samples, key=_screening_order)
         while open_names:
             tell = {
                 id(sample): [n for n in open_names if sample.is_wrong(n) and sample.has_shape(n)] for sample in samples
@@ -244,21 +269,21 @@ class Case:
 
     @cached_property
     def forms(self) -> FactorForms:
-        """Return the shapes that a factor may have as it varies between the trials."""
+        """Return the values in each trial of all expressions that a factor may be explained by."""
         return FactorForms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
-        """Return whether another case has screened all of these answers, in the same trials as this one would."""
+        """Return whether another case screens all of these answers, in the same trials as this one; see `screens`."""
         return bool(self.samples) and self._screen_trials.items() <= other._screen_trials.items()
 
     @cached_property
     def _screen_trials(self) -> dict[str, int | None]:
-        """Return for each answer the identity of the trial in which it is screened; `None` where it is in none."""
+        """Return by target the identity of the trial in which its answer is screened; `None` where it has no screen."""
         screened = {name: id(screen.sample.trial) for screen in self.screens for name in screen.names}
         return {name: screened.get(name) for name in self.names}
 
     def distance(self, name: str) -> tuple[int, int]:
-        """Return how far from the loss an answer is: what is made or used the latest in the forward pass is nearest."""
+        """Return how far from the loss a target is, as a pair that sorts; what is made or used last is nearest."""
         if not self.samples or self.samples[0].is_value:
             return 0, 0
         forward = self.samples[0].program.forward
@@ -267,14 +292,17 @@ class Case:
         return made, -max((reader % len(forward.nodes) for reader, _ in forward.uses[target]), default=0)
 
     def explained_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the answers whose numbers an edit gives in every trial that can tell."""
-        names = self.confirmed(edit, self._screened(edit))
+        """Return the targets for which a rewriting gives the learner's arrays, in every trial but for rounding.
+
+        Trials in which rounding hides the answer are left out.
+        """
+        names = self.confirm(edit, self._screen(edit))
         return names + self._emptied_by(edit) if names and self.zeros else names
 
     def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the answers that are zero of which an edit leaves nothing in any trial in which it changes something.
+        """Return those targets with a zero answer whose gradient is zero, too, in each trial that a rewriting changes.
 
-        Many edits leave nothing of a gradient, so such an answer alone tells no cause.
+        Many edits make a gradient zero, so that such an answer alone has no certain cause.
         """
         names = set(self.zeros)
         for sample in self.samples:
@@ -284,8 +312,15 @@ class Case:
                 names = {name for name in names if sample.gives(name, answers[name])}
         return tuple(names)
 
-    def confirmed(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those of some answers whose numbers an edit gives in every trial that can tell, in full."""
+    def confirm(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some targets whose wrong answers a rewriting gives in every trial, computed in full.
+
+        Trials in which rounding hides the answer are left out.
+
+        Args:
+            edit: the rewriting.
+            names: the targets.
+        """
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
         self.comparisons += bool(names)
         empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
@@ -305,7 +340,7 @@ class Case:
                 if sample.right[name].any() and answers[name].any():
                     empty.discard(name)
                 if sample.gives(name, answers[name]):
-                    if sample.tells_apart(name, answers[name]):
+                    if sample.differs_from_right(name, answers[name]):
                         apart.add(name)
                 elif sample.is_vague(name):
                     vague[name] += 1
@@ -314,17 +349,17 @@ class Case:
         return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
 
     def changes_right_answer(self, edit: Rewriting) -> bool:
-        """Return whether an edit leads to an answer that is right; of a value the gradients tell nothing."""
+        """Return whether a rewriting changes a gradient that the learner got right; False if the answers are values."""
         if self.samples[0].is_value:
             return False
-        return reaches(edit.apply(self.listing), self.right_names)
+        return reaches_targets(edit.apply(self.listing), self.right_names)
 
-    def _screened(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the answers that an edit may explain, as far as the screens tell; note what it changes."""
+    def _screen(self, edit: Rewriting) -> tuple[str, ...]:
+        """Return the targets whose answers a rewriting may explain, as the screens tell, and store what it changes."""
         names: list[str] = []
         changes: list[Array] = []
         self.work += 1
-        for number, (sample, screen) in enumerate(self._screenings):
+        for number, (sample, screen) in enumerate(self._samples_with_screens):
             try:
                 program = edit.apply(sample.program)
                 if sample.is_value:
@@ -349,24 +384,24 @@ class Case:
         return tuple(names)
 
     @cached_property
-    def _screenings(self) -> list[tuple[Sample, Screen | None]]:
-        """Return the screens with their trials; the first trial with none, where no answer can be screened."""
+    def _samples_with_screens(self) -> list[tuple[Sample, Screen | None]]:
+        """Return the sample of each screen with the screen; the first sample with `None` if there is no screen."""
         return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
 
     @cached_property
     def shapeless(self) -> tuple[str, ...]:
-        """Return the answers that cannot be screened for their shape is wrong wherever they are."""
+        """Return the targets that have no screen because their answers have a wrong shape wherever they are wrong."""
         screened = {name for screen in self.screens for name in screen.names}
         return tuple(name for name in self.names if name not in screened and name not in self.zeros)
 
     @cached_property
     def zeros(self) -> frozenset[str]:
-        """Return the answers that are exactly zero everywhere: many edits leave nothing of a gradient."""
+        """Return the targets whose answers are exactly zero everywhere, as many edits make them."""
         return frozenset(n for n in self.names if all(given.size and not given.any() for given, _ in self._arrays(n)))
 
     @cached_property
     def noise(self) -> frozenset[str]:
-        """Return the answers that are zero up to rounding, because what was computed cancels."""
+        """Return the targets whose answers are zero but for rounding, because what was computed cancels."""
         return frozenset(
             name
             for name in self.names
@@ -375,20 +410,20 @@ class Case:
         )
 
     def _arrays(self, name: str) -> list[tuple[Array, Array]]:
-        """Return the learner's array and the right one in each trial in which the right one is not zero."""
+        """Return the learner's and the right array for a target in each trial in which the right one is not zero."""
         samples = [sample for sample in self.samples if name in sample.given and sample.right[name].any()]
         return [(sample.given[name], sample.right[name]) for sample in samples]
 
 
-def reaches(program: Program, names: Iterable[str]) -> bool:
-    """Return whether the edits of a program lead to one of some targets."""
+def reaches_targets(program: Program, names: Iterable[str]) -> bool:
+    """Return whether the edits of a program may change the gradient of at least one of the targets `names`."""
     right = program.right.forward
     into, _ = program.reach
     return any(into >> right.targets[name] & 1 for name in names)
 
 
-def _unfit(sample: Sample) -> tuple[bool, bool, bool, int]:
-    """Return how little a trial is fit for screening: the least is the best."""
+def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
+    """Return a key that sorts samples by how well they serve for screening, the best first."""
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
     is_number = all(np.isfinite(forward.nodes[output].value).all() for output in forward.outputs)  # or no tangent is
@@ -401,11 +436,11 @@ def _unfit(sample: Sample) -> tuple[bool, bool, bool, int]:
 
 
 def work_of(program: Program, full: bool = False) -> float:
-    """Return how much work a candidate is, in calls of numpy: the same for the same edit on any machine.
+    """Return how much work it is to compare a rewriting, in calls of numpy: the same on any machine.
 
     Args:
-        program: the edited one.
-        full: all gradients are computed, and not what they change of projections.
+        program: the edited program.
+        full: whether all its gradients are computed, and not only what the edits change of projections.
     """
     forward, right = program.forward, program.right.forward
     costs, work = right.costs, 5.0

@@ -17,7 +17,7 @@ from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.trial_sizes import EXACT_KIND
 
-from .case import Case, Sample, near
+from .case import Case, Sample, is_near
 from .explanation import explain
 from .facts import TrialArray, answer_samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
@@ -80,9 +80,9 @@ class DeclaredMistake:
                 computed = array_of_rule(self.misconception, answer, trial, array)
             except IMPOSSIBLE:
                 return False
-            if not near(array, computed, right):
+            if not is_near(array, computed, right):
                 return False
-            apart = apart or not near(computed, right, right)
+            apart = apart or not is_near(computed, right, right)
         return apart
 
     def _leaves_right(self, answer: Answer) -> bool:

@@ -1,7 +1,8 @@
-"""Edits of a program, and what is made of them: the combinators, which are the same for all operators.
+"""Edits of a program, and the combinations of these that the search tries.
 
-An `Edit` is an operator, where it is made, and what was chosen there. `OnPath` lets it count on one path only, `Times`
-has a factor besides, `InRows` holds for some rows, and `Both` makes two of them.
+An `Edit` is an operator at a spot with a choice. In `EditOnPath` it counts along certain edges only, `WithFactor` adds
+a factor of the whole answer, `EditInRows` holds for certain rows of the answer, and `TwoEdits` combines two. All are
+rewritings: `apply` makes of the right program of any trial the program that the learner wrote.
 """
 
 from __future__ import annotations
@@ -41,45 +42,45 @@ ROW_WORDS: Mapping[Rows, str] = {
 }  # fmt: skip
 
 
-class Described(Rewriting, Protocol):
-    """A rewriting that can be told."""
+class DescribedRewriting(Rewriting, Protocol):
+    """Describes a rewriting of the program that can be reported: it has a code, a rank, spots and facts."""
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank."""
+        """Return the likelihood rank (less is likelier): 1 is common, 5 is rare."""
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake."""
+        """Return the public code of the mistake, such as `wrong-sign`."""
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where it is done."""
+        """Return the spots at which the program is edited: places that are found in every trial."""
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return what was done, in the words of the right program of a trial."""
+        """Return the facts to report: what is edited, with the learner's names in the right program of one trial."""
 
 
-class Explanatory(Described, Protocol):
-    """A rewriting that is a candidate by itself: its numbers are compared with the learner's."""
+class ExplanatoryRewriting(DescribedRewriting, Protocol):
+    """Describes a rewriting that is a candidate by itself: its gradients are compared with the learner's arrays."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer whose numbers it gives."""
-        return told(self, case, case.explained_by(self))
+        """Return by target the mistake in each answer whose numbers the rewriting gives in every trial."""
+        return explained_mistakes(self, case, case.explained_by(self))
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether it leads to an answer that is right, too."""
+        """Return whether the rewriting changes a gradient that the learner got right."""
         return case.changes_right_answer(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Edit(Explanatory):
-    """An operator, made at all places of a spot with one choice.
+class Edit(ExplanatoryRewriting):
+    """An operator, applied at all places of a spot with one choice.
 
     Args:
-        operator: what is done.
-        spot: where.
-        choice: what was chosen there.
+        operator: the operator.
+        spot: the places where it is applied.
+        choice: what was chosen there, such as an axis; `None` where there is nothing to choose.
     """
 
     operator: Operator[Hashable]
@@ -88,70 +89,83 @@ class Edit(Explanatory):
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake."""
+        """Return the public code of the mistake, such as `wrong-sign`."""
         return self.operator.code_of(self.choice)
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where it is done."""
+        """Return the spot at which the edit is made, as a tuple of one."""
         return (self.spot,)
 
     @cached_property
     def rank(self) -> float:
-        """Return the likelihood rank: the operator's, and more for a wider place or for some iterations only."""
+        """Return the likelihood rank (less is likelier): the operator's, and more for a wide spot.
+
+        A spot is wide if it has more places than one operation in all iterations, or only some iterations.
+        """
         return self.operator.rank + self.spot.rank
 
     def apply(self, program: Program) -> Program:
-        """Return the program that a learner with this mistake wrote; the same one where the operator applies nowhere.
+        """Return the program with the operator applied at every place of the spot, or unchanged if it applies at none.
 
         Args:
             program: the program of any trial, perhaps with other edits.
+
+        Raises:
+            NoCandidate: no learner can have written such a program.
         """
         for place in self.spot.places(program.right):
             program = self.operator(program, place, self.choice) or program
         return program
 
     def message(self, program: Program) -> str:
-        """Return a clause about the answer; `program` is the right one of the trial that it is made for."""
+        """Return a clause that says what is wrong, with the learner's names in the right program of one trial."""
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
         return f"{clause}, {self.spot.iterations_clause}" if self.spot.iterations_clause else clause
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return what was done, in the words of the right program of a trial."""
+        """Return the edit as its only fact, with the learner's names of values in a right program of one trial."""
         fields = self.operator.message_fields(program, self.spot, self.choice)
         return (Fact(self.operator.name, fields, self.message(program)),)
 
 
-def told(edit: Described, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
-    """Return a rewriting as the mistake in some answers."""
+def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
+    """Return by target the mistake that a rewriting is in the answers that it explains, and record that it does.
+
+    Args:
+        edit: the rewriting.
+        case: the wrong answers.
+        names: the targets of the answers that it explains.
+    """
     if not names:
         return {}
     case.explaining[edit] = names
-    return dict.fromkeys(names, Mistake(edit.code, edit.facts(words_from(edit, case)), edited_places(edit, case)))
+    return dict.fromkeys(names, Mistake(edit.code, edit.facts(wording_program(edit, case)), edited_places(edit, case)))
 
 
-def words_from(edit: Described, case: Case) -> Program:
-    """Return the program that a rewriting is told of: that of the first trial, whose sizes tell its axes apart.
+def wording_program(edit: DescribedRewriting, case: Case) -> Program:
+    """Return the program whose names and sizes are used to describe a rewriting: that of the first trial, if it serves.
 
-    It is another one where the first has no such place, or lacks a step that the choice may speak of.
+    It does not serve where it lacks a place of the rewriting, or a step that a choice may speak of: then it is
+    `Case.listing`.
     """
     first, listing = case.samples[0].program, case.listing
     has_steps = first.forward.by_key.keys() >= listing.forward.by_key.keys()
     return first if has_steps and all(spot.places(first) for spot in edit.spots) else listing
 
 
-def edited_places(edit: Described, case: Case) -> tuple[Place, ...]:
-    """Return where a rewriting edits the program of the first trial."""
+def edited_places(edit: DescribedRewriting, case: Case) -> tuple[Place, ...]:
+    """Return the places that a rewriting edits in the program of the first trial."""
     first = case.samples[0].program
     return tuple(dict.fromkeys(place for spot in edit.spots for place in spot.places(first)))
 
 
 @dataclass(frozen=True, eq=False)
-class OnPath(Explanatory):
-    """An edit whose effect comes along one kind of edges only; along the others all is right.
+class EditOnPath(ExplanatoryRewriting):
+    """An edit whose effect comes along edges of one spot only; along all other edges the backward pass is right.
 
     Args:
-        edit: what is done.
+        edit: the edit.
         spot: the edges.
     """
 
@@ -160,26 +174,31 @@ class OnPath(Explanatory):
 
     @property
     def code(self) -> str:
-        """Return the edit's code."""
+        """Return the public code of the mistake, such as `missing-path`: the edit's."""
         return self.edit.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where the edit is done, and the path."""
+        """Return the spots at which the edit is made, and the spot of the path's edges."""
         return (*self.edit.spots, self.spot)
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the path."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the path."""
         return self.edit.rank + PATH_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program in which the edges alone see what the edit makes of the upstream gradient."""
+        """Return the program in which the edges of the path alone see the upstream gradients that the edit gives.
+
+        Raises:
+            NoCandidate: the edit changes the forward pass, or replaces a target's gradient: then it has no path.
+        """
         edited = self.edit.apply(program)
         if edited.forward is not program.forward or edited.results:
             raise NoCandidate("another forward pass has no path to itself")
 
         def rule(before: EdgeVjp) -> EdgeVjp:
+            """Return a vjp with the upstream gradient that the edit gives."""
             return lambda at: before(at._replace(g=sweep.gradient(at.node.id)))
 
         sweep = edited.sweep
@@ -196,35 +215,37 @@ class OnPath(Explanatory):
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutIdle(Explanatory):
-    """An edit in a backward pass without the paths whose right contribution is zero: a formula does not have them.
+class WithoutIdleEdges(ExplanatoryRewriting):
+    """An edit in a backward pass without idle edges: those whose right contribution is zero.
+
+    A formula that a learner derives does not have them.
 
     Args:
-        edit: what is done.
+        edit: the edit.
     """
 
     edit: Edit
 
     @property
     def code(self) -> str:
-        """Return the edit's code."""
+        """Return the public code of the mistake, such as `missing-path`: the edit's."""
         return self.edit.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where the edit is done."""
+        """Return the spots at which the edit is made: places that are found in every trial."""
         return self.edit.spots
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the formula."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the formula."""
         return self.edit.rank + IDLE_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program without idle edges, as far as the edit leads to their readers.
+        """Return the program with the edit, and without the idle edges whose readers have another gradient by it.
 
         Raises:
-            NoCandidate: it leads to none of them, so that it is the edit alone.
+            NoCandidate: there are no such edges, so that it would be the edit alone.
         """
         idle = idle_edges(program)
         edited = self.edit.apply(program)
@@ -238,42 +259,43 @@ class WithoutIdle(Explanatory):
         return edited.without(*behind)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts: what contributes nothing needs no word."""
+        """Return the facts of the edit alone: that idle edges are left out needs no word."""
         return self.edit.facts(program)
 
 
 @dataclass(frozen=True, eq=False)
-class WithRightOutput(Explanatory):
-    """An edit of the forward pass, where the last derivative is still taken at the right output.
+class WithRightOutput(ExplanatoryRewriting):
+    """An edit of the forward pass, where the derivative of the operation that makes the output is still right.
 
-    A backward pass is handed the output, and computes only the values before it once more.
+    So it is in a backward pass that is given the output, and computes only the values before it once more: 1 - out**2
+    for tanh.
 
     Args:
-        edit: what is done.
+        edit: the edit.
     """
 
     edit: Edit
 
     @property
     def code(self) -> str:
-        """Return the edit's code."""
+        """Return the public code of the mistake, such as `missing-path`: the edit's."""
         return self.edit.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where the edit is done."""
+        """Return the spots at which the edit is made: places that are found in every trial."""
         return self.edit.spots
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the output."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the output."""
         return self.edit.rank + OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the edited program in which the operation that makes the output has the right vjp.
+        """Return the edited program in which the operation that makes the output has the vjps of the right program.
 
         Raises:
-            NoCandidate: the edit changes no forward pass.
+            NoCandidate: the edit leaves the forward pass as it is.
         """
         edited = self.edit.apply(program)
         if edited.forward is program.forward:
@@ -284,126 +306,148 @@ class WithRightOutput(Explanatory):
         return edited
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts: that the output is right needs no word."""
+        """Return the facts of the edit alone: that the output is right needs no word."""
         return self.edit.facts(program)
 
 
 def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:
-    """Return the vjp of a node in a slot for the upstream gradient at a place of another program."""
+    """Return the contribution of `node` to the operand in a slot, for the upstream gradient of an edge `at`."""
     return node.vjp(slot, at.g)
 
 
 @dataclass(frozen=True, eq=False)
-class Right:
-    """No edit at all: what `Times` makes of it is the right answer but for a factor."""
+class NoEdit:
+    """The rewriting that changes nothing: in `WithFactor` it stands for an answer that is right but for a factor.
+
+    Args:
+        code: empty: the factor gives the code.
+        rank: the likelihood rank.
+        spots: none.
+    """
 
     code: str = ""
     rank: float = 0.0
     spots: tuple[Spot, ...] = ()
 
     def apply(self, program: Program) -> Program:
-        """Return the program as it is."""
+        """Return the program unchanged."""
         return program
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return no facts."""
+        """Return no facts, for nothing is edited."""
         return ()
 
 
 @dataclass(frozen=True, eq=False)
-class Nothing:
-    """No gradient at all: what `InRows` makes of it is an answer in which some rows are left out."""
+class NoGradient:
+    """The rewriting that makes all gradients zero: in `EditInRows` it stands for an answer without certain rows.
+
+    Args:
+        code: the public code of such an answer.
+        rank: the likelihood rank.
+        spots: none.
+    """
 
     code: str = "partial-batch"
     rank: float = 0.5
     spots: tuple[Spot, ...] = ()
 
     def apply(self, program: Program) -> Program:
-        """Return the program to which no upstream gradient comes."""
+        """Return the program in which no output contributes a gradient."""
         return program.without(*((SINK, k) for k, _ in enumerate(program.forward.outputs)))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the fact that no gradient is there."""
+        """Return the fact that the gradient is missing, as a tuple of one `Fact`."""
         return (Fact("rows-missing", {}, "the gradient is missing"),)
 
 
 @dataclass(frozen=True, eq=False)
-class Times:
-    """A rewriting, and besides a factor in the whole answer that sizes or constants explain.
+class WithFactor:
+    """A rewriting, and a factor of the whole answer that is explained by sizes or constants.
 
     Args:
-        edit: what is done.
-        names: the answers that may have one.
+        edit: the rewriting.
+        names: the targets whose answers may have the factor.
     """
 
-    edit: Described
+    edit: DescribedRewriting
     names: tuple[str, ...]
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the factor."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the factor."""
         return self.edit.rank + FACTOR_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer that is the edit's but for a factor that can be read in every trial."""
+        """Return by target the mistake in each answer that is the edit's gradient times a factor.
+
+        The factor must be explained: one expression of sizes and constants gives it in every trial.
+        """
         mistakes = {}
         for name in self.names:
-            factor = explained_factor(case, name, partial(self._gradient, name))
+            factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
                 besides = {"besides": True} if self.edit.code else {}
                 fact = Fact(factor.name, {**factor.parameters, **besides})
-                facts = (*self.edit.facts(words_from(self.edit, case)), fact)
+                facts = (*self.edit.facts(wording_program(self.edit, case)), fact)
                 mistakes[name] = Mistake(self.edit.code or factor.code, facts, edited_places(self.edit, case))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether the edit leads to an answer that is right, too."""
+        """Return whether the edit, without a factor, changes a gradient that the learner got right."""
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
-    def _gradient(self, name: str, sample: Sample) -> tuple[Array, Array]:
-        """Return the learner's array, and the edit's."""
+    def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
+        """Return the learner's array for a target in a trial, and the edit's gradient."""
         return sample.given[name], sample.answer(self.edit.apply(sample.program), name)
 
 
 @dataclass(frozen=True, eq=False)
-class TimesOnPath:
-    """One path has a factor of its own, and the rest is right.
+class FactorOnPath:
+    """A factor of the contribution of certain edges; the rest of the backward pass is right.
 
     Args:
-        edit: drops the path.
-        names: the answers that may have it.
+        edit: drops these edges, so that its gradient is what the others contribute.
+        names: the targets whose answers may have the factor.
     """
 
-    edit: Described
+    edit: DescribedRewriting
     names: tuple[str, ...]
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the factor."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the factor."""
         return self.edit.rank + SCALED_PATH_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer in which the path has a factor that can be read in every trial."""
+        """Return by target the mistake in each answer in which the edges contribute a multiple of what they should.
+
+        The factor must be explained: one expression of sizes and constants gives it in every trial.
+        """
         mistakes = {}
         for name in self.names:
-            factor = explained_factor(case, name, partial(self._parts, name))
+            factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None:
-                part = f"what comes through {self._readers(words_from(self.edit, case))}"
+                part = f"what comes through {self._readers(wording_program(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
                 mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether the edit leads to an answer that is right, too."""
+        """Return whether the edit that drops the edges changes a gradient that the learner got right."""
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return the operations that the path goes through, in words."""
+        """Return the operations whose edges have the factor, in words for a learner."""
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
-    def _parts(self, name: str, sample: Sample) -> tuple[Array, Array]:
-        """Return what the learner has of the path, and what it should be."""
+    def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
+        """Return what the edges contribute to the learner's array for a target in a trial, and what they should.
+
+        Raises:
+            NoCandidate: the learner's array has the wrong shape, or the edit's gradient cannot be computed.
+        """
         without = sample.answer(self.edit.apply(sample.program), name)
         if not sample.has_shape(name):
             raise NoCandidate("it has another shape")
@@ -411,12 +455,12 @@ class TimesOnPath:
 
 
 def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
-    """Return the factor between two arrays, read as an expression of sizes and constants that holds in every trial.
+    """Return the factor between two arrays as an expression of sizes and constants for every trial, or `None`.
 
     Args:
         case: the trials.
-        name: the answer.
-        arrays: returns for a trial the array that has the factor, and the one without.
+        name: the target.
+        arrays: takes a sample; returns the array with the factor, and the one without.
     """
     known, places, entries = list[tuple[Trial, float]](), list[int](), 0
     case.comparisons += 1
@@ -445,39 +489,44 @@ def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Arr
 
 
 @dataclass(frozen=True, eq=False)
-class InRows(Explanatory):
-    """An edit that holds for some rows of an answer only; the others are right.
+class EditInRows(ExplanatoryRewriting):
+    """An edit that holds for certain rows of one answer only; the other rows are right.
 
     Args:
-        edit: what is done.
-        name: the answer.
+        edit: the edit.
+        name: the target of the answer.
         rows: which of its rows.
     """
 
-    edit: Described
+    edit: DescribedRewriting
     name: str
     rows: Rows
 
     @property
     def rank(self) -> float:
-        """Return the edit's rank, and more for the rows."""
+        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the rows."""
         return self.edit.rank + ROWS_RANK
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where the edit is done."""
+        """Return the spots at which the edit is made: places that are found in every trial."""
         return self.edit.spots
 
     @property
     def code(self) -> str:
-        """Return the code of what is right in a part of the batch only."""
+        """Return the code of an answer that is right for a part of the batch."""
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:
-        """Return the program that hands out the edit's rows among the right ones."""
+        """Return the program in which the gradient of the target has the edit's rows, and right ones else.
+
+        Raises:
+            NoCandidate: the edit's gradient cannot be computed.
+        """
         edited = self.edit.apply(program).gradients()[self.name]
 
         def mixed(_: Program, right: Array) -> Array:
+            """Return the right gradient with the edit's rows."""
             result = right.copy()
             result[ROWS[self.rows]] = edited[ROWS[self.rows]]
             return result
@@ -485,51 +534,56 @@ class InRows(Explanatory):
         return program.with_result(self.name, mixed)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake, if it gives the answer."""
-        return told(self, case, case.confirmed(self, [self.name]))
+        """Return by target the mistake, if the rewriting gives the answer in every trial; else an empty mapping."""
+        return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts, with the rows behind."""
+        """Return the edit's facts, the first of them with the rows."""
         (fact, *others) = self.edit.facts(program)
         says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"
         return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)
 
 
 @dataclass(frozen=True, eq=False)
-class Both(Explanatory):
-    """Two edits.
+class TwoEdits(ExplanatoryRewriting):
+    """Two edits at once.
 
     Args:
-        first: the likelier one, which gives the code.
-        second: the other one.
-        is_known: whether the first explains another answer by itself: then two are no rarer than the second.
+        first: the likelier edit, which gives the code.
+        second: the other edit.
+        first_explains: whether the first edit explains a wrong answer by itself: then both are no rarer than the
+            second.
     """
 
-    first: Described
-    second: Described
-    is_known: bool = False
+    first: DescribedRewriting
+    second: DescribedRewriting
+    first_explains: bool = False
 
     @property
     def rank(self) -> float:
-        """Return the rank of two together."""
-        if self.is_known:
+        """Return the likelihood rank of both together, which is less for likelier mistakes."""
+        if self.first_explains:
             return self.second.rank + PAIR_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
 
     @property
     def code(self) -> str:
-        """Return the code of the likelier one."""
+        """Return the public code of the mistake: that of the first edit."""
         return self.first.code
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return where either of them is done."""
+        """Return the spots at which either edit is made: places that are found in every trial."""
         return (*self.first.spots, *self.second.spots)
 
     def apply(self, program: Program) -> Program:
-        """Return the program with one edit after the other."""
+        """Return the program with the first edit, and then the second.
+
+        Raises:
+            NoCandidate: as either of the two.
+        """
         return self.second.apply(self.first.apply(program))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of both."""
+        """Return the facts of the first edit, followed by those of the second."""
         return (*self.first.facts(program), *self.second.facts(program))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .case import Candidate, Case
 from .mistake import Mistake
 from .operators.contract import Operator
-from .stream import stream, stream_of
+from .stream import stream, stream_of_suspects
 
 MOST_WORK = 250_000.0  # calls of numpy: some seconds
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
@@ -65,7 +65,7 @@ def explain(
             only the candidates are tried that passed its screens.
     """
     others, fits, last = list(others), list[Fit](), float("inf")
-    candidates = stream(case, operators, others) if earlier is None else stream_of(earlier.suspects, others)
+    candidates = stream(case, operators, others) if earlier is None else stream_of_suspects(earlier.suspects, others)
     affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
     for candidate in itertools.chain(affordable, others):  # a budget ends in facts
         if candidate.rank > last:

@@ -1,7 +1,7 @@
-"""Facts about a wrong answer's numbers, as candidates of the stream: each has a likelihood rank of its own.
+"""Facts about a wrong answer's numbers as candidates of the search, each with a likelihood rank.
 
-They are told where no likelier edit gives the numbers. Most are computed by `facts` from the answer alone; *where* asks
-the program which value's gradient is wrong, so that all that follows from it on the way to the inputs is right.
+They are reported where no likelier edit gives the numbers. Most are computed by `facts` from the answer alone.
+`FirstWrongGradient` asks the program from which value on the backward pass is right.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accide
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """A fact of the numbers.
+    """A candidate: a fact about the numbers of one answer, which needs no program.
 
     Args:
         rank: the likelihood rank.
-        observe: takes an answer and its trials; returns the fact as a mistake, or `None` where it is not true.
-        name: the target that the answer is about.
+        observe: takes the answer and its samples; returns the fact as a mistake, or `None` where it is not true.
+        name: the target of the answer.
         answer: the answer.
-        given: the trials with the learner's arrays as they were given.
+        given: the answer in each trial, with the learner's array as it was given.
     """
 
     rank: float
@@ -61,24 +61,24 @@ class Observation:
     given: AnswerSamples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the fact, if it is true of the answer."""
+        """Return by target the fact as a mistake; an empty mapping where it is not true."""
         mistake = self.observe(self.answer, self.given)
         return {} if mistake is None else {self.name: mistake}
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return that a fact about one answer leads to no other."""
+        """Return False: a fact about one answer changes no other answer."""
         return False
 
 
 def observations(
     wrong: Mapping[str, tuple[Answer, Sequence[TrialArray]]], *, accepts: bool = False, recorded: bool = True
 ) -> list[Candidate]:
-    """Return all facts that may be true of some wrong answers, the likeliest first.
+    """Return all facts that may be true of some wrong answers, as candidates.
 
     Args:
-        wrong: for each target the answer, with each trial and the learner's array in it.
-        accepts: whether more than one answer is right.
-        recorded: whether the forward pass is there as a program.
+        wrong: for each target the answer, and each trial with the learner's array in it.
+        accepts: whether more than one answer would be right.
+        recorded: whether there is a program of the forward pass.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
     given = {name: (answer, facts.answer_samples(answer, pairs)) for name, (answer, pairs) in wrong.items()}
@@ -86,16 +86,21 @@ def observations(
         Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in observed.items()
     ]
     by_program = [
-        FromProgram(rank, observe, name, *own)
+        ProgramObservation(rank, observe, name, *own)
         for name, own in given.items()
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
     of_right = [] if accepts else edits_of_right_answers(given, recorded=recorded)  # of several none is *the* one
-    return [*every, *by_program, *of_right, Where()]
+    return [*every, *by_program, *of_right, FirstWrongGradient()]
 
 
 def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is not accepted, where more than one is right; `None` where its rank is wrong."""
+    """Return the fact that an answer is not accepted, where several would be; `None` where its number of axes is wrong.
+
+    Args:
+        answer: the answer.
+        given: the answer in each trial.
+    """
     if all(sample.array.ndim == 0 for sample in given):
         return make_fact("imprecise", "error-too-large")
     return (
@@ -105,22 +110,23 @@ def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
     )
 
 
-def _stored(
+def _observe_stored(
     combine: Callable[[Array, Array, Array], Array],
     code: str,
     name: str,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
 ) -> Callable[[Answer, AnswerSamples], Mistake | None]:
-    """Return an observation of what was stored in place of the sum of the gradient and what was there before.
+    """Return an observation: what was stored in place of the sum of the gradient and the one that was there before.
 
     Args:
-        combine: returns what was stored, from the gradient, from what was there before, and from the variable.
-        code: the mistake's public code.
+        combine: takes the gradient, the one stored before, and the variable; returns what was stored.
+        code: the public code of the mistake.
         name: the name of the fact.
-        alone: returns what was stored where nothing was before, from the gradient and the variable.
+        alone: takes the gradient and the variable; returns what was stored where nothing was there before.
     """
 
     def observe(answer: Answer, given: AnswerSamples) -> Mistake | None:
+        """Return the fact, or `None` where it is not true in every trial."""
         ends = [End(answer, sample.trial) for sample in given]
         if all(end.prior is None for end in ends):
             return None
@@ -134,39 +140,47 @@ def _stored(
     return observe
 
 
-def _by_trials(observe: Callable[[AnswerSamples], Mistake | None]) -> Callable[[Answer, AnswerSamples], Mistake | None]:
-    """Return an observation that asks nothing of the answer."""
+def _of_samples(
+    observe: Callable[[AnswerSamples], Mistake | None],
+) -> Callable[[Answer, AnswerSamples], Mistake | None]:
+    """Turn a function of an answer's samples into a function of the answer and its samples, as `Observation` needs."""
     return lambda answer, given: observe(given)
 
 
-def _misshapen(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return what is wrong with the shape, if it is wrong in a trial."""
+def _wrong_shape_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that the answer has a wrong shape in a trial, or `None`."""
     sample = next((each for each in given if not each.has_shape), None)
     return None if sample is None else facts.wrong_shape(answer, sample)
 
 
-def _broadcast(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return by which accident two inputs were broadcast, if the shape is that of such a one."""
+def _broadcast_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that the answer has the shape of two inputs broadcast against each other, or `None`."""
     return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
 
 
-def _unknown(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return how many entries are wrong, and how far."""
+def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that the answer is wrong, with the number of wrong entries and the error."""
     return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
 
 
-def _trivial(given: AnswerSamples) -> Mistake | None:
-    """Return the constant that an answer of the right shape is, 0 and 1 among them."""
+def _constant_fact(given: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer of the right shape is one number everywhere, 0 and 1 included; or `None`."""
     return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
 
 
-def _typed_in(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the constant that a value is; a gradient may be 1 for its upstream gradient is forgotten."""
-    return _trivial(given) if answer.kind == "value" else None
+def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer that is a value is one number everywhere, or `None`.
+
+    A gradient may be 1 everywhere for another reason: its upstream gradient is left out.
+    """
+    return _constant_fact(given) if answer.kind == "value" else None
 
 
-def _step(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the step that was taken with a gradient, where the variable is no multiple of its own gradient."""
+def _training_step_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that a step of training was taken with the gradient, or `None`.
+
+    It is `None`, too, where a variable is a multiple of its gradient, so that a step is no more than a factor.
+    """
     inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
     if any(one_ratio(own, sample.right) is not None for own, sample in zip(inputs, given, strict=True)):
         return None
@@ -175,53 +189,54 @@ def _step(answer: Answer, given: AnswerSamples) -> Mistake | None:
 
 # The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
 OBSERVED: Mapping[Callable[[Answer, AnswerSamples], Mistake | None], float] = {
-    _by_trials(facts.constant_answer): 0.5,
-    _typed_in: 0.6,
-    _stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
-    _stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
-    _stored(lambda new, prior, variable: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
-    _stored(lambda new, prior, variable: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
-    _stored(
+    _of_samples(facts.constant_answer): 0.5,
+    _typed_in_fact: 0.6,
+    _observe_stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
+    _observe_stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
+    _observe_stored(lambda new, prior, variable: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
+    _observe_stored(lambda new, prior, variable: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
+    _observe_stored(
         lambda new, prior, variable: new + variable,
         "overwritten",
         "added-to-variable",
         lambda new, variable: new + variable,
     ): 1.0,
-    _stored(
+    _observe_stored(
         lambda new, prior, variable: new + prior,
         "wrong-factor",
         "new-twice-without-prior",
         lambda new, variable: 2 * new,
     ): 1.0,
     facts.weighted_with_prior: 2.9,
-    _by_trials(facts.same_shape_in_every_trial): 3.0,
-    _broadcast: 3.0,
-    _by_trials(facts.zero_answer): 2.2,
+    _of_samples(facts.same_shape_in_every_trial): 3.0,
+    _broadcast_fact: 3.0,
+    _of_samples(facts.zero_answer): 2.2,
     wrong_quotient: 2.0,
-    _by_trials(facts.offset_answer): 3.2,
-    _step: 3.2,
-    _by_trials(facts.nonzero_where_zero): 4.0,
-    _by_trials(partial(facts.imprecise_answer, most=CLOSE)): 4.4,
+    _of_samples(facts.offset_answer): 3.2,
+    _training_step_fact: 3.2,
+    _of_samples(facts.nonzero_where_zero): 4.0,
+    _of_samples(partial(facts.imprecise_answer, most=CLOSE)): 4.4,
     facts.right_in_some_trials: 4.5,
-    _by_trials(_trivial): 5.0,
-    _misshapen: 4.9,
-    _by_trials(facts.wrong_for_function_part): 7.0,
-    _by_trials(facts.imprecise_answer): 7.2,
-    _by_trials(facts.varying_ratio): 7.5,
-    _unknown: 10.0,
+    _of_samples(_constant_fact): 5.0,
+    _wrong_shape_fact: 4.9,
+    _of_samples(facts.wrong_for_function_part): 7.0,
+    _of_samples(facts.imprecise_answer): 7.2,
+    _of_samples(facts.varying_ratio): 7.5,
+    _unknown_fact: 10.0,
 }
 
 
 @dataclass(frozen=True, eq=False)
-class FromProgram:
-    """A fact of the numbers that the forward pass tells.
+class ProgramObservation:
+    """A candidate: a fact about the numbers of one answer that is read from the program.
 
     Args:
         rank: the likelihood rank.
-        observe: takes the case, an answer and its trials; returns the fact, or `None` where it is not true.
-        name: the target that the answer is about.
+        observe: takes the case, the target, the answer and its samples; returns the fact as a mistake, or `None` where
+            it is not true.
+        name: the target of the answer.
         answer: the answer.
-        given: the trials with the learner's arrays as they were given.
+        given: the answer in each trial, with the learner's array as it was given.
     """
 
     rank: float
@@ -231,21 +246,22 @@ class FromProgram:
     given: AnswerSamples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the fact, if it is true of the answer; none where there is no program."""
+        """Return by target the fact as a mistake; an empty mapping where it is not true, or there is no program."""
         if self.answer.kind != "gradient" or not case.samples:
             return {}
         mistake = self.observe(case, self.name, self.answer, self.given)
         return {} if mistake is None else {self.name: mistake}
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return that a fact about one answer leads to no other."""
+        """Return False: a fact about one answer changes no other answer."""
         return False
 
 
-def _by_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
-    """Return an observation of how the answer follows the upstream gradient: of those facts that have some names."""
+def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
+    """Return an observation of how the answer depends on the upstream gradient; only facts with these names count."""
 
     def observe(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+        """Return the fact, or `None` where none with these names is true."""
         program = case.listing
         end = End(answer, given[0].trial, program.output_name, program.upstream_name)
         mistake = facts.misused_upstream(end, given)
@@ -254,13 +270,24 @@ def _by_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mi
     return observe
 
 
-def _another_mask(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return that each entry is handed on whole or not at all, as it must be, but not the right ones."""
+def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong ones are 0.
+
+    `None` where that is not so.
+
+    `None` where that is not so.
+
+    Args:
+        case: the case.
+        name: the target of the answer.
+        answer: the answer.
+        given: the answer in each trial.
+    """
     samples = {id(sample.trial): sample for sample in case.samples}
     if len(samples) != len(given):
         return None
     for spot in masking.spots(case.listing):
-        closed = [_of_closed(samples[id(sample.trial)].program, spot, name) for sample in given]
+        closed = [_gradient_behind_masks(samples[id(sample.trial)].program, spot, name) for sample in given]
         if all(array is not None for array in closed):
             mistake = facts.wrong_mask(answer, given, [[array for array in closed if array is not None]])
             if mistake is not None:
@@ -268,8 +295,14 @@ def _another_mask(case: Case, name: str, answer: Answer, given: AnswerSamples) -
     return None
 
 
-def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
-    """Return what some masks stop of a gradient in a trial; `None` where they cannot be opened."""
+def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | None:
+    """Return what the gradient of a target lacks because of the masks at a spot; `None` where it cannot be computed.
+
+    Args:
+        program: the right program of a trial.
+        spot: the nodes that mask a gradient.
+        name: the target.
+    """
     edited = program
     for node, _ in spot.places(program):
         for slot, _ in program.forward.edges[node]:
@@ -280,27 +313,34 @@ def _of_closed(program: Program, spot: Spot, name: str) -> Array | None:
         return None
 
 
-def _rows(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return that some rows count and others do not, or that each has a weight of its own."""
-    for place, axis in _splits(case.listing):
-        split = [_of_rows(sample, place, axis, name) for sample in case.samples if name in sample.given]
+def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+    """Return the fact that only certain rows count in the answer, or that each has a weight of its own; or `None`.
+
+    Args:
+        case: the case.
+        name: the target of the answer.
+        answer: the answer.
+        given: the answer in each trial.
+    """
+    for place, axis in _row_splits(case.listing):
+        split = [_row_contributions(sample, place, axis, name) for sample in case.samples if name in sample.given]
         parts = [each for each in split if each is not None]
         if len(parts) == len(split):
-            mistake = _in_counts(parts) or _in_weights(parts)
+            mistake = _uncounted_rows_fact(parts) or _weighted_rows_fact(parts)
             if mistake is not None:
                 return mistake
     return None
 
 
 @dataclass(frozen=True)
-class RowParts:
-    """What each row contributes to an answer in a trial.
+class RowContributions:
+    """The contribution of each row of an axis to an answer in one trial.
 
     Args:
         axis: the name of the axis of the rows.
-        parts: shape: (rows, entries of the answer).
-        array: the learner's; shape: (entries of the answer,).
-        width: how many entries a row has.
+        parts: the contributions; shape: (rows, entries of the answer).
+        array: the learner's array; shape: (entries of the answer,).
+        width: the number of entries of a row.
     """
 
     axis: str
@@ -308,13 +348,23 @@ class RowParts:
     array: Array
     width: int
 
-    def counting(self) -> Array | None:
-        """Return which rows count, as few as possible left out; `None` where no choice of them gives the array."""
-        fits = np.abs(_ways(len(self.parts)) @ self.parts - self.array).max(1) <= MATCH * np.abs(self.parts).max()
-        return np.asarray(_ways(len(self.parts))[fits.argmax()]) if fits.any() else None
+    def counted_rows(self) -> Array | None:
+        """Return which rows the learner's array counts, as 1 or 0 for each.
+
+        `None` where no choice adds up to the array.
+
+        Of several choices it is one of the most rows.
+        """
+        fits = (
+            np.abs(_row_choices(len(self.parts)) @ self.parts - self.array).max(1) <= MATCH * np.abs(self.parts).max()
+        )
+        return np.asarray(_row_choices(len(self.parts))[fits.argmax()]) if fits.any() else None
 
     def weights(self) -> Array | None:
-        """Return the weights with which the rows give the array, not all alike; `None` where there are none."""
+        """Return the weights with which the rows add up to the learner's array.
+
+        `None` if there are none, or all equal.
+        """
         weights, _, rank, _ = np.linalg.lstsq(self.parts.T, self.array, rcond=1e-6)
         off = np.abs(weights @ self.parts - self.array).max()
         uneven = np.ptp(weights) > MATCH * np.abs(weights).max()
@@ -323,13 +373,16 @@ class RowParts:
 
 
 @cache
-def _ways(rows: int) -> Array:
-    """Return every choice of so many rows, those of the most rows first; shape: (choices, rows)."""
+def _row_choices(rows: int) -> Array:
+    """Return every choice of rows as ones and zeros, those of the most rows first; shape: (choices, rows)."""
     return np.array(sorted(itertools.product((0.0, 1.0), repeat=rows), key=lambda way: -sum(way)))
 
 
-def _splits(program: Program) -> Iterator[tuple[Place, int]]:
-    """Yield where a gradient is split into rows: an upstream gradient, or that of the terms of a loss, by its axes."""
+def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
+    """Yield where a gradient can be split into rows, as an edge and an axis of the gradient along it.
+
+    The edges are those from the loss to an output, or, where the output is a number, from a reduction to its terms.
+    """
     for number, output in enumerate(program.forward.outputs):
         node = program.nodes[output]
         if node.value.ndim:
@@ -339,8 +392,18 @@ def _splits(program: Program) -> Iterator[tuple[Place, int]]:
                 yield from (((output, slot), axis) for axis in range(-program.nodes[operand].value.ndim, 0))
 
 
-def _of_rows(sample: Sample, place: Place, axis: int, name: str) -> RowParts | None:
-    """Return what each row contributes; `None` where there are too many, or the answer has the wrong shape."""
+def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> RowContributions | None:
+    """Return what each row of the gradient along an edge contributes to an answer in one trial.
+
+    Args:
+        sample: the trial.
+        place: the edge, as (reader, slot).
+        axis: the axis of the rows.
+        name: the target of the answer.
+
+    Returns:
+        `None` where there are too many rows, or the answer has the wrong shape.
+    """
     program = sample.program
     value = program.source(place)
     count = program.nodes[value].value.shape[axis]
@@ -348,7 +411,10 @@ def _of_rows(sample: Sample, place: Place, axis: int, name: str) -> RowParts | N
         return None
 
     def alone(row: int) -> Array:
+        """Return the gradient of the target if only one row is passed on along the edge, flattened."""
+
         def rule(at: EdgeContext) -> Array:
+            """Return the right contribution in this row, and zeros in all others."""
             g = np.zeros_like(at.right())
             np.moveaxis(g, axis, 0)[row] = np.moveaxis(at.right(), axis, 0)[row]
             return g
@@ -357,15 +423,19 @@ def _of_rows(sample: Sample, place: Place, axis: int, name: str) -> RowParts | N
 
     parts = sample.trial.remember(("rows", place, axis, name), lambda: np.array([alone(row) for row in range(count)]))
     width = program.nodes[value].value.size // count
-    return RowParts(program.name_of_axis(value, axis), parts, sample.given[name].ravel(), width)
+    return RowContributions(program.name_of_axis(value, axis), parts, sample.given[name].ravel(), width)
 
 
-def _in_counts(known: Sequence[RowParts]) -> Mistake | None:
-    """Return that each row counts or not, where some do not in two trials or more."""
-    counting = [each.counting() for each in known]
-    uneven = [(own, each) for own, each in zip(known, counting, strict=True) if each is not None and np.ptp(each)]
+def _uncounted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
+    """Return the fact that only certain rows count, or `None`; in two trials or more some must be left out.
+
+    Args:
+        known: the contributions of the rows in each trial.
+    """
+    counted = [each.counted_rows() for each in known]
+    uneven = [(own, each) for own, each in zip(known, counted, strict=True) if each is not None and np.ptp(each)]
     enough = sum(own.array.size for own, _ in uneven) >= LEAST_ROW_ENTRIES and len(uneven) >= LEAST_ROW_TRIALS
-    if not enough or any(each is None for each in counting):
+    if not enough or any(each is None for each in counted):
         return None
     own, counts = uneven[0]
     rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
@@ -373,10 +443,14 @@ def _in_counts(known: Sequence[RowParts]) -> Mistake | None:
     return Mistake("partial-batch", (Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
-def _in_weights(known: Sequence[RowParts]) -> Mistake | None:
-    """Return that each row has a weight of its own, where the answers have entries enough to tell.
+def _weighted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
+    """Return the fact that each row has a weight of its own, or `None`.
 
-    Rows of one entry are left out: a wrong derivative is a factor of each entry, too.
+    The answers must have entries enough to tell. Rows of one entry are left out: a wrong derivative is a factor of each
+    entry, too.
+
+    Args:
+        known: the contributions of the rows in each trial.
     """
     several = [each for each in known if 1 < len(each.parts) <= each.array.size - LEAST_SPARE and each.width > 1]
     weights = [each.weights() for each in several]
@@ -388,25 +462,30 @@ def _in_weights(known: Sequence[RowParts]) -> Mistake | None:
 
 
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, AnswerSamples], Mistake | None], float] = {
-    _by_upstream("slope-typed-in"): 3.5,
-    _another_mask: 3.9,
-    _rows: 6.4,
-    _by_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
-    _by_upstream("another-slope"): 7.6,
+    _observe_upstream("slope-typed-in"): 3.5,
+    _wrong_mask_fact: 3.9,
+    _uneven_rows_fact: 6.4,
+    _observe_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
+    _observe_upstream("another-slope"): 7.6,
 }
 
 
 @dataclass(frozen=True)
-class Where:
-    """From which value on the way to the inputs is right, because its gradient alone explains what is wrong.
+class FirstWrongGradient:
+    """A candidate: the gradient of one value is wrong, and all from there to the inputs is right.
 
-    Answers that are all explained by one gradient have one cause; what is left is placed for each answer alone.
+    It is the value nearest to the loss for which that is so.
+
+    Answers that are all explained by the gradient of one value have one cause; the others are looked at one by one.
+
+    Args:
+        rank: the likelihood rank.
     """
 
     rank: float = 7.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return for each answer the value nearest to the loss whose gradient explains it; none where there is none."""
+        """Return by target the fact that a certain value's gradient is wrong, for each answer that this explains."""
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
             case.work += 2.0 * PROBES * len(case.names) * len(screen.sample.program.nodes)  # also where they are known
@@ -414,32 +493,46 @@ class Where:
                 if not mistakes.keys() & set(names):
                     value = wrong_value(case, screen.sample, names)
                     if value is not None:
-                        mistakes |= dict.fromkeys(names, _where(screen.sample.program, value))
+                        mistakes |= dict.fromkeys(names, _wrong_gradient_fact(screen.sample.program, value))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return that a fact says nothing of other answers."""
+        """Return False: the fact says nothing about other answers."""
         return False
 
 
 def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
-    """Return the value nearest to the loss whose gradient explains some answers, in a trial and in another one."""
+    """Return the node nearest to the loss whose wrong gradient alone explains some answers.
+
+    A second trial must agree if there is one in which they are all wrong.
+
+    Args:
+        case: the case.
+        sample: a trial.
+        names: the targets of the answers.
+
+    Returns:
+        `None` where there is no such node.
+    """
     program = sample.program
     if not all(map(sample.has_shape, names)):
         return None
     twins = [each for each in case.samples if each is not sample and all(map(each.is_wrong, names))][:1]
     for node in reversed(program.nodes):
-        if not _is_between(program, node, names) or not may_explain(case, sample, node.id, names):
+        if not _can_be_solved_for(program, node, names) or not may_explain(case, sample, node.id, names):
             continue
         if explains_by_gradient(case, sample, node.id, names):
-            ids = [(twin, same_value(node, twin.program)) for twin in twins]
+            ids = [(twin, value_in_program(node, twin.program)) for twin in twins]
             if all(i is None or explains_by_gradient(case, twin, i, names) for twin, i in ids):
                 return _before_bijections(program, node)
     return None
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the value that is certain: past an invertible function any gradient is explained by one behind it."""
+    """Return the node before any invertible pointwise functions that lead to a node, or the node itself.
+
+    Behind such a function, a gradient explains as much as before it, so that the later node would not be certain.
+    """
     while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
         ((slot, operand),) = program.forward.edges[node.id]
         if program.nodes[operand].value.shape != node.value.shape or operand in program.inputs.values():
@@ -450,14 +543,14 @@ def _before_bijections(program: Program, node: Node) -> Node:
     return node
 
 
-def same_value(node: Node, program: Program) -> int | None:
-    """Return the value of the same operation in the program of another trial; in a loop, of the same iteration."""
+def value_in_program(node: Node, program: Program) -> int | None:
+    """Return the id of a node's value in the program of another trial, in the same iteration; `None` without any."""
     same = program.forward.by_key.get(node.key, ())
     return same[node.iteration] if node.iteration < len(same) else None
 
 
-def _is_between(program: Program, node: Node, names: tuple[str, ...]) -> bool:
-    """Return whether a value is on the way from the loss to all of some targets, and its gradient can be solved for."""
+def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> bool:
+    """Return whether a node lies between the loss and all of some targets, and its gradient can be solved for."""
     forward = program.forward
     targets = [forward.targets[name] for name in names]
     spare = sum(program.nodes[target].value.size for target in targets) - node.value.size
@@ -466,18 +559,18 @@ def _is_between(program: Program, node: Node, names: tuple[str, ...]) -> bool:
 
 
 def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether another gradient at a value gives the learner's projections for some answers; it costs no sweep.
+    """Return whether a wrong gradient of one value can give some answers' projections; it costs no sweep.
 
-    Along a direction of a target, the answer moves by the product of the value's derivatives and what its gradient
-    lacks. More directions than the value has entries tell whether there is such a gradient.
+    Along a direction of a target, the answer moves by the product of the value's derivatives and of what its gradient
+    is off by. More directions than the value has entries show whether there is such a gradient.
 
     Args:
         case: the answers for which directions are drawn.
         sample: the trial.
         value: the id of the value.
-        names: the answers.
+        names: the targets of the answers.
     """
-    probes = probes_of(sample, case.names)
+    probes = tangents_of_targets(sample, case.names)
     if value not in probes.tangents:
         return False
     blocks, moved = [], []
@@ -490,16 +583,16 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
     if not np.isfinite(jacobian).all():
         return False
     rounding = max(sample.rounding[name] for name in names)
-    return left_over(jacobian, difference, rcond=TINY_SHARE) <= LOOSE * (RESIDUAL + rounding)
+    return least_squares_error(jacobian, difference, rcond=TINY_SHARE) <= LOOSE * (RESIDUAL + rounding)
 
 
-def left_over(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
+def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
     """Return the greatest entry that least squares leave of a difference; infinite with too few equations to tell.
 
     Args:
         jacobian: shape: (equations, unknowns).
         difference: shape: (equations,).
-        rcond: the share of the greatest singular value up to which others count as zero, see `numpy.linalg.lstsq`.
+        rcond: the share of the greatest singular value up to which others count as zero; see `numpy.linalg.lstsq`.
     """
     solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=rcond)
     if difference.size - rank < LEAST_SPARE:
@@ -507,8 +600,8 @@ def left_over(jacobian: Array, difference: Array, rcond: float | None = None) ->
     return float(np.abs(difference - jacobian @ solution).max())
 
 
-def probes_of(sample: Sample, targets: tuple[str, ...]) -> Tangents:
-    """Return the derivatives of a trial's smaller values along many directions of some targets, worked out once."""
+def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
+    """Return the derivatives of a trial's smaller values along many directions of some targets, which are kept."""
 
     def drawn() -> Tangents:
         return draw_tangents(sample.program, np.random.default_rng(1), targets, PROBES, largest=MOST_ENTRIES)
@@ -518,13 +611,13 @@ def probes_of(sample: Sample, targets: tuple[str, ...]) -> Tangents:
 
 
 def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether another gradient at a value gives what the learner has for some answers, with all the rest right.
+    """Return whether a wrong gradient of one value gives the learner's arrays for some answers, if all else is right.
 
     Args:
         case: counts the work.
         sample: the trial.
         value: the id of the value.
-        names: the answers.
+        names: the targets of the answers.
     """
     if not all(map(sample.has_shape, names)):
         return False
@@ -541,11 +634,11 @@ def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[st
     moved = [(sample.given[n] - sample.right[n]).ravel() / s for n, s in zip(names, scales, strict=True)]
     difference = np.concatenate(moved)
     rounding = max(sample.rounding[n] * np.abs(sample.right[n]).max() / s for n, s in zip(names, scales, strict=True))
-    return bool(left_over(jacobian.T, difference) <= RESIDUAL + rounding)
+    return bool(least_squares_error(jacobian.T, difference) <= RESIDUAL + rounding)
 
 
-def _where(program: Program, node: Node) -> Mistake:
-    """Return the fact: from a value to the inputs all is right, and the gradient that arrives at the value is wrong."""
+def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
+    """Return the fact that the gradient of a node's value is wrong, and all from there to the inputs is right."""
     value, step = program.name_of(node.id), expression_of(program, node)
     says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
     return Mistake("unknown", (Fact("where", {"value": value, "step": step}, says),))

@@ -20,11 +20,11 @@ from grader.reference.answer_view import End
 from grader.reference.trial import Trial
 
 from .case import Candidate, Case, Sample
-from .edits import Right, Times
+from .edits import NoEdit, WithFactor
 from .facts import AnswerSamples
 from .mistake import Mistake
 from .operators import OPERATORS
-from .stream import edits, in_rows
+from .stream import edits, edits_in_rows
 
 THE_ANSWER = "the answer"  # no name of an input
 VALUE_RANK = 0.5  # what is made of a right value is rarer than a wrong forward pass
@@ -48,7 +48,10 @@ class EditOfRightAnswer:
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank: the edit's, and more for a value, where a wrong forward pass is likelier."""
+        """Return the likelihood rank (less is likelier).
+
+        The edit's, and more where a wrong forward pass is likelier.
+        """
         return self.candidate.rank + self.extra_rank
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
@@ -77,7 +80,7 @@ def edits_of_right_answers(
             continue
         samples = [_case_sample(answer, each.trial, each.array) for each in given]
         case = Case(samples, (THE_ANSWER,))
-        made: list[Candidate] = [Times(Right(), (THE_ANSWER,)), *in_rows(case)]
+        made: list[Candidate] = [WithFactor(NoEdit(), (THE_ANSWER,)), *edits_in_rows(case)]
         for operator in OPERATORS:
             if operator.at.kind == "target":
                 made += edits(operator, case.listing)

@@ -1,7 +1,7 @@
-"""The one stream of candidates, in the order of their likelihood ranks.
+"""The stream of all candidates in the order of their likelihood ranks, which the search tries one after the other.
 
 Each source yields candidates in rising rank, and is begun only when its least rank has its turn. So a combinator finds
-in the case what all likelier edits change, and makes its candidates from those that can be the cause.
+in the case what all likelier edits change, and makes its candidates from those that can explain an answer.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .edits import (
     ROWS,
     ROWS_RANK,
     SCALED_PATH_RANK,
-    Both,
     Edit,
-    InRows,
-    Nothing,
-    OnPath,
-    Right,
+    EditInRows,
+    EditOnPath,
+    FactorOnPath,
+    NoEdit,
+    NoGradient,
     Rows,
-    Times,
-    TimesOnPath,
-    WithoutIdle,
+    TwoEdits,
+    WithFactor,
+    WithoutIdleEdges,
     WithRightOutput,
 )
 from .operators.contract import Operator
@@ -54,11 +54,11 @@ LEAST = 1.0  # no operator has a lesser rank
 
 @dataclass(frozen=True)
 class Source:
-    """Candidates in rising rank.
+    """A source of candidates in rising rank.
 
     Args:
-        rank: no candidate has a lesser one.
-        candidates: begins to yield them.
+        rank: a rank that no candidate falls below.
+        candidates: returns an iterator over the candidates.
     """
 
     rank: float
@@ -68,12 +68,12 @@ class Source:
 def stream(
     case: Case, operators: Iterable[Operator[Hashable]], others: Iterable[Candidate] = ()
 ) -> Iterator[Candidate]:
-    """Yield every candidate, the likeliest first; of the same rank, in the order in which they are declared here.
+    """Yield every candidate, the likeliest first; of the same rank, in the order in which the sources are listed here.
 
     Args:
         case: the wrong answers.
-        operators: what edits are made of.
-        others: facts, and what the author of an exercise declares.
+        operators: the operators of which edits are made.
+        others: further candidates: observations of the numbers, and mistakes that the exercise declares.
     """
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
@@ -81,34 +81,34 @@ def stream(
         sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
         if idle_edges(case.listing):
             sources += [
-                Source(operator.rank + IDLE_RANK, partial(without_idle, operator, case.listing))
+                Source(operator.rank + IDLE_RANK, partial(edits_without_idle_edges, operator, case.listing))
                 for operator in operators
             ]
         if has_output_in_derivative(case.listing):
             sources += [
-                Source(operator.rank + OUTPUT_RANK, partial(with_right_output, operator, case.listing))
+                Source(operator.rank + OUTPUT_RANK, partial(edits_with_right_output, operator, case.listing))
                 for operator in operators
             ]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
-    return merged(sources)
+    return merge_sources(sources)
 
 
-def stream_of(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield candidates that are known, in rising rank.
+def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Yield the candidates of an earlier search that passed its screens, and further ones, in rising rank.
 
     Args:
-        suspects: the edits that another case compared in full, in rising rank.
-        others: facts, and what the author of an exercise declares.
+        suspects: the candidates that were compared in full, in rising rank.
+        others: observations of the numbers, and mistakes that the exercise declares.
     """
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
-    return merged([*sources, Source(LEAST, partial(iter, suspects))])
+    return merge_sources([*sources, Source(LEAST, partial(iter, suspects))])
 
 
-def merged(sources: Iterable[Source]) -> Iterator[Candidate]:
+def merge_sources(sources: Iterable[Source]) -> Iterator[Candidate]:
     """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn."""
     number = itertools.count()  # of the same rank, the one that came first
     begun: list[tuple[float, int, Candidate | None, Iterator[Candidate]]]
-    begun = [(source.rank, next(number), None, _begin(source)) for source in sources]
+    begun = [(source.rank, next(number), None, _candidates_of(source)) for source in sources]
     heapq.heapify(begun)
     while begun:
         rank, order, candidate, more = heapq.heappop(begun)
@@ -119,30 +119,30 @@ def merged(sources: Iterable[Source]) -> Iterator[Candidate]:
             heapq.heappush(begun, (max(rank, following.rank), order, following, more))
 
 
-def _begin(source: Source) -> Iterator[Candidate]:
-    """Yield what a source yields; the source is asked only for the first of them."""
+def _candidates_of(source: Source) -> Iterator[Candidate]:
+    """Yield the candidates of a source; the source is begun only when the first of them is asked for."""
     yield from source.candidates()
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
-    """Yield every edit with an operator that is seen in a program, those at narrower places first."""
+    """Yield every edit with an operator at a spot of a program, those at narrower spots first."""
     for spot in sorted(operator.at.spots(program), key=lambda each: each.rank):
         for choice in operator.choices_at(program, spot):
             yield Edit(operator, spot, choice)
 
 
-def without_idle(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield every edit with an operator in a backward pass without the paths that contribute nothing."""
-    yield from map(WithoutIdle, edits(operator, program))
+def edits_without_idle_edges(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
+    """Yield every edit with an operator at a spot of a program, each in a backward pass without idle edges."""
+    yield from map(WithoutIdleEdges, edits(operator, program))
 
 
 def has_output_in_derivative(program: Program) -> bool:
-    """Return whether the derivative of an operation that makes an output is written in terms of it, as 1 - tanh**2."""
+    """Return whether an operation that makes an output has a vjp in terms of its value, as 1 - out**2 of tanh."""
     return any(program.nodes[i].operation.value_vjp is not None for i in program.forward.outputs)
 
 
-def with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield every edit of the forward pass with an operator, where the last derivative is taken at the right output."""
+def edits_with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
+    """Yield every edit of the forward pass with an operator, where the vjp of the last operation stays right."""
     for edit in edits(operator, program):
         try:
             if edit.apply(program).forward is program.forward:
@@ -152,17 +152,26 @@ def with_right_output(operator: Operator[Hashable], program: Program) -> Iterato
         yield WithRightOutput(edit)
 
 
-def in_rows(case: Case) -> Iterator[Candidate]:
-    """Yield the likelier edits for some rows of an answer, where the other rows are right."""
+def edits_in_rows(case: Case) -> Iterator[Candidate]:
+    """Yield likely edits for certain rows of an answer, if it is wrong in exactly these rows."""
     wrong_rows = {name: rows for screen in case.screens for name in screen.names if (rows := _wrong_rows(screen, name))}
-    yield from (InRows(Nothing(), name, rows) for name, rows in wrong_rows.items())
-    for edit, screen, change in _changes(case):
+    yield from (EditInRows(NoGradient(), name, rows) for name, rows in wrong_rows.items())
+    for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELY:
-            yield from (InRows(edit, name, wrong_rows[name]) for name in _moved(screen, change) if name in wrong_rows)
+            yield from (
+                EditInRows(edit, name, wrong_rows[name])
+                for name in _moved_targets(screen, change)
+                if name in wrong_rows
+            )
 
 
 def _wrong_rows(screen: Screen, name: str) -> Rows | None:
-    """Return which rows of an answer are wrong, where the others are right; `None` where all are, or none of these."""
+    """Return which rows of an answer are wrong: a key of `ROWS`, such as `"last"`; `None` where none of these fits.
+
+    Args:
+        screen: the trial.
+        name: the target of the answer.
+    """
     given, right = screen.sample.given[name], screen.sample.right[name]
     if not given.ndim or len(given) < LEAST_ROWS:
         return None
@@ -176,13 +185,13 @@ def _wrong_rows(screen: Screen, name: str) -> Rows | None:
     return None
 
 
-def on_path(case: Case) -> Iterator[Candidate]:
-    """Yield edits that count along one of several kinds of edges by which they lead to an answer."""
+def edits_on_path(case: Case) -> Iterator[Candidate]:
+    """Yield the likeliest edits along one kind of edges, where several lead from an edited node to a wrong answer."""
     program = case.listing
-    forks = [(spot, _leads_to(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
-    for edit, screen, change in _changes(case):
+    forks = [(spot, _targets_of_edges(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
+    for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELIEST and screen.sample.program is program:
-            targets = sum(1 << program.forward.targets[name] for name in _moved(screen, change))
+            targets = sum(1 << program.forward.targets[name] for name in _moved_targets(screen, change))
             reached = 0
             for reader, slot in edit.spot.places(program):
                 if (reader, slot) in program.forward.sources:
@@ -192,84 +201,100 @@ def on_path(case: Case) -> Iterator[Candidate]:
             for spot, sources in forks:
                 readers = {reader for reader, _ in spot.places(program)}
                 if sources & targets and any(reached >> reader & 1 for reader in readers):
-                    yield OnPath(edit, spot)
+                    yield EditOnPath(edit, spot)
 
 
 def _is_fork(program: Program, place: tuple[int, int]) -> bool:
-    """Return whether an edge is one of several by which a gradient goes on from its reader, or comes to its value."""
+    """Return whether an edge (reader, slot) is one of several by which the reader contributes to its operands."""
     return len(program.forward.edges[place[0]]) > 1
 
 
-def _leads_to(program: Program, spot: Spot) -> int:
-    """Return the values that some edges lead to, as a bit mask."""
+def _targets_of_edges(program: Program, spot: Spot) -> int:
+    """Return the values that some edges lead a gradient to, directly or not, as a bit mask."""
     mask = 0
     for place in spot.places(program):
         mask |= program.forward.ancestors[program.source(place)]
     return mask
 
 
-def right_times_factor(case: Case) -> Iterator[Candidate]:
-    """Yield what is right, where the answer is that but for a factor."""
-    names = [name for screen in case.screens for name in _multiples(screen, screen.tangents.right[None])[0]]
+def right_with_factor(case: Case) -> Iterator[Candidate]:
+    """Yield a candidate for answers that are the right gradient times a factor.
+
+    These are the answers whose projections on random directions are a multiple of the right ones.
+    """
+    names = [name for screen in case.screens for name in _targets_with_multiple(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
-        yield Times(Right(), tuple(names) or case.names)
+        yield WithFactor(NoEdit(), tuple(names) or case.names)
 
 
-def times_factor(case: Case) -> Iterator[Candidate]:
-    """Yield what edits give, where the answer is that but for a factor; those of rarer edits once these were tried."""
+def edits_with_factor(case: Case) -> Iterator[Candidate]:
+    """Yield candidates for answers that are the gradient of an edit times a factor.
+
+    These are the answers whose projections on random directions are a multiple of the edit's. Rarer edits, which are
+    tried meanwhile, have their turn afterwards.
+    """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
         tried |= new
         for changes in (case.changes, case.results):
             own = {edit: change for edit, change in changes.items() if edit in new}
             for number, screen in enumerate(case.screens):
-                made, table = _table(case, own, number)
-                for edit, names in zip(made, _multiples(screen, screen.tangents.right + table), strict=True):
+                made, table = _change_table(case, own, number)
+                for edit, names in zip(
+                    made, _targets_with_multiple(screen, screen.tangents.right + table), strict=True
+                ):
                     if names:
-                        yield Times(edit, tuple(names))
+                        yield WithFactor(edit, tuple(names))
     for result, shapeless in list(case.reshaping.items()):  # what is tried meanwhile adds to it
         if isinstance(result, Edit) and result.rank <= LIKELY:
-            yield Times(result, shapeless)
+            yield WithFactor(result, shapeless)
 
 
-def times_on_path(case: Case) -> Iterator[Candidate]:
-    """Yield a factor in one path, where the answer differs by a multiple of what the path contributes."""
+def factors_on_paths(case: Case) -> Iterator[Candidate]:
+    """Yield candidates for answers in which certain edges contribute a multiple of what they should.
+
+    These are the answers whose projections are off by a multiple of what the edges contribute.
+    """
     for number, screen in enumerate(case.screens):
-        made, table = _table(case, case.changes, number)
-        for edit, names in zip(made, _multiples(screen, table, screen.wanted), strict=True):
-            if names and _drops(edit.apply(screen.sample.program)):
-                yield TimesOnPath(edit, tuple(names))
+        made, table = _change_table(case, case.changes, number)
+        for edit, names in zip(made, _targets_with_multiple(screen, table, screen.wanted), strict=True):
+            if names and _only_drops_edges(edit.apply(screen.sample.program)):
+                yield FactorOnPath(edit, tuple(names))
 
 
-def _drops(program: Program) -> bool:
-    """Return whether nothing but edges without any contribution is edited."""
+def _only_drops_edges(program: Program) -> bool:
+    """Return whether all edits of a program drop edges."""
     return bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
 
 
-def pairs(case: Case) -> Iterator[Candidate]:
-    """Yield two edits: those whose changes add up to the learner's, then likely ones that may interact."""
-    candidates = [*_sums(case), *_interacting(case)]
+def pairs_of_edits(case: Case) -> Iterator[Candidate]:
+    """Yield pairs of edits whose changes add up to what an answer is off by, and pairs of likely ones that interact."""
+    candidates = [*_pairs_adding_up(case), *_interacting_pairs(case)]
     yield from sorted(candidates, key=lambda both: both.rank)
 
 
-def beside_known(case: Case) -> Iterator[Candidate]:
-    """Yield what explains another answer, and with it a likely edit that leaves that answer as it is."""
+def pairs_with_explaining_edit(case: Case) -> Iterator[Candidate]:
+    """Yield an edit that explains one answer, paired with a likely edit that does not change that answer.
+
+    So the pair may explain a second answer, in which both mistakes are. There is nothing to yield once all answers are
+    explained.
+    """
     explained = {name for names in case.explaining.values() for name in names}
     if explained >= set(case.names):
         return
     known = [(edit, set(names)) for edit, names in case.explaining.items() if isinstance(edit, Edit)][:MOST_KNOWN]
     likely = dict[Edit, set[str]]()
-    for edit, screen, change in _changes(case):
+    for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELY:
-            likely.setdefault(edit, set()).update(_moved(screen, change))
+            likely.setdefault(edit, set()).update(_moved_targets(screen, change))
     for edit, moved in sorted(likely.items(), key=lambda item: item[0].rank):
-        yield from (Both(first, edit, is_known=True) for first, names in known if not names & moved)
+        yield from (TwoEdits(first, edit, first_explains=True) for first, names in known if not names & moved)
 
 
-def _sums(case: Case) -> Iterator[Both]:
-    """Yield two edits whose changes of the projections add up to what the learner's differ by."""
+def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
+    """Yield two edits whose changes of the projections add up to what an answer's projections are off by."""
     for number, screen in enumerate(case.screens):
-        made, table = _table(case, case.changes, number, LIKELY)
+        made, table = _change_table(case, case.changes, number, LIKELY)
         for name in screen.names if len(made) > 1 else ():
             rows = screen.tangents.rows[name]
             own, wanted, bound = table[:, rows], screen.wanted[rows], screen.bounds[rows]
@@ -285,31 +310,34 @@ def _sums(case: Case) -> Iterator[Both]:
             found.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
             for a, b in found[:MOST_SUMS]:
                 first, second = sorted((made[a], made[b]), key=lambda edit: edit.rank)
-                yield Both(first, second)
+                yield TwoEdits(first, second)
 
 
-def _interacting(case: Case) -> Iterator[Both]:
-    """Yield every two of the likeliest edits that change something."""
+def _interacting_pairs(case: Case) -> Iterator[TwoEdits]:
+    """Yield every two of the likeliest edits that change a gradient and are at different places."""
     likely = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELIEST][:MOST_INTERACTING]
     for first, second in itertools.combinations(likely, 2):
         if not set(first.spot.places(case.listing)) & set(second.spot.places(case.listing)):
-            yield Both(first, second)
+            yield TwoEdits(first, second)
 
 
 # Each with the least that it adds to the rank of an edit.
 COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
-    in_rows: ROWS_RANK,
-    on_path: PATH_RANK,
-    right_times_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
-    times_factor: FACTOR_RANK,
-    times_on_path: SCALED_PATH_RANK,
-    beside_known: PAIR_RANK,
-    pairs: PAIR_RANK + LEAST,
+    edits_in_rows: ROWS_RANK,
+    edits_on_path: PATH_RANK,
+    right_with_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
+    edits_with_factor: FACTOR_RANK,
+    factors_on_paths: SCALED_PATH_RANK,
+    pairs_with_explaining_edit: PAIR_RANK,
+    pairs_of_edits: PAIR_RANK + LEAST,
 }
 
 
-def _changes(case: Case) -> list[tuple[object, Screen, Array]]:
-    """Return what each edit so far changes of the projections, screen by screen, the likeliest edit first."""
+def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
+    """Return what each rewriting so far changes of the projections, as (rewriting, screen, change), likeliest first.
+
+    A change has the shape (rows of the screen,).
+    """
     return [
         (edit, screen, change)
         for edit, changes in case.changes.items()
@@ -317,35 +345,43 @@ def _changes(case: Case) -> list[tuple[object, Screen, Array]]:
     ]
 
 
-def _moved(screen: Screen, change: Array) -> list[str]:
-    """Return the answers whose projections a change moves."""
+def _moved_targets(screen: Screen, change: Array) -> list[str]:
+    """Return the targets whose gradients a change moves, as far as projections on random directions show it.
+
+    Args:
+        screen: the trial.
+        change: shape: (rows,).
+    """
     moves = np.abs(change) > screen.bounds
     return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]
 
 
-def _table(
+def _change_table(
     case: Case, changes: Mapping[Rewriting, tuple[Array, ...]], number: int, most: float = np.inf
 ) -> tuple[list[Edit], Array]:
-    """Return edits, and what each changes of the projections of a screen; shape: (edits, rows).
+    """Return edits, and what each of them changes of the projections of the gradients in one screen.
 
     Args:
         case: the case.
-        changes: by edit, as `Case.changes`.
-        number: which of the screens.
+        changes: by rewriting, as `Case.changes`.
+        number: the number of the screen.
         most: the greatest rank that an edit may have.
+
+    Returns:
+        The edits, and an array of shape (edits, rows).
     """
     made = [edit for edit in changes if isinstance(edit, Edit) and edit.rank <= most]
     table = np.array([changes[edit][number] for edit in made])
     return made, table.reshape(len(made), len(case.screens[number].wanted))
 
 
-def _multiples(screen: Screen, projections: Array, given: Array | None = None) -> list[list[str]]:
-    """Return for each of some projections the answers whose projections are a multiple of them, other than once.
+def _targets_with_multiple(screen: Screen, projections: Array, given: Array | None = None) -> list[list[str]]:
+    """Return for each edit the targets whose answers have a multiple, but not once, of the edit's projections.
 
     Args:
         screen: the trial.
-        projections: shape: (edits, rows).
-        given: the projections of the answers; by default of what the learner gave.
+        projections: those of each edit; shape: (edits, rows).
+        given: those of the answers; by default of the learner's arrays; shape: (rows,).
     """
     given = screen.tangents.right + screen.wanted if given is None else given
     names: list[list[str]] = [[] for _ in projections]

@@ -342,7 +342,7 @@ def has_special_numbers(name: str, args: tuple[object, ...], kwargs: Mapping[str
 
 
 def _refuse_arguments(*arguments: object) -> None:
-    """Check that none of some arguments that cannot be written out is set.
+    """Raise an error if one of the arguments is set; a call with them cannot be written out in simpler operations.
 
     Raises:
         ValueError: one of them is not `None`.

@@ -1,4 +1,8 @@
-"""A recorded forward pass: its operations as nodes, and the edges between them."""
+"""A recorded forward pass: its operations as nodes, and the edges from readers to operands that gradients go along.
+
+A value has three identifiers: its id is the position of its node in one trial's program; its key is the position in the
+source, the same in every trial and in all iterations of a loop; its name is what a learner calls it.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +27,23 @@ LOSS = Operation("loss", "other", lambda *outputs: np.zeros(()), (lambda slot, g
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Node:
-    """One operation of a forward pass, or an input; its value has the same id.
+    """One operation of a forward pass, or an input; the node and its value have one id.
 
     Args:
-        id: its place among the nodes.
-        operation: what it computes.
-        operands: for each slot that holds the value of a node, the slot and that node's id.
-        values: the operands: arrays, and plain numbers.
+        id: its position among the nodes.
+        operation: the operation that it computes.
+        operands: for each slot that holds the value of a node, the slot and the id of that node.
+        values: the operand in each slot: an array, or a plain number.
         options: all other arguments by name, such as `dim`.
         value: the result.
-        key: which operation of the source it is: the instructions that are being executed, from the forward pass
-            inwards, the operation, and which of its results this is. All iterations of a loop have one key.
+        key: the position of the operation in the source: the instructions that are being executed, from the forward
+            pass inwards, the operation, and which of its results this is. All iterations of a loop have one key.
         iteration: its number among the nodes of this key.
         text: the expression in the source, such as `x @ w`; empty where there is no source.
         line: the line of the expression.
         variable: the variable that the value is assigned to; empty where there is none.
-        composite: the function whose parts are recorded, such as `cross_entropy`, if it is one of them.
+        composite: the loss or layer that the operation was recorded as a part of, such as `cross_entropy`; empty for
+            none.
         call: the call of the author's function that the expression stands in; empty in the forward pass itself.
     """
 
@@ -62,12 +67,16 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Return the operation's name, such as `matmul`."""
+        """Return the name of the operation, such as `matmul`."""
         return self.operation.name
 
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """Return the operands that may get a gradient: slots and ids."""
+        """Return the operands that may get a gradient, as pairs of a slot and the id of the operand.
+
+        These are floating-point values of nodes in slots with a vjp; there are none if the node's own value is not
+        floating-point.
+        """
         if self.value.dtype.kind != "f":
             return ()
         return tuple(
@@ -77,16 +86,20 @@ class Node:
         )
 
     def with_value(self, values: tuple[Operand, ...], value: Array) -> Node:
-        """Return the node with its operands and its result as they are in another run.
+        """Return the node with the operands and the value that it has in another run of the forward pass.
 
-        A copy of its dictionary: `dataclasses.replace` takes longer than the operation.
+        It does what `dataclasses.replace` would, which takes longer than the operation.
+
+        Args:
+            values: the operand in each slot.
+            value: the result.
         """
         node = object.__new__(Node)
         node.__dict__.update(self.__dict__, values=values, value=value)
         return node
 
     def operand(self, slot: int) -> int | None:
-        """Return the id of the value in a slot; `None` where a constant is there."""
+        """Return the id of the node whose value is in a slot; `None` where the slot holds a constant."""
         return dict(self.operands).get(slot)
 
     def vjp(
@@ -97,20 +110,20 @@ class Node:
         value: Array | None = None,
         options: Options | None = None,
     ) -> Array:
-        """Return what an upstream gradient contributes to the operand in a slot.
+        """Return what an upstream gradient contributes to the operand in a slot, or would with replaced arguments.
 
         Args:
-            slot: the operand's.
-            g: the upstream gradient, shaped like the value.
-            operands: other operands by slot.
-            value: another result; the rule is written in terms of it where that can be.
-            options: other options by name.
+            slot: the slot of the operand.
+            g: the upstream gradient, shaped like the node's value.
+            operands: by slot, operands in place of the node's.
+            value: a value in place of the node's, for a vjp that is written in terms of it.
+            options: options in place of the node's, by name.
 
         Returns:
             The contribution, shaped like the operand.
 
         Raises:
-            NoCandidate: the rule cannot be computed for them.
+            NoCandidate: the vjp cannot be computed for these.
         """
         values = self.values
         if operands:
@@ -121,14 +134,22 @@ class Node:
         return self.operation.vjp(slot, g, self.value if value is None else value, values, options)
 
     def with_options(self, **options: object) -> Node:
-        """Return the node with other options; its value is as it was until a program runs it."""
+        """Return the node with some options replaced, by name.
+
+        Its value stays as it is until a forward pass runs the node.
+        """
         return replace(self, options={**self.options, **options})
 
     def with_operand(self, slot: int, value: Operand, operand: int | None = None) -> Node:
-        """Return the node with another operand, which is the value of the node `operand` or a constant.
+        """Return the node with another operand in a slot; its value stays as it is until a forward pass runs the node.
+
+        Args:
+            slot: the slot.
+            value: the operand: an array or a number.
+            operand: the id of the node whose value it is; `None` for a constant.
 
         Raises:
-            NoCandidate: it has no such slot: of what takes any number of operands there are fewer in some trials.
+            NoCandidate: the node has no such slot, as `cat` may have fewer operands in some trials.
         """
         if slot >= len(self.values):
             raise NoCandidate(f"{self.name} has only {len(self.values)} operands")
@@ -138,12 +159,12 @@ class Node:
         return replace(self, operands=operands, values=(*self.values[:slot], value, *self.values[slot + 1 :]))
 
     def with_operation(self, operation: Operation, slots: Iterable[int] | None = None, **options: object) -> Node:
-        """Return a node that computes something else.
+        """Return the node with another operation; its value stays as it is until a forward pass runs the node.
 
         Args:
-            operation: what it computes.
-            slots: which operands it takes, in this order; all of them by default.
-            options: all options that it takes.
+            operation: the operation.
+            slots: the slots of the operands that the operation takes, in its order; all of them by default.
+            options: all options of the operation.
         """
         slots = range(len(self.values)) if slots is None else tuple(slots)
         known = dict(self.operands)
@@ -152,19 +173,21 @@ class Node:
         return replace(self, operation=operation, operands=operands, values=values, options=options)
 
     def then(self, change: Callable[[Array], Array], pullback: Callable[[Array], Array] = np.asarray) -> Node:
-        """Return a node with something done to the value of its operation.
+        """Return the node with a further function applied to the value of its operation.
 
         Args:
-            change: takes the value, and returns an array of the same shape.
-            pullback: takes the upstream gradient, and returns that of the operation; by default it is the same, as for
-                a sum.
+            change: takes the value; returns an array of the same shape.
+            pullback: takes the upstream gradient of the result; returns that of the operation's value. By default it is
+                the same, as for a function that adds a constant.
         """
         own = self.operation
 
         def run(*values: Operand, **options: object) -> Array:
+            """Return the changed value of the operation."""
             return change(np.asarray(own.forward(*values, **options)))
 
         def vjp(slot: int, g: Array, value: Array, *values: Operand, **options: object) -> Array:
+            """Return the contribution to the operand in a slot, from the upstream gradient of the changed value."""
             return own.vjp(slot, pullback(g), own.run(values, options), values, options)
 
         numbered = range(len(own.vjps))
@@ -174,7 +197,7 @@ class Node:
         return replace(self, operation=Operation(own.name, own.family, run, vjps, own.variadic))
 
     def without_operation(self, slot: int = 0) -> Node:
-        """Return a node whose value is one of its operands."""
+        """Return the node with the identity in place of its operation: its value is the operand in the given slot."""
         return self.with_operation(IDENTITY, (slot,))
 
 
@@ -188,10 +211,10 @@ Change = Callable[[Node], Node]  # of a node whose operands are already what the
 
 
 def apply_change(node: Node, change: Change) -> Node:
-    """Return what becomes of a node.
+    """Return the node that a change makes of a node.
 
     Raises:
-        NoCandidate: the change cannot be made, such as an index that is out of range in this trial.
+        NoCandidate: the change cannot be made, such as where an index is out of range in this trial.
     """
     try:
         return change(node)
@@ -200,21 +223,21 @@ def apply_change(node: Node, change: Change) -> Node:
 
 
 class _BoundVjps(dict[Place, Callable[[Array], Array]]):
-    """The vjps of all edges, each bound to its operands and its value when it is first asked for."""
+    """The vjp of each edge as a function of the upstream gradient, made when it is first asked for."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        """Begin with none."""
+        """Begin with no vjps of these nodes."""
         self._nodes = nodes
 
     def __missing__(self, place: Place) -> Callable[[Array], Array]:
-        """Return the vjp of an edge, and keep it."""
+        """Return the vjp of an edge (reader, slot), and keep it."""
         node = self._nodes[place[0]]
         self[place] = node.operation.bind_vjp(place[1], node.value, node.values, node.options)
         return self[place]
 
 
 def bits(mask: int) -> Iterator[int]:
-    """Yield the numbers of the bits that are set, from the highest to the lowest."""
+    """Yield the numbers of the bits that are set in a mask, from the highest to the lowest: 3, 1 for 0b1010."""
     while mask:
         highest = mask.bit_length() - 1
         yield highest
@@ -223,15 +246,16 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forward:
-    """A recorded forward pass. Sets of values are bit masks: bit i stands for node i.
+    """A recorded forward pass. Sets of values are bit masks, in which bit i stands for the value of node i.
 
     Args:
-        nodes: in the order of the forward pass, inputs first; a node's id is its place.
-        inputs: the inputs by name.
-        outputs: the values that the upstream gradients belong to.
-        targets: the values whose gradients are asked for by name: the floating-point inputs, and named values.
-        names: what a learner calls a value, where the declaration says so.
-        observed: the values that the forward pass looked at as Python numbers, so that its course may depend on them.
+        nodes: the nodes in the order of the forward pass, inputs first; a node's id is its position.
+        inputs: by name the id of each input.
+        outputs: the ids of the outputs, which the upstream gradients are for.
+        targets: by name the id of each value whose gradient is asked for: floating-point inputs, and named values.
+        names: by id the name of a value, where the exercise declares one.
+        observed: the ids of the values that the forward pass has looked at as Python numbers, so that its course may
+            depend on them.
     """
 
     nodes: tuple[Node, ...]
@@ -243,7 +267,7 @@ class Forward:
 
     @cached_property
     def edges(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return for each node its differentiable operands that a target depends on, as slots and ids."""
+        """Return for each node its operands that get a gradient, as (slot, id): those that depend on a target."""
         reached = {i for i in self.targets.values() if self.nodes[i].value.dtype.kind == "f"}
         edges = []
         for node in self.nodes:
@@ -255,7 +279,7 @@ class Forward:
 
     @cached_property
     def uses(self) -> tuple[tuple[Place, ...], ...]:
-        """Return for each value the edges that lead a gradient to it, the latest reader first."""
+        """Return for each value the edges (reader, slot) that lead an output's gradient to it, last reader first."""
         uses: list[list[Place]] = [[] for _ in self.nodes]
         for k, output in enumerate(self.outputs):
             uses[output].append((SINK, k))
@@ -267,32 +291,32 @@ class Forward:
 
     @cached_property
     def unused(self) -> int:
-        """Return the values that no gradient comes to, as a bit mask."""
+        """Return the values to which no edge leads a gradient from an output, as a bit mask."""
         return sum(1 << value for value, places in enumerate(self.uses) if not places)
 
     @cached_property
     def sources(self) -> Mapping[Place, int]:
-        """Return for each edge that leads a gradient from an output the value that it leads to."""
+        """Return for each edge (reader, slot) that leads a gradient from an output the id of its operand."""
         return {place: value for value, places in enumerate(self.uses) for place in places}
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of each value."""
+        """Return the shape of each value, by id."""
         return tuple(node.value.shape for node in self.nodes)
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
-        """Return what it takes to compute with each node, in calls of numpy."""
+        """Return for each node how long its operation takes, in calls of numpy, by id."""
         return tuple(1.5 + 2.0 * node.value.size / ENTRIES for node in self.nodes)
 
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
-        """Return for each edge its vjp, as a function of the upstream gradient."""
+        """Return for each edge (reader, slot) its right vjp as a function of the upstream gradient."""
         return _BoundVjps(self.nodes)
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
-        """Return for each value the values that depend on it by a gradient's path, itself included."""
+        """Return for each value the values that depend on it along edges, itself included, as a bit mask."""
         masks = [1 << node.id for node in self.nodes]
         for value in reversed(range(len(masks))):
             for reader, _ in self.uses[value]:
@@ -302,7 +326,7 @@ class Forward:
 
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
-        """Return for each value the values that it depends on by a gradient's path, itself included."""
+        """Return for each value the values that it depends on along edges, itself included, as a bit mask."""
         masks = [1 << node.id for node in self.nodes]
         for node in self.nodes:
             for _, operand in self.edges[node.id]:
@@ -311,7 +335,7 @@ class Forward:
 
     @cached_property
     def by_key(self) -> Mapping[Key, tuple[int, ...]]:
-        """Return the nodes of each key, in the order of its iterations."""
+        """Return for each key the ids of its nodes, in the order of the iterations."""
         nodes: dict[Key, list[int]] = {}
         for node in self.nodes:
             nodes.setdefault(node.key, []).append(node.id)
@@ -319,7 +343,10 @@ class Forward:
 
     @cached_property
     def groups(self) -> Mapping[Width, Mapping[Hashable, tuple[int, ...]]]:
-        """Return for each width the nodes that are one place, in order, by what they have in common; no inputs."""
+        """Return for each width the groups of nodes that are edited together, as ids by what the nodes have in common.
+
+        Inputs are in no group. `identities` returns what nodes have in common.
+        """
         groups: dict[Width, dict[Hashable, list[int]]] = {width: {} for width in WIDTHS}
         for node in self.nodes:
             if node.operation.family != "input":
@@ -329,7 +356,15 @@ class Forward:
         return {width: {identity: tuple(ids) for identity, ids in of.items()} for width, of in groups.items()}
 
     def identities(self, node: Node, width: Width) -> tuple[Hashable, ...]:
-        """Return what a node has in common with the others of its groups; see `Width`."""
+        """Return what a node has in common with the nodes that are edited together with it, for a width; see `Width`.
+
+        Args:
+            node: the node.
+            width: by what nodes are grouped.
+
+        Returns:
+            One identity; several, or none, for `"role"`: one for each input that the node reads.
+        """
         if width == "key":
             return (node.key,)
         if width == "source":
@@ -341,7 +376,10 @@ class Forward:
 
     @cached_property
     def followers(self) -> tuple[int, ...]:
-        """Return for each value the values that are computed from it, masks and indices among them, itself included."""
+        """Return for each value the values that are computed from it in any way, itself included, as a bit mask.
+
+        Unlike `descendants`, these include values that depend on it by masks and indices only, which carry no gradient.
+        """
         masks = [1 << node.id for node in self.nodes]
         for node in reversed(self.nodes):
             for _, operand in node.operands:
@@ -349,24 +387,27 @@ class Forward:
         return tuple(masks)
 
     def run(self, changes: Mapping[int, Change]) -> Forward:
-        """Run the forward pass again with some nodes changed, and all that follows from them.
+        """Return the forward pass with some nodes changed, and with all values computed again that depend on these.
 
         Args:
-            changes: for the id of a node what becomes of it; an input is changed in its `values[0]`.
+            changes: by id of a node, the change of it; an input is changed in its `values[0]`.
 
         Raises:
-            NoCandidate: an operation cannot be computed, or the course of the forward pass might be another.
+            NoCandidate: an operation cannot be computed, or the forward pass might take another course.
         """
         return self.with_nodes(self.run_nodes(changes))
 
     @np.errstate(all="ignore")
     def run_nodes(self, changes: Mapping[int, Change], gradient_paths: bool = False) -> list[Node]:
-        """Return all nodes after a run with some of them changed; see `run`.
+        """Return all nodes of the forward pass with some of them changed; see `run`.
 
         Args:
-            changes: for the id of a node what becomes of it.
-            gradient_paths: only what gradients go through follows: masks, indices and detached values stay, and so does
-                the course of the forward pass.
+            changes: by id of a node, the change of it.
+            gradient_paths: whether a change is passed on along edges alone: masks, indices, detached values and the
+                course of the forward pass stay as they are.
+
+        Raises:
+            NoCandidate: as `run`.
         """
         affected, following = 0, self.descendants if gradient_paths else self.followers
         for i in changes:
@@ -387,12 +428,15 @@ class Forward:
         return nodes
 
     def up_to(self, value: int) -> Forward:
-        """Return the forward pass that ends with a value, which is its output."""
+        """Return the forward pass that ends with the value with this id, as its only output."""
         inputs = {name: i for name, i in self.inputs.items() if i <= value}
         return Forward(self.nodes[: value + 1], inputs, (value,), inputs)
 
     def with_nodes(self, nodes: Iterable[Node]) -> Forward:
-        """Return the forward pass with other nodes; what is known of its edges is kept if they are the same."""
+        """Return the forward pass with other nodes in place of its own, one for each.
+
+        What is known of its edges is kept where no edge has changed.
+        """
         other = replace(self, nodes=tuple(nodes))
         changed = [(a, b) for a, b in zip(self.nodes, other.nodes, strict=True) if a is not b]
         if all(a.operands == b.operands and a.edges == b.edges for a, b in changed):

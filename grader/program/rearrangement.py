@@ -324,7 +324,7 @@ def _select_vjp(g: Array, _: Array, x: Array, dim: int, index: int) -> Array:
 def _argmax(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
     """Return the positions of the greatest entries of `x` along an axis, or in the flattened x.
 
-    The first of equal ones.
+    Of equal entries it is the first.
     """
     return np.asarray(np.argmax(x, axis=dim, keepdims=keepdim))
 
@@ -332,15 +332,15 @@ def _argmax(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array
 def _argmin(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
     """Return the positions of the least entries of `x` along an axis, or in the flattened x.
 
-    The first of equal ones.
+    Of equal entries it is the first.
     """
     return np.asarray(np.argmin(x, axis=dim, keepdims=keepdim))
 
 
 def _argsort(x: Array, /, dim: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the positions in `x` of its entries in rising order along an axis, or in falling order.
+    """Return the positions in `x` of its entries in rising or falling order along an axis.
 
-    Equal ones in order.
+    Equal ones keep their order.
     """
     return np.argsort(-np.asarray(x) if descending else x, axis=dim, kind="stable")
 

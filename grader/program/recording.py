@@ -736,7 +736,7 @@ def _positions(tensor: torch.Tensor) -> Array:
 
 
 def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
-    """Return those of some writes of which an entry can still be read at the given positions, in order.
+    """Return the writes of which something can be read at the given positions: what was not written over later.
 
     Args:
         places: positions in the memory.

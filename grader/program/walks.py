@@ -116,7 +116,7 @@ def _edges_of(forward: Forward, reader: int) -> list[Place]:
 
 
 def _edges_as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place]:
-    """Yield the edges of each value as the value is met, beginning with the last value.
+    """Yield the edges from each value to its operands when a walk comes to the value, beginning with the last one.
 
     Args:
         forward: the forward pass.

@@ -14,9 +14,9 @@ from grader.diagnosis.case import Case, Sample
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import Explanation, explain
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.observations import Where, observations
+from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import Source, edits, merged, stream
+from grader.diagnosis.stream import Source, edits, merge_sources, stream
 from grader.exercise import Answer
 from grader.program.operation import NoCandidate
 from grader.program.recording import record
@@ -204,7 +204,7 @@ def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"w": x.T @ g.exp()}
 
-    says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [Where()])["w"])
+    says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [FirstWrongGradient()])["w"])
     assert says == "unknown: from `x @ w` to the inputs all is right: the gradient that arrives at z is wrong already"
 
 
@@ -213,14 +213,14 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
         dz = g.exp()
         return {"x": dz @ w.T, "w": x.T @ dz, "b": dz.sum(0)}
 
-    explanations = explain(case_of(layer, wrong, **LAYER), [], [Where()])
+    explanations = explain(case_of(layer, wrong, **LAYER), [], [FirstWrongGradient()])
     assert {name: each.cause for name, each in explanations.items()} == {"b": "", "w": "b", "x": "b"}
     assert "the gradient that arrives at z is wrong already" in said(explanations["b"])
 
 
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
     case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
-    assert explain(case, [], [Where()]) == {}
+    assert explain(case, [], [FirstWrongGradient()]) == {}
 
 
 def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
@@ -271,7 +271,9 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     def source(rank: float) -> Source:
         return Source(rank, lambda: begun.append(rank) or iter(()))  # type: ignore[func-returns-value]
 
-    candidates = merged([source(1.0), Source(2.0, lambda: edits(NAMED["sign-flipped"], case.listing)), source(3.0)])
+    candidates = merge_sources(
+        [source(1.0), Source(2.0, lambda: edits(NAMED["sign-flipped"], case.listing)), source(3.0)]
+    )
     next(candidates)
     assert begun == [1.0]
 
@@ -282,7 +284,7 @@ def test_what_a_screen_lets_pass_gives_the_answer_in_that_trial() -> None:
     passed = 0
     for operator in OPERATORS:
         for edit in edits(operator, case.listing):
-            names = case._screened(edit)
+            names = case._screen(edit)
             try:
                 gradient = edit.apply(screen.sample.program).gradients()["w"]
             except NoCandidate:
