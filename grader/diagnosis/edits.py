@@ -207,7 +207,7 @@ class EditOnPath(ExplanatoryRewriting):
         return program
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's fact, with the path in front."""
+        """Return the edit's fact, its clause beginning with the path, as a tuple of one."""
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
@@ -534,11 +534,11 @@ class EditInRows(ExplanatoryRewriting):
         return program.with_result(self.name, mixed)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake, if the rewriting gives the answer in every trial; else an empty mapping."""
+        """Return by target the mistake, if the learner's array has the edit's rows in every trial; else no item."""
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts, the first of them with the rows."""
+        """Return the edit's facts, the clause of the first one between the rows and what is right."""
         (fact, *others) = self.edit.facts(program)
         says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"
         return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)

@@ -152,6 +152,7 @@ def _engine_vjp(
     fit = summed or unbroadcast
 
     def vjp(g: Array, value: Array, *values: Any, **options: object) -> Array:
+        """Return the contribution by the engine's rule, reduced to the shape of the operand."""
         return fit(np.asarray(formula(g, value, *values, **options)), values[slot])
 
     return vjp

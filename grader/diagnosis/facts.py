@@ -1,7 +1,7 @@
-"""Facts about the numbers of a wrong answer: observations such as "it is 0 everywhere", each computed without a search.
+"""Facts about the numbers of a wrong answer: each is returned as a `Mistake`, or `None` where it is not true.
 
-They serve where no edit of the right program gives the learner's numbers. Most functions take the samples of one wrong
-answer, one for each trial, and return the fact as a `Mistake`, or `None` where it is not true.
+A fact such as "it is 0 everywhere" needs no search. It serves where no edit of the right program gives the learner's
+numbers. Most functions take the samples of one wrong answer, one for each trial.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _right_and_wrong_trials(samples: AnswerSamples) -> tuple[list[Trial], list[T
 
 
 def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is wrong exactly where the function argument contains a certain operation."""
+    """Return the fact that an answer is wrong exactly in the trials whose function argument has a certain operation."""
     name, parts = told_by(*_right_and_wrong_trials(_informative(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None

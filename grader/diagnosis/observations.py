@@ -148,13 +148,13 @@ def _of_samples(
 
 
 def _wrong_shape_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that the answer has a wrong shape in a trial, or `None`."""
+    """Return the fact that the learner's array has a wrong shape in a trial; `None` where it never has."""
     sample = next((each for each in given if not each.has_shape), None)
     return None if sample is None else facts.wrong_shape(answer, sample)
 
 
 def _broadcast_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that the answer has the shape of two inputs broadcast against each other, or `None`."""
+    """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`."""
     return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
 
 
@@ -604,6 +604,7 @@ def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
     """Return the derivatives of a trial's smaller values along many directions of some targets, which are kept."""
 
     def drawn() -> Tangents:
+        """Draw the directions and compute the derivatives."""
         return draw_tangents(sample.program, np.random.default_rng(1), targets, PROBES, largest=MOST_ENTRIES)
 
     probes: Tangents = sample.trial.remember(("probes", targets), drawn)

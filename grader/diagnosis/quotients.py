@@ -49,12 +49,15 @@ class Quotient:
 
     @classmethod
     def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
-        """Return the quotient of a routine that takes a function, a point, perhaps weights, and a step; or `None`.
+        """Return the quotient of a routine that takes a function, a point, perhaps weights, and a step.
 
         Args:
             trial: the trial, whose inputs are these arguments.
             ahead: see `Quotient`, as for `behind`.
             behind: see `Quotient`.
+
+        Returns:
+            `None` for a routine that takes something else.
         """
         values = list(trial.inputs.values())
         if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:

@@ -205,6 +205,7 @@ def _reads_calls_of(*names: str) -> Callable[[Reader], Reader]:
     """Return a decorator that adds a function to `READERS`, for calls of the torch functions with the given names."""
 
     def enter(reader: Reader) -> Reader:
+        """Add the function to `READERS` and return it."""
         READERS.update(dict.fromkeys(names, reader))
         return reader
 
@@ -213,7 +214,7 @@ def _reads_calls_of(*names: str) -> Callable[[Reader], Reader]:
 
 @_reads_calls_of("view_as", "reshape_as", "expand_as")
 def _read_shape_of_tensor(call: TorchCall) -> OperationCall:
-    """Translate `x.view_as(y)`, `x.reshape_as(y)` or `x.expand_as(y)`."""
+    """Translate `x.view_as(y)`, `x.reshape_as(y)` or `x.expand_as(y)` into a reshape or an expand to the shape of y."""
     x, like = _named_arguments(["input", "other"], call).values()
     return OperationCall(
         OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_as_tensor(like).shape)}
@@ -222,7 +223,7 @@ def _read_shape_of_tensor(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("where")
 def _read_where(call: TorchCall) -> OperationCall:
-    """Translate `torch.where(c, x, y)` or `x.where(c, y)`.
+    """Translate `torch.where(c, x, y)` or `x.where(c, y)` into the operation `where` of c, x and y.
 
     Raises:
         ValueError: there is no boolean condition.
@@ -254,7 +255,7 @@ def _read_transpose(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("clamp", "clip", "clamp_min", "clamp_max")
 def _read_clamp(call: TorchCall) -> OperationCall:
-    """Translate `clamp`, `clip`, `clamp_min` or `clamp_max`; -inf or inf stands for a bound that is not passed."""
+    """Translate `clamp`, `clip`, `clamp_min` or `clamp_max` into a clamp; -inf or inf stands for a missing bound."""
     parameters = {"clamp_min": ["input", "min"], "clamp_max": ["input", "max"]}.get(call.name, ["input", "min", "max"])
     given = _named_arguments(parameters, call)
     low, high = given.get("min"), given.get("max")
@@ -264,7 +265,10 @@ def _read_clamp(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("max", "min")
 def _read_max_min(call: TorchCall) -> OperationCall:
-    """Translate `max` or `min`: of all entries, along an axis (values or positions), or of two arrays."""
+    """Translate `max` or `min` of all entries, along an axis (its values or positions), or of two arrays.
+
+    The operations are `amax`, `max`, `argmax` and `maximum`, and the same for the minimum.
+    """
     if call.part is not None:
         name = call.name if call.part == 0 else POSITIONS_OF[call.name]
         return _read_by_signature(name, SIGNATURES["max"], call)
@@ -276,7 +280,7 @@ def _read_max_min(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("var", "std")
 def _read_var_std(call: TorchCall) -> OperationCall:
-    """Translate `var` or `std`, whose divisor is set by `unbiased` or by `correction`."""
+    """Translate `var` or `std` into the operation of this name, with `correction` in place of torch's `unbiased`."""
     args = call.args
     if len(args) == 2 and isinstance(args[1], bool):
         args = (args[0], None, args[1])
@@ -288,7 +292,7 @@ def _read_var_std(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
 def _read_norm(call: TorchCall) -> OperationCall:
-    """Translate the norm of a vector, or of each vector along an axis.
+    """Translate the norm of a vector, or of each vector along an axis, into the operation `norm` with its order `p`.
 
     Raises:
         ValueError: it is the norm of a matrix, or its order is not a positive, finite number.
@@ -307,7 +311,7 @@ def _read_norm(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("__getitem__")
 def _read_getitem(call: TorchCall) -> OperationCall:
-    """Translate `x[index]`; tensors and arrays in the index become operands, and `Slot`s stand for them in the option.
+    """Translate `x[index]` into a `getitem`; tensors in the index become operands, with a `Slot` in their place.
 
     Raises:
         ValueError: a truth value is in the index.
@@ -332,7 +336,7 @@ def _read_getitem(call: TorchCall) -> OperationCall:
     "chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__"
 )
 def _read_part(call: TorchCall) -> OperationCall:
-    """Translate one of the tensors that `chunk`, `split`, `unbind` or an iteration over a tensor returned.
+    """Translate one of the tensors that `chunk`, `split`, `unbind` or an iteration gives, into a `piece` or `select`.
 
     Raises:
         ValueError: the call has no several results.
@@ -351,7 +355,7 @@ def _read_part(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("cat", "concat", "concatenate", "stack")
 def _read_join(call: TorchCall) -> OperationCall:
-    """Translate `cat` or `stack` of several tensors."""
+    """Translate `cat` or `stack` into the operation of this name, whose operands are the joined tensors."""
     given = _named_arguments(["tensors", "dim"], call)
     return OperationCall(
         OPERATIONS["stack" if call.name == "stack" else "cat"],
@@ -362,7 +366,7 @@ def _read_join(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("einsum")
 def _read_einsum(call: TorchCall) -> OperationCall:
-    """Translate `einsum` of operands that are passed one by one or as a list.
+    """Translate `einsum`, with operands one by one or as a list, into the operation `einsum` with its equation.
 
     Raises:
         ValueError: a letter stands twice in an operand, as in `"ii->i"`.
@@ -379,7 +383,7 @@ def _read_einsum(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("linear")
 def _read_linear(call: TorchCall) -> OperationCall:
-    """Translate `linear`, with or without a bias."""
+    """Translate `linear` into the operation of this name, with two operands or, with a bias, three."""
     given = _named_arguments(["input", "weight", "bias"], call)
     operands = tuple(value for value in given.values() if value is not None)
     return OperationCall(OPERATIONS["linear"], tuple(map(_as_tensor, operands)), {})
@@ -403,7 +407,7 @@ def _read_take_along_dim(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("embedding")
 def _read_embedding(call: TorchCall) -> OperationCall:
-    """Translate `embedding`: rows of a table with given numbers.
+    """Translate `embedding` into the operation of this name: the rows of a table that have certain numbers.
 
     Raises:
         ValueError: an option is set that treats certain rows differently.
@@ -556,6 +560,7 @@ def _computed_by_torch(call: TorchCall) -> OperationCall:
         """Call the torch function with these tensors as its operands; `chosen` replaces its plain arguments."""
 
         def fill(item: object) -> object:
+            """Return an argument with the operands in place of its `Slot`s."""
             if isinstance(item, Slot):
                 return tensors[item.slot]
             return type(item)(map(fill, item)) if isinstance(item, (tuple, list)) else item

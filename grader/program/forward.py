@@ -134,14 +134,14 @@ class Node:
         return self.operation.vjp(slot, g, self.value if value is None else value, values, options)
 
     def with_options(self, **options: object) -> Node:
-        """Return the node with some options replaced, by name.
+        """Return the node with the given options replaced.
 
         Its value stays as it is until a forward pass runs the node.
         """
         return replace(self, options={**self.options, **options})
 
     def with_operand(self, slot: int, value: Operand, operand: int | None = None) -> Node:
-        """Return the node with another operand in a slot; its value stays as it is until a forward pass runs the node.
+        """Return the node with the given operand in a slot; its value stays until a forward pass runs the node.
 
         Args:
             slot: the slot.
@@ -159,7 +159,7 @@ class Node:
         return replace(self, operands=operands, values=(*self.values[:slot], value, *self.values[slot + 1 :]))
 
     def with_operation(self, operation: Operation, slots: Iterable[int] | None = None, **options: object) -> Node:
-        """Return the node with another operation; its value stays as it is until a forward pass runs the node.
+        """Return the node with the given operation; its value stays as it is until a forward pass runs the node.
 
         Args:
             operation: the operation.

@@ -254,10 +254,12 @@ def torch_operation(name: str, call: Callable[..., torch.Tensor], slots: int) ->
     """
 
     def forward(*values: Operand, **options: object) -> Array:
+        """Return the value, computed by torch without a graph."""
         with torch.no_grad():
             return call(*map(tensor_of, values), **options).numpy().copy()
 
     def vjp(slot: int, g: Array, _: Array, *values: Operand, **options: object) -> Array:
+        """Return the contribution to the operand in a slot, computed by autograd."""
         tensors = [tensor_of(value) for value in values]
         leaf = tensors[slot] = tensors[slot].clone().requires_grad_()
         with torch.enable_grad():

@@ -693,6 +693,7 @@ def _on_copy(func: Function) -> Function:
     """Return a function that copies its first argument, lets `func` write to the copy, and returns the copy."""
 
     def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
+        """Return the copy after `func` has written to it."""
         copy = first.clone()
         func(copy, *args, **kwargs)
         return copy
@@ -753,7 +754,7 @@ def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
 
 
 def _fills(write: _Write, places: Array) -> bool:
-    """Return whether a write went to exactly these positions, in the same order and shape."""
+    """Return whether a write went to exactly the positions `places` of the memory, in the same order and shape."""
     return write.region.shape == places.shape and bool((write.region == places).all())
 
 

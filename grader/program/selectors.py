@@ -269,7 +269,7 @@ _NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
 def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
-    """Return every floating-point value of any shape by its name; see `values_by_name`."""
+    """Return by name the id of every floating-point value, of any shape, that an edit may use at node `reader`."""
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]

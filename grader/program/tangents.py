@@ -63,7 +63,7 @@ def push(
 
 
 def right_tangent(node: Node, tangents: Sequence[Operand]) -> Array:
-    """Return the right tangent of a node's value.
+    """Return the right tangent of a node's value: the sum of what the tangents of its operands contribute by `jvp`.
 
     Args:
         node: the node.
