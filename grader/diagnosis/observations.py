@@ -275,8 +275,6 @@ def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples
 
     `None` where that is not so.
 
-    `None` where that is not so.
-
     Args:
         case: the case.
         name: the target of the answer.

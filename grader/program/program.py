@@ -157,7 +157,7 @@ class Program:
         return operand
 
     def with_vjp(self, place: Place, vjp: EdgeVjp) -> Program:
-        """Return the program in which another vjp computes the contribution of an edge, in place of any earlier one.
+        """Return the program in which `vjp` computes the contribution of an edge, in place of any earlier vjp there.
 
         Args:
             place: the edge, as (reader, slot).
@@ -166,7 +166,7 @@ class Program:
         return self._edited(edited_vjps={**self.edited_vjps, place: vjp})
 
     def with_upstream(self, reader: int, compute: EdgeVjp) -> Program:
-        """Return the program in which all vjps of one node see another upstream gradient.
+        """Return the program in which all vjps of one node see the upstream gradient that `compute` returns.
 
         Args:
             reader: the id of the node, or `SINK` for the loss.
@@ -229,11 +229,11 @@ class Program:
         return self._edited(edited_vjps={**self.edited_vjps, **self._vjps_with_changed_partners(other)})
 
     def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
-        """Return the program of a forward pass in which an input has another value.
+        """Return the program of a forward pass whose input `name` has the given value.
 
         Args:
             name: the input.
-            value: the value, of any shape that the forward pass can be computed for.
+            value: the array, of any shape that the forward pass can be computed for.
             affects: see `with_nodes`.
 
         Raises:
@@ -258,11 +258,11 @@ class Program:
         return self._edited(forward=self.forward.with_nodes(nodes))
 
     def with_result(self, name: str, result: GradientEdit) -> Program:
-        """Return the program that returns another array, of any shape, in place of a target's gradient.
+        """Return the program that returns, in place of a target's gradient, the array that `result` makes of it.
 
         Args:
             name: the target.
-            result: takes the program and the gradient; returns the array.
+            result: takes the program and the gradient; returns the array, of any shape.
         """
         return self._edited(results={**self.results, name: result})
 
