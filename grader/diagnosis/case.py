@@ -8,10 +8,11 @@ passes are computed in full in every trial.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -172,6 +173,27 @@ def is_near(array: Array, other: Array, right: Array) -> bool:
     return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
 
 
+class Effect(NamedTuple):
+    """Hold what a rewriting does in one trial.
+
+    Args:
+        work: the calls of numpy that computing it takes.
+        change: what it changes of the projections, shape: (rows,); `None` if it changes none of these gradients, or
+            gives no gradient.
+        is_vague: whether rounding hides the change.
+        results: the targets whose results it replaces.
+    """
+
+    work: float = 0.0
+    change: Array | None = None
+    is_vague: bool = False
+    results: Collection[str] = ()
+
+
+Effects = WeakKeyDictionary[Rewriting, Effect]
+_EFFECTS: WeakKeyDictionary[Program, dict[tuple[str, ...], Effects]] = WeakKeyDictionary()  # by the right program
+
+
 class Screen:
     """One trial in which it is cheap to see whether a rewriting gives the learner's gradients."""
 
@@ -190,6 +212,7 @@ class Screen:
             key, lambda: draw_tangents(sample.program, np.random.default_rng(0), self.names, dtype=dtype)
         )
         given = {name: sample.given[name] for name in names}
+        self._effects = _EFFECTS.setdefault(sample.program, {}).setdefault(self.names, WeakKeyDictionary())
         self.targets = sum(1 << sample.program.forward.targets[name] for name in names)  # as a bit mask
         self.wanted = self.tangents.project(given) - self.tangents.right
         self.bounds = np.zeros(len(self.wanted))
@@ -198,6 +221,28 @@ class Screen:
             size, own = (np.abs(each).max(initial=0.0) for each in (sample.right[name], array))
             error = ZERO * size if own <= ZERO * size else max(MATCH, min(sample.rounding[name], DELICATE)) * own
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
+
+    def effect_of(self, edit: Rewriting) -> Effect:
+        """Return what a rewriting does in this trial; it does not depend on the learner's arrays, and is kept."""
+        effect = self._effects.get(edit)
+        if effect is None:
+            effect = self._effects[edit] = self._compute_effect(edit)
+        return effect
+
+    def _compute_effect(self, edit: Rewriting) -> Effect:
+        """Compute what a rewriting does in this trial."""
+        effect = Effect()
+        try:
+            program = edit.apply(self.sample.program)
+            effect = effect._replace(results=tuple(program.results))
+            if not program.reach[0] & self.targets:
+                return effect
+            effect = effect._replace(work=work_of(program))
+            return effect._replace(change=program.change(self.tangents))
+        except Vague:
+            return effect._replace(is_vague=True)
+        except NoCandidate:
+            return effect
 
     def fitting(self, change: Array) -> tuple[str, ...]:
         """Return the targets whose projections a change moves to those of the learner's arrays.
@@ -312,7 +357,7 @@ class Case:
                 names = {name for name in names if sample.gives(name, answers[name])}
         return tuple(names)
 
-    def confirm(self, edit: Rewriting, names: Iterable[str]) -> tuple[str, ...]:
+    def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of some targets whose wrong answers a rewriting gives in every trial, computed in full.
 
         Trials in which rounding hides the answer are left out.
@@ -321,8 +366,10 @@ class Case:
             edit: the rewriting.
             names: the targets.
         """
+        if not names:
+            return ()
+        self.comparisons += 1
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
-        self.comparisons += bool(names)
         empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
         for sample in self.samples:
             if not names:
@@ -356,37 +403,42 @@ class Case:
 
     def _screen(self, edit: Rewriting) -> tuple[str, ...]:
         """Return the targets whose answers a rewriting may explain, as the screens tell, and store what it changes."""
+        self.work += 1
+        if not self.screens:
+            return self._without_screen(edit)
         names: list[str] = []
         changes: list[Array] = []
-        self.work += 1
-        for number, (sample, screen) in enumerate(self._samples_with_screens):
-            try:
-                program = edit.apply(sample.program)
-                if sample.is_value:
-                    return self.names if program.forward is not sample.program.forward else ()
-                if number == 0 and (shapeless := tuple(name for name in self.shapeless if name in program.results)):
-                    self.reshaping[edit] = shapeless
-                    names.extend(shapeless)
-                if screen is None or not program.reach[0] & screen.targets:
-                    continue
-                self.work += work_of(program)
-                change = program.change(screen.tangents)
-            except Vague:
-                names.extend(() if screen is None else screen.names)
-                continue
-            except NoCandidate:
-                continue
-            if (abs(change) > screen.bounds).any():
-                changes.append(change)
-                names.extend(screen.fitting(change))
+        for number, screen in enumerate(self.screens):
+            effect = screen.effect_of(edit)
+            self.work += effect.work
+            if number == 0 and effect.results:
+                names.extend(self._reshape(edit, effect.results))
+            if effect.is_vague:
+                names.extend(screen.names)
+            elif effect.change is not None and (abs(effect.change) > screen.bounds).any():
+                changes.append(effect.change)
+                names.extend(screen.fitting(effect.change))
         if changes and len(changes) == len(self.screens) and all(np.isfinite(change).all() for change in changes):
-            (self.results if program.results else self.changes)[edit] = tuple(changes)
+            (self.results if effect.results else self.changes)[edit] = tuple(changes)
         return tuple(names)
 
-    @cached_property
-    def _samples_with_screens(self) -> list[tuple[Sample, Screen | None]]:
-        """Return the sample of each screen with the screen; the first sample with `None` if there is no screen."""
-        return [(screen.sample, screen) for screen in self.screens] or [(self.samples[0], None)]
+    def _without_screen(self, edit: Rewriting) -> tuple[str, ...]:
+        """Return the targets whose answers a rewriting may explain where no answer can be screened."""
+        program = self.samples[0].program
+        try:
+            edited = edit.apply(program)
+        except NoCandidate:
+            return ()
+        if self.samples[0].is_value:
+            return self.names if edited.forward is not program.forward else ()
+        return self._reshape(edit, edited.results)
+
+    def _reshape(self, edit: Rewriting, results: Collection[str]) -> tuple[str, ...]:
+        """Return the targets with answers of a wrong shape whose results a rewriting replaces, and store them."""
+        names = tuple(name for name in self.shapeless if name in results)
+        if names:
+            self.reshaping[edit] = names
+        return names
 
     @cached_property
     def shapeless(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,6 +50,7 @@ LIKELIEST = 1.5  # and what holds on one path only, or interacts with another ed
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
 MOST_KNOWN = 3  # edits that explain an answer, and are tried with others
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
+MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
 
 
@@ -126,9 +128,17 @@ def _candidates_of(source: Source) -> Iterator[Candidate]:
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     """Yield every edit with an operator at a spot of a program, those at narrower spots first."""
-    for spot in sorted(operator.at.spots(program), key=lambda each: each.rank):
-        for choice in operator.choices_at(program, spot):
-            yield Edit(operator, spot, choice)
+    known = _EDITS.setdefault(program, {})
+    listed = known.get(operator)
+    if listed is None:
+        spots = sorted(operator.at.spots(program), key=lambda each: each.rank)
+        listed = [Edit(operator, spot, choice) for spot in spots for choice in operator.choices_at(program, spot)]
+        if len(listed) <= MOST_KEPT:
+            known[operator] = listed
+    yield from listed
+
+
+_EDITS: WeakKeyDictionary[Program, dict[Operator[Hashable], list[Edit]]] = WeakKeyDictionary()
 
 
 def edits_without_idle_edges(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
