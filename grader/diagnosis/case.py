@@ -336,12 +336,22 @@ class Case:
         made = -target if target not in forward.inputs.values() else 0
         return made, -max((reader % len(forward.nodes) for reader, _ in forward.uses[target]), default=0)
 
-    def explained_by(self, edit: Rewriting) -> tuple[str, ...]:
+    @property
+    def unexplained(self) -> frozenset[str]:
+        """Return the targets of the answers that no rewriting explains so far."""
+        return frozenset(self.names).difference(*self.explaining.values())
+
+    def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
         """Return the targets for which a rewriting gives the learner's arrays, in every trial but for rounding.
 
         Trials in which rounding hides the answer are left out.
+
+        Args:
+            edit: the rewriting.
+            names: the targets that are compared; `None` for all wrong answers.
         """
-        names = self.confirm(edit, self._screen(edit))
+        compared = set(self.names if names is None else names)
+        names = self.confirm(edit, [name for name in self._screen(edit) if name in compared])
         return names + self._emptied_by(edit) if names and self.zeros else names
 
     def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:

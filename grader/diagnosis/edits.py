@@ -29,6 +29,7 @@ from .operators.places import Spot, expression_of
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
 OUTPUT_RANK = 0.4  # and that the last derivative is taken at the output of the right forward pass
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
+SECOND_RANK = 2.0  # and an edit that explains another answer: a second mistake beside it is not so rare
 AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
 LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
 Rows = Literal["first", "last", "all but the first", "all but the last"]
@@ -563,7 +564,7 @@ class TwoEdits(ExplanatoryRewriting):
     def rank(self) -> float:
         """Return the likelihood rank of both together, which is less for likelier mistakes."""
         if self.first_explains:
-            return self.second.rank + PAIR_RANK
+            return self.second.rank + SECOND_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
 
     @property
@@ -575,6 +576,11 @@ class TwoEdits(ExplanatoryRewriting):
     def spots(self) -> tuple[Spot, ...]:
         """Return the spots at which either edit is made: places that are found in every trial."""
         return (*self.first.spots, *self.second.spots)
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return the mistake in each answer whose numbers both give, but for answers that the first explains alone."""
+        names = case.unexplained if self.first_explains else None
+        return explained_mistakes(self, case, case.explained_by(self, names))
 
     def apply(self, program: Program) -> Program:
         """Return the program with the first edit, and then the second.

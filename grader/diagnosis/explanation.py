@@ -6,12 +6,15 @@ import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.reference.trial import IMPOSSIBLE
+
 from .case import Candidate, Case
 from .mistake import Mistake
 from .operators.contract import Operator
-from .stream import stream, stream_of_suspects
+from .stream import explaining_edits, pairs_with_explaining_edit, stream, stream_of_suspects
 
 MOST_WORK = 250_000.0  # calls of numpy: some seconds
+WORK_FOR_SECOND = 100_000.0  # what of it is kept for second mistakes, once an edit explains some of the answers
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
@@ -64,21 +67,29 @@ def explain(
         earlier: an explained case of the same answers in more trials, screened in the same trials as this one: then
             only the candidates are tried that passed its screens.
     """
-    others, fits, last = list(others), list[Fit](), float("inf")
+    operators, others, fits = list(operators), list(others), list[Fit]()
+    last, most = float("inf"), budget
     candidates = stream(case, operators, others) if earlier is None else stream_of_suspects(earlier.suspects, others)
     affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
-    for candidate in itertools.chain(affordable, others):  # a budget ends in facts
+    seconds = pairs_with_explaining_edit(case, operators) if earlier is None else iter(())
+    affordable_seconds = itertools.takewhile(lambda _: case.work <= most, seconds)
+    for candidate in itertools.chain(affordable, affordable_seconds, others):  # a budget ends in facts
         if candidate.rank > last:
             break
         comparisons = case.comparisons
-        mistakes = candidate.explain(case)
+        try:
+            mistakes = candidate.explain(case)
+        except IMPOSSIBLE:  # what cannot be computed costs this candidate alone
+            continue
         if case.comparisons > comparisons:
             case.suspects.append(candidate)
         if mistakes:
             fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * candidate.changes_right_answer(case), mistakes))
             last = last_rank(case, fits)
             if last < float("inf"):  # every answer is explained
-                budget = min(budget, case.work + WORK_FOR_TIES)
+                budget = most = min(budget, case.work + WORK_FOR_TIES)
+            elif explaining_edits(case):
+                budget = most - WORK_FOR_SECOND
     return fewest_causes(case, fits)
 
 

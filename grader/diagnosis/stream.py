@@ -20,7 +20,7 @@ from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
 
-from .case import Candidate, Case, Rewriting, Screen
+from .case import Candidate, Case, Rewriting, Screen, reaches_targets
 from .edits import (
     FACTOR_RANK,
     IDLE_RANK,
@@ -48,7 +48,8 @@ from .operators.places import WHOLE, Spot, edges
 LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
 LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
-MOST_KNOWN = 3  # edits that explain an answer, and are tried with others
+MOST_KNOWN = 2  # edits that explain an answer, and are tried with others
+MOST_RANK_OF_SECOND = 4.5  # the rank of an operator that is tried with such an edit
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
@@ -283,22 +284,35 @@ def pairs_of_edits(case: Case) -> Iterator[Candidate]:
     yield from sorted(candidates, key=lambda both: both.rank)
 
 
-def pairs_with_explaining_edit(case: Case) -> Iterator[Candidate]:
-    """Yield an edit that explains one answer, paired with a likely edit that does not change that answer.
+def explaining_edits(case: Case) -> list[Edit]:
+    """Return the likeliest edits that explain some answers, and lead to others that no edit explains."""
+    edits = (edit for edit in case.explaining if isinstance(edit, Edit))
+    return [edit for edit in edits if _may_change(edit, case, case.unexplained)][:MOST_KNOWN]
 
-    So the pair may explain a second answer, in which both mistakes are. There is nothing to yield once all answers are
-    explained.
+
+def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable]]) -> Iterator[Candidate]:
+    """Yield an edit that explains some answers, paired with a second one: another answer may have both mistakes in it.
+
+    A second edit that leads to an answer which the first explains alone is left out.
+
+    Args:
+        case: the wrong answers, after the search for single edits.
+        operators: what the second edits are made of, those up to `MOST_RANK_OF_SECOND` in the order of their ranks.
     """
-    explained = {name for names in case.explaining.values() for name in names}
-    if explained >= set(case.names):
-        return
-    known = [(edit, set(names)) for edit, names in case.explaining.items() if isinstance(edit, Edit)][:MOST_KNOWN]
-    likely = dict[Edit, set[str]]()
-    for edit, screen, change in _changes_by_screen(case):
-        if isinstance(edit, Edit) and edit.rank <= LIKELY:
-            likely.setdefault(edit, set()).update(_moved_targets(screen, change))
-    for edit, moved in sorted(likely.items(), key=lambda item: item[0].rank):
-        yield from (TwoEdits(first, edit, first_explains=True) for first, names in known if not names & moved)
+    firsts, unexplained = explaining_edits(case), case.unexplained
+    explained = set(case.names) - unexplained
+    for operator in sorted(operators, key=lambda each: each.rank) if firsts else ():
+        for second in edits(operator, case.listing) if operator.rank <= MOST_RANK_OF_SECOND else ():
+            if _may_change(second, case, unexplained) and not _may_change(second, case, explained):
+                yield from (TwoEdits(first, second, first_explains=True) for first in firsts)
+
+
+def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
+    """Return whether an edit leads to one of some answers."""
+    try:
+        return reaches_targets(edit.apply(case.listing), names)
+    except NoCandidate:
+        return False
 
 
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
@@ -338,7 +352,6 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
     right_with_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
     edits_with_factor: FACTOR_RANK,
     factors_on_paths: SCALED_PATH_RANK,
-    pairs_with_explaining_edit: PAIR_RANK,
     pairs_of_edits: PAIR_RANK + LEAST,
 }
 

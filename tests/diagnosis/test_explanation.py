@@ -196,6 +196,47 @@ def test_two_edits() -> None:
     assert len({fact.parameters["step"] for fact in mistake.facts}) in (1, 2)
 
 
+def test_a_second_mistake_is_found_beside_one_that_explains_the_other_answers() -> None:
+    """The state after the step in the gradient of u, in a pass whose derivative of tanh is left out everywhere."""
+
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g
+        for t in reversed(range(len(x))):
+            dw, du = dw + x[t].T @ dh, du + states[t + 1].T @ dh
+            dh = dh @ u.T
+        return {"w": dw, "u": du, "h": dh}
+
+    case = case_of(forward, wrong, x="t bs n", w="n m", u="m m", h="bs m")
+    explanations = explain(case, OPERATORS)
+    assert explanations["w"].mistake.code == explanations["h"].mistake.code == "missing-local"
+    first, second = explanations["u"].mistake.facts
+    assert first.operator == "derivative-missing"
+    assert "in place of" in second.says
+
+
+def test_an_edit_that_gives_a_value_another_shape_costs_its_own_candidate_alone() -> None:
+    """Parts of different sizes are put together; an edit that takes the parts of another iteration has no gradient."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        means = [x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)]
+        return torch.stack(means, 1) ** 2 * w[:, None]
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        means = torch.stack([x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)], 1)
+        return {"w": (g * means).sum(1)}
+
+    explanation = explain(case_of(forward, wrong, x="bs n", w="bs"), OPERATORS)["w"]
+    assert explanation.mistake.code == "wrong-operand"
+
+
 def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
