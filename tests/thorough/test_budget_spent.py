@@ -25,8 +25,8 @@ def test_an_answer_that_nothing_explains_ends_in_facts_and_costs_nobody_else_any
     assert FORGETS[0] in right
     wrong, exercise = right.replace(*FORGETS).encode(), course.find("lstm_step_grad")
 
-    def watched(case: Case, *given: Any) -> Any:
-        explanations = explain(case, *given)
+    def watched(case: Case, *given: Any, **options: Any) -> Any:
+        explanations = explain(case, *given, **options)
         work.append(case.work)
         return explanations
 
