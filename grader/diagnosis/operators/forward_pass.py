@@ -104,14 +104,25 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
     """
     node = program.nodes[place[0]]
     modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
+    known = dict(node.operands)
+    for slot, value in enumerate(node.values) if node.name in PRODUCTS else ():
+        array = np.asarray(value)  # perhaps a constant, such as a mask
+        if array.ndim and is_broadcast_to(array, node.value) and (slot not in known or array.shape != node.value.shape):
+            yield Omission(slot, "partners", omission_code(program, node, slot, "partners"))
     with_number = node.name in NEUTRAL and node.name not in (*MASKING, "clamp") and len(node.operands) < 2
     if node.name == "detach" or with_number:
         return  # that is a branch, or a number that is missing
-    for slot, operand in node.operands:
+    for slot, operand in known.items():
         value = program.nodes[operand].value
         if value.shape == node.value.shape and value.dtype.kind == node.value.dtype.kind:
             for affects in possible_affects(node, *modes):
                 yield Omission(slot, affects, omission_code(program, node, slot, affects))
+
+
+def is_broadcast_to(operand: Array, value: Array) -> bool:
+    """Return whether an operand has the shape of a value once it is broadcast."""
+    ndim, shape = value.ndim, (1,) * (value.ndim - operand.ndim) + operand.shape
+    return len(shape) == ndim and all(a in (1, b) for a, b in zip(shape, value.shape, strict=True))
 
 
 def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
@@ -162,9 +173,13 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
 
 
 def replace_by_operand(node: Node, kept: int) -> Node:
-    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b."""
+    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b, and broadcast."""
     if node.name == "sub" and kept == 1:
         return node.with_operation(OPERATIONS["neg"], (1,))
+    operand = np.asarray(node.values[kept])
+    if node.name in PRODUCTS and (operand.shape != node.value.shape or operand.dtype != node.value.dtype):
+        wide = np.broadcast_to(operand, node.value.shape).astype(node.value.dtype)
+        return node.then(lambda _: wide)  # only the value counts: the edges are not used
     return node.without_operation(kept)
 
 
@@ -181,6 +196,20 @@ def _() -> Example:
         return {"w": x.T @ (g @ u.T * 2 * z * (1 - z**2)), "u": (z**2).T @ g}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "m k"})
+
+
+@leave_out_operation.example
+def _() -> Example:
+    """Show scores times a decay and a mask, where the gradient of v uses the masked scores without their decay."""
+
+    def forward(s: Tensor, a: Tensor, v: Tensor) -> Tensor:
+        ones = torch.ones(s.shape[1:], dtype=s.dtype)
+        return (s * (a.sigmoid().reshape(-1, 1, 1) ** ones.cumsum(0) * ones.tril())) @ v
+
+    def wrong(s: Tensor, a: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"v": s.tril().transpose(1, 2) @ g}
+
+    return Example(forward, wrong, {"s": "bs t t", "a": "bs", "v": "bs t m"})
 
 
 @leave_out_operation.example

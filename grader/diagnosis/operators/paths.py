@@ -496,6 +496,49 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def in_loop_with_fellows(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` is read in several iterations, and its operand gets further contributions."""
+    node = program.reader(place)
+    return len(program.forward.by_key.get(node.key, ())) > 1 and has_fellow_contributions(program, place)
+
+
+@operator(
+    "path-halved",
+    code="wrong-factor",
+    rank=3.0,
+    at=edges.where(in_loop_with_fellows),
+    message="what the path from {operand} through {step} contributes is halved",
+)
+def halve_path(program: Program, place: Place, choice: None) -> Program | None:
+    """Halve the contribution of the edge `place` of a loop; never `None`.
+
+    Outside of loops the answer differs by a multiple of what the path contributes, and any factor is found.
+    """
+    return program.with_vjp(place, lambda at: at.right() / 2)
+
+
+@halve_path.example
+def _() -> Example:
+    """Show steps h + tanh(h * w) exp(u), whose backward pass halves what h * w contributes to the state before it."""
+
+    def forward(h: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        for row in u:
+            h = h + torch.tanh(h * w) * torch.exp(row)
+        return h
+
+    def wrong(h: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for row in u:
+            states.append(states[-1] + torch.tanh(states[-1] * w) * torch.exp(row))
+        dw, dh = torch.zeros_like(w), g
+        for row, before in zip(u.flip(0), states[-2::-1], strict=True):
+            dz = dh * torch.exp(row) * (1 - torch.tanh(before * w) ** 2)
+            dw, dh = dw + (dz * before).sum(0), dh + dz * w / 2
+        return {"w": dw, "h": dh}
+
+    return Example(forward, wrong, {"h": "bs n", "w": "n", "u": "t n"})
+
+
 SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner may write behind one of several terms
 
 

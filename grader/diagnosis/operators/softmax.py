@@ -581,6 +581,68 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t n", "v": "t n"})
 
 
+def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
+    """Return the sizes of the axes that a reshape merged to the last axis, over which a softmax is taken.
+
+    For `x.reshape(bs, h * w).softmax(1)` with x of shape (bs, h, w): (h, w). Empty where there is no such reshape.
+    """
+    node = program.reader(place)
+    maker = program.nodes[program.source(place)]
+    if maker.name != "reshape" or row_axes(node) != (node.value.ndim - 1,):
+        return ()
+    before, kept = np.shape(maker.values[0]), node.value.shape[:-1]
+    return before[len(kept) :] if before[: len(kept)] == kept and len(before) > len(kept) + 1 else ()
+
+
+def parts_of_row(program: Program, place: Place) -> range:
+    """Yield the axes among those that a reshape merged, counted from the back, along which a sum may run alone."""
+    return range(-len(merged_axes(program, place)), 0)
+
+
+@operator(
+    "row-summed-in-parts",
+    code="summed-wrong-axis",
+    rank=2.5,
+    at=softmaxes.of("softmax", "log_softmax").where(lambda program, place: bool(merged_axes(program, place))),
+    choices=parts_of_row,
+    message="in the derivative of {step}, the sum runs over {axis} alone, and not over all entries of the softmax",
+    fields=lambda program, place, choice: {
+        "axis": program.name_of_axis(program.nodes[program.source(place)].operands[0][1], choice)
+    },
+)
+def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | None:
+    """Sum in the vjp along `choice`, one of the axes that a reshape merged before the softmax, counted from the back.
+
+    Returns `None` where the reshape merges fewer axes.
+    """
+    sizes = merged_axes(program, place)
+    if len(sizes) < -choice:
+        return None
+
+    def rule(at: EdgeContext) -> Array:
+        row = row_of(at)
+        own = row.own.reshape(*row.own.shape[:-1], *sizes)
+        summed = np.broadcast_to(total(own, (choice,)), own.shape).reshape(row.own.shape)
+        return np.asarray(row.own - row.p * summed)
+
+    return program.with_vjp(place, rule)
+
+
+@sum_row_in_parts.example
+def _() -> Example:
+    """Show a softmax over all places of an image, whose backward pass sums p g within each row of the image."""
+
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        return x.reshape(len(x), -1).softmax(1).square() * v
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = x.reshape(len(x), -1).softmax(1)
+        own = (p * (2 * p * v * g)).reshape(x.shape)
+        return {"x": own - p.reshape(x.shape) * own.sum(2, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "bs h w", "v": "1"})
+
+
 @operator(
     "probabilities-over-other-axes",
     code="summed-wrong-axis",
