@@ -1247,6 +1247,58 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
+SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
+    "from the end of the axis back": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim),
+    "forwards": lambda g, dim: np.cumsum(g, dim),
+}
+
+
+@operator(
+    "running-product-as-running-sum",
+    code=lambda choice: "wrong-local" if choice == "forwards" else "missing-local",
+    rank=2.0,
+    at=edges.of("cumprod"),
+    choices=lambda program, place: SUMS_FOR_PRODUCTS,
+    message="the gradient of {operand} through {step} is the upstream gradient summed {choice}, as through a running"
+    " sum: the running products have no part in it",
+)
+def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program | None:
+    """Contribute a running sum of the upstream gradient of a cumprod, a key of `SUMS_FOR_PRODUCTS`."""
+
+    def rule(at: EdgeContext) -> Array:
+        (dim,) = at.node.options.values()  # `dim`; given by position, it is named `argument_1`
+        return SUMS_FOR_PRODUCTS[choice](at.g, int(str(dim)))
+
+    return program.with_vjp(place, rule)
+
+
+@differentiate_product_as_sum.example
+def _() -> Example:
+    """Show exp(x).cumprod(1) whose backward pass is that of exp(x).cumsum(1)."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.exp().cumprod(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": x.exp() * g.flip(1).cumsum(1).flip(1)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@differentiate_product_as_sum.example
+def _() -> Example:
+    """Show the running product of the rows of x @ w whose backward pass sums g forwards."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.cumprod(x @ w, dim=-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        sums = g.cumsum(-1)
+        return {"x": sums @ w.T, "w": x.T @ sums}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
 @operator(
     "norm-not-divided",
     code="missing-local",
