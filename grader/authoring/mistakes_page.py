@@ -53,7 +53,7 @@ def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list
 def _entry(operator: Operator[Hashable], example: Example) -> tuple[str, str, str]:
     """Return the code, the name of the operator and the text of one example."""
     code, says = sentences(operator, example)
-    source = "\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
+    source = "\n\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
     quoted = "\n>\n".join(f"> {text}" for text in says)
     return code, operator.name, f"### {operator.name}\n\n{quoted}\n\n```python\n{source}\n```\n"
 
