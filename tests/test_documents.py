@@ -17,6 +17,7 @@ from golden import FOLDER, masked
 from test_session import RIGHT, KeptWorker
 
 from grader import cli
+from grader.authoring.mistakes_page import source_of
 from grader.course import Course, load_course
 from grader.diagnosis.operators import OPERATORS
 from grader.judging.grading import Grader
@@ -246,3 +247,5 @@ def test_the_page_of_mistakes_has_every_operator() -> None:
     shown = re.findall(r"^### (.*)$", page, re.MULTILINE)
     examples = [operator.name for operator in OPERATORS for _ in operator.examples]
     assert sorted(shown) == sorted(examples), "run python -m grader.authoring.mistakes_page"
+    old = [operator.name for operator in OPERATORS for each in operator.examples if source_of(each) not in page]
+    assert old == [], "run python -m grader.authoring.mistakes_page"

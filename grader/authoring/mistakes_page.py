@@ -50,12 +50,16 @@ def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list
     return mistakes[0].code, list(dict.fromkeys(mistake.facts[0].says for mistake in mistakes))
 
 
+def source_of(example: Example) -> str:
+    """Return the forward pass and the wrong gradients of an example, as they stand in its module."""
+    return "\n\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
+
+
 def _entry(operator: Operator[Hashable], example: Example) -> tuple[str, str, str]:
     """Return the code, the name of the operator and the text of one example."""
     code, says = sentences(operator, example)
-    source = "\n\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
     quoted = "\n>\n".join(f"> {text}" for text in says)
-    return code, operator.name, f"### {operator.name}\n\n{quoted}\n\n```python\n{source}\n```\n"
+    return code, operator.name, f"### {operator.name}\n\n{quoted}\n\n```python\n{source_of(example)}\n```\n"
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from grader.program.arithmetic import axes_of
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
-from grader.sampling import mask, positive, spaced
+from grader.sampling import mask, spaced
 
 from .contract import Example, operator
 from .places import edges
@@ -108,58 +107,6 @@ def _() -> Example:
         return {"x": g[:, None] * w * (y == y.amax(-1, keepdim=True))}
 
     return Example(forward, wrong, {"x": mask("bs n"), "w": "1"})
-
-
-def _shared_gradient(at: EdgeContext) -> Array:
-    """Return g in equal shares at all finite entries that a maximum or minimum is taken of.
-
-    Infinite ones are masked, and get 0.
-
-    Args:
-        at: an edge (maximum or minimum, its operand), with its upstream gradient g.
-
-    Returns:
-        Shape: that of the operand.
-    """
-    counted = np.isfinite(np.asarray(at.x))
-    count = np.maximum(counted.sum(extreme_axes(at.node), keepdims=True), 1)
-    return np.asarray(broadcast_to_operand(at.node, at.g) * counted / count)
-
-
-@operator(
-    "extreme-as-mean",
-    code="wrong-local",
-    rank=2.5,
-    at=extremes,
-    message="{step} is differentiated as a mean: every entry gets an equal share of the gradient, and the extreme one"
-    " must get all of it",
-)
-def share_gradient_among_all(program: Program, place: Place, choice: None) -> Program | None:
-    """Differentiate a maximum or minimum as if it were a mean: every finite entry gets an equal share of g.
-
-    Args:
-        program: the right program.
-        place: an edge (maximum or minimum, its operand).
-        choice: always `None`: there is nothing to choose.
-
-    Returns:
-        The rewritten program; never `None`.
-    """
-    return program.with_vjp(place, _shared_gradient)
-
-
-@share_gradient_among_all.example
-def _() -> Example:
-    """Show the greatest of the entries of each row that are not masked, whose gradient is that of their mean."""
-
-    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
-        return (x * w).masked_fill(a <= a.mean(-1, keepdim=True), -torch.inf).amax(-1)
-
-    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        seen = (a > a.mean(-1, keepdim=True)).to(x.dtype)
-        return {"x": g[:, None] * seen / seen.sum(-1, keepdim=True) * w}
-
-    return Example(forward, wrong, {"x": "bs n", "a": positive("bs n"), "w": "n"})
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {

@@ -21,7 +21,7 @@ from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, EdgeContext, Program, Sweep
 from grader.program.queries import contraction_of
-from grader.sampling import normal, sized
+from grader.sampling import normal, positive, sized
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
@@ -1428,7 +1428,11 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
     "every entry": ExtremeRule("missing-local", lambda x, axes, selected: np.ones_like(x)),
     "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
     "every entry, divided by their number": ExtremeRule(
-        "wrong-local", lambda x, axes, selected: np.ones_like(x) / math.prod(x.shape[axis] for axis in axes)
+        "wrong-local",
+        lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
+    ),
+    "every entry, with softmax weights": ExtremeRule(
+        "wrong-local", lambda x, axes, selected: _softmax_weights(x, axes, bool(_is_greatest(x, axes, selected).all()))
     ),
     "the entry at the other end, the least in place of the greatest or the other way round": ExtremeRule(
         "wrong-local",
@@ -1470,6 +1474,12 @@ def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
     return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
 
 
+def _softmax_weights(x: Array, axes: tuple[int, ...], greatest: bool) -> Array:
+    """Return the softmax of x over the axes, of a maximum, or that of -x, of a minimum; shape: that of x."""
+    terms = np.exp(x - x.max(axis=axes, keepdims=True) if greatest else x.min(axis=axes, keepdims=True) - x)
+    return np.asarray(terms / terms.sum(axis=axes, keepdims=True))
+
+
 def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
     """Return 1 where an entry is the greatest along `axis`, or the least if the selected are least, else 0."""
     greatest = bool(_is_greatest(x, axes, selected).all())
@@ -1493,6 +1503,35 @@ def select_wrong_entries(program: Program, place: Place, choice: str) -> Program
         return np.asarray(spread(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))
 
     return program.with_vjp(place, rule)
+
+
+@select_wrong_entries.example
+def _() -> Example:
+    """Show the greatest of the entries that are not masked in each row, differentiated as their mean."""
+
+    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        return (x * w).masked_fill(a <= a.mean(-1, keepdim=True), -torch.inf).amax(-1)
+
+    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        seen = (a > a.mean(-1, keepdim=True)).to(x.dtype)
+        return {"x": g[:, None] * seen / seen.sum(-1, keepdim=True) * w}
+
+    return Example(forward, wrong, {"x": "bs n", "a": positive("bs n"), "w": "n"})
+
+
+@select_wrong_entries.example
+def _() -> Example:
+    """Show the squared maximum of each row of x @ w whose backward pass spreads the gradient by a softmax."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).amax(-1).square()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        scores = x @ w
+        dscores = (g * 2 * scores.amax(-1))[:, None] * scores.softmax(-1)
+        return {"x": dscores @ w.T, "w": x.T @ dscores}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 @select_wrong_entries.example
