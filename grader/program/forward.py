@@ -20,6 +20,7 @@ Place = tuple[int, int]  # an edge: the node that uses a value, and in which slo
 SINK = -1  # the reader of the outputs: the edge (SINK, k) carries the upstream gradient of output k
 ADDED = -1  # the slot of an edge that the forward pass does not have
 ENTRIES = 2000.0  # numpy handles as many in the time of one call
+TORCH_CALLS = 12.0  # torch takes as long as so many calls for an operation that it computes and differentiates
 
 INPUT = Operation("input", "input", lambda value: value)
 LOSS = Operation("loss", "other", lambda *outputs: np.zeros(()), (lambda slot, g, *_: g,), variadic=True)
@@ -307,7 +308,8 @@ class Forward:
     @cached_property
     def costs(self) -> tuple[float, ...]:
         """Return for each node how long its operation takes, in calls of numpy, by id."""
-        return tuple(1.5 + 2.0 * node.value.size / ENTRIES for node in self.nodes)
+        calls = (TORCH_CALLS if node.operation.family == "other" else 1.5 for node in self.nodes)
+        return tuple(own + 2.0 * node.value.size / ENTRIES for own, node in zip(calls, self.nodes, strict=True))
 
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
