@@ -17,14 +17,16 @@ from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.trial_sizes import EXACT_KIND
 
-from .case import Case, Sample, is_near
-from .explanation import explain
+from .case import LARGE, Case, Sample, is_near
+from .explanation import MOST_WORK, explain
 from .facts import TrialArray, answer_samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
+MOST_LARGE = 2  # trials with more than `LARGE` entries: so many numbers agree with no wrong edit, and each takes long
+WORK_AGAIN = 60_000.0  # for fewer trials of answers that have been searched: what is likely is tried again
 WrongAnswers = Mapping[str, tuple[Answer, Sequence[TrialArray]]]  # by target
 
 
@@ -185,9 +187,10 @@ def _mistakes_of_group(
         *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
     ]
     earlier = next(filter(case.is_screened_as, cases), None)
+    budget = WORK_AGAIN if any(set(case.names) <= set(other.names) for other in cases) else MOST_WORK
     cases.append(case)
     mistakes = {}
-    for target, explanation in explain(case, OPERATORS, others, earlier=earlier).items():
+    for target, explanation in explain(case, OPERATORS, others, budget, earlier).items():
         mistake = explanation.mistake
         at = next((each.at for each in (mistake, *explanation.others) if each.at), ())
         mistakes[names[target]] = replace(mistake, at=at, cause=names.get(explanation.cause, ""))
@@ -222,9 +225,12 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
         wrong: for each target the answer, with the learner's array in each trial.
         right: the targets whose answers are known to be right.
     """
-    trials = {id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}
+    trials = list({id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}.values())
+    spare = [trial for trial in trials if trial.entries > LARGE][MOST_LARGE:]
     samples: list[Sample] = []
-    for trial in trials.values():
+    for trial in trials:
+        if any(trial is other for other in spare):
+            continue
         program = faithful_program_of(exercise, trial)
         if program is None:
             samples = []

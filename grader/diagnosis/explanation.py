@@ -13,8 +13,8 @@ from .mistake import Mistake
 from .operators.contract import Operator
 from .stream import explaining_edits, pairs_with_explaining_edit, stream, stream_of_suspects
 
-MOST_WORK = 250_000.0  # calls of numpy: some seconds
-WORK_FOR_SECOND = 100_000.0  # what of it is kept for second mistakes, once an edit explains some of the answers
+MOST_WORK = 200_000.0  # calls of numpy: some seconds
+SHARE_FOR_SECOND = 0.5  # what share of it is kept for second mistakes, once an edit explains some of the answers
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
@@ -89,7 +89,7 @@ def explain(
             if last < float("inf"):  # every answer is explained
                 budget = most = min(budget, case.work + WORK_FOR_TIES)
             elif explaining_edits(case):
-                budget = most - WORK_FOR_SECOND
+                budget = (1 - SHARE_FOR_SECOND) * most
     return fewest_causes(case, fits)
 
 
