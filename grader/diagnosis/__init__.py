@@ -1,14 +1,31 @@
 """Finds the mistake in a wrong answer from the learner's own numbers.
 
 - *trial*: one set of drawn inputs; with its right program and the learner's arrays it is a *sample* of a *case*.
-- *target*: the input, or named value, that a gradient is for; the learner's array for it is an *answer*.
-- *program*, *node*, *edge*, *place*, *contribution*: see `grader.program`.
+- *setting*: the sizes of the axes of a trial, and their kind in words, such as "a batch of one".
+- *target*: the input, or named value, that a gradient is for.
+- *answer*: what a learner writes: `Answer` declares its name, such as `x.g`, its target, and its kind: a gradient, a
+  Jacobian, or a value (what a function without a backward pass returns). In each trial it is an array, the learner's or
+  the right one. It is known by its target, or, without one, by its name.
+- *program*, *node*, *edge*, *place*, *contribution*, *upstream gradient*, *partner operand*, *einsum letters*: see
+  `grader.program`.
 - *spot*: the same place, or places, in the program of every trial, such as `x @ w` in the last iteration.
-- *operator*: a kind of mistake, as a function from a program and a place to the edited program.
-- *edit*: an operator at a spot with a choice, such as which axis is summed over.
+- *operator*: a kind of mistake, as a function from a program, a place and a choice to the edited program; its `at` says
+  at which kind of places. It returns *None* where it does not apply in this trial, as its docstring says, and never if
+  that says nothing; then the search goes on with the next choice.
+- *choice*: what there is to choose at a place, such as the axis that is summed over, the key of a table of wrong
+  formulas, or the name of a wrong value. A function lists the choices for a place: it yields a record, such as
+  `PartOfSum(letter="a", part="only the first")`, for each. An operator without any has the single choice `None`. A
+  choice holds in every trial, so that values are in it by name (`ValueName`) and not by id.
+- *NoCandidate*: the exception of an edited program that cannot be computed in a trial; the search then drops the edit.
+- *example*: a forward pass with a wrong backward pass for an operator, which the search must explain by it. In its
+  docstring, "Show f(x) whose ...", g is the upstream gradient of f(x), the output.
+- *edit*: an operator at a spot with a choice.
 - *rewriting*: an edit, or a combination of edits: what makes of each trial's right program the learner's.
 - *observation*: a fact about the learner's numbers alone, such as that all of them are 0.
 - *candidate*: whatever the search tries as an explanation: a rewriting, an observation, a mistake that a spec declares.
+- *part*: some entries of an array along an axis, such as the first half of its rows; of a value, what one selection
+  takes of it (`x.chunk(3)`) or one operand of the `cat` or `stack` that joins it.
+- *message field*: a name in braces in an operator's message, such as `{step}`; `fields` returns what is filled in.
 - *rank*: how likely a candidate is: 1 is common, 5 is rare.
 - *screen*: a trial in which the search sees cheaply whether a rewriting can give the learner's numbers.
 """

@@ -133,7 +133,7 @@ class Sample:
         """Return whether rounding may move the gradient of a target so far here that no array can be judged."""
         return self.rounding[name] > MOST_ROUNDING
 
-    def gives(self, name: str, array: Array) -> bool:
+    def matches_learner(self, name: str, array: Array) -> bool:
         """Return whether an array is the learner's for a target, but for rounding.
 
         Args:
@@ -364,7 +364,7 @@ class Case:
             program = edit.apply(sample.program)
             if names and program is not sample.program:
                 answers = sample.answers(program)
-                names = {name for name in names if sample.gives(name, answers[name])}
+                names = {name for name in names if sample.matches_learner(name, answers[name])}
         return tuple(names)
 
     def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:
@@ -396,7 +396,7 @@ class Case:
             for name in [name for name in names if name in sample.given]:
                 if sample.right[name].any() and answers[name].any():
                     empty.discard(name)
-                if sample.gives(name, answers[name]):
+                if sample.matches_learner(name, answers[name]):
                     if sample.differs_from_right(name, answers[name]):
                         apart.add(name)
                 elif sample.is_vague(name):

@@ -54,8 +54,8 @@ class DeclaredMistake:
         """
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
-        names = [name for name, (answer, pairs) in self.wrong.items() if self._gives(answer, pairs)]
-        if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._leaves_right, self.right))):
+        names = [name for name, (answer, pairs) in self.wrong.items() if self._reproduces_answer(answer, pairs)]
+        if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):
             return {}
         return dict.fromkeys(names, mistake)
 
@@ -68,7 +68,7 @@ class DeclaredMistake:
         """Return whether the formula is for all that is returned at once."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
-    def _gives(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
+    def _reproduces_answer(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
         """Return whether the formula gives the learner's arrays, and differs from the right array in some trial.
 
         Args:
@@ -87,7 +87,7 @@ class DeclaredMistake:
             apart = apart or not is_near(computed, right, right)
         return apart
 
-    def _leaves_right(self, answer: Answer) -> bool:
+    def _gives_right_array(self, answer: Answer) -> bool:
         """Return whether the formula gives the right array of an answer in every trial."""
         trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
         return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)

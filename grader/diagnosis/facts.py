@@ -231,7 +231,7 @@ def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | No
     if not kinds[0] & kinds[1]:
         for trials, name in ((right, "right-only-in"), (wrong, "right-except-in")):
             if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
-                return make_fact("shape-special", name, kinds=_kinds_of_settings(trials))
+                return make_fact("shape-special", name, kinds=_setting_kinds_with_sizes(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return make_fact("not-linear", "right-for-small-upstream")
     if where := right_where(answer, right, wrong):
@@ -262,7 +262,7 @@ def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
     return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
 
-def _kinds_of_settings(trials: Sequence[Trial]) -> list[list[Any]]:
+def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
     """Return the kinds of some trials' settings, each with the named axes and sizes of its first trial.
 
     Returns:

@@ -197,7 +197,7 @@ def _weights(quotient: Quotient) -> Array:
     return quotient.v.numpy()
 
 
-def _unweighted(quotient: Quotient) -> Array:
+def _slope_without_weights(quotient: Quotient) -> Array:
     """Return the slope of the sum of the function's values without the weights.
 
     Raises:
@@ -207,7 +207,7 @@ def _unweighted(quotient: Quotient) -> Array:
     return _slope(replace(quotient, v=quotient.x.new_ones(quotient.f(quotient.x).shape)))
 
 
-def _weighted_with_value(quotient: Quotient) -> Array:
+def _slope_weighted_by_value(quotient: Quotient) -> Array:
     """Return the slope of the sum of the function's values, weighted with these values at x in place of the weights.
 
     Raises:
@@ -217,7 +217,7 @@ def _weighted_with_value(quotient: Quotient) -> Array:
     return _slope(replace(quotient, v=quotient.f(quotient.x)))
 
 
-def _weighted_twice(quotient: Quotient) -> Array:
+def _slope_with_squared_weights(quotient: Quotient) -> Array:
     """Return the slope of the sum of the function's values, weighted with the squares of the weights.
 
     Raises:
@@ -264,17 +264,17 @@ SLIPS = (
          lambda q: _slope(replace(q, together=True))),
     Slip("step-times-x", "wrong-point", "the step is {h} times {x}, and must be {h}",
          lambda q: q.right_rise(q.h * q.x) / q.run),
-    Slip("weights-missing", "missing-upstream", "{v} is not in it: all outputs count alike", _unweighted),
+    Slip("weights-missing", "missing-upstream", "{v} is not in it: all outputs count alike", _slope_without_weights),
     Slip("weighted-behind", "elementwise-for-matmul",
          "the outputs are added without {v}, and the result is multiplied by it: each output has its own weight",
-         lambda q: _unweighted(q) * q.weights),
+         lambda q: _slope_without_weights(q) * q.weights),
     Slip("weights-summed", "sum-of-products", "the outputs and {v} are each summed on their own, and then multiplied",
-         lambda q: _unweighted(q) * _weights(q).sum()),
+         lambda q: _slope_without_weights(q) * _weights(q).sum()),
     Slip("weighted-twice", "extra-factor", "{v} is multiplied in once more: it belongs inside the sum, and only there",
          lambda q: _slope(q) * q.weights),
-    Slip("weights-squared", "extra-factor", "every output is weighted with {v} twice", _weighted_twice),
+    Slip("weights-squared", "extra-factor", "every output is weighted with {v} twice", _slope_with_squared_weights),
     Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value, where {v} belongs",
-         _weighted_with_value),
+         _slope_weighted_by_value),
     Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _function_value),
     *(Slip("own-step", "hard-coded", f"the step is {step:g}, whatever {{h}} is",
            lambda q, step=step: q.right_rise(step) / ((q.ahead - q.behind) * step))  # type: ignore[misc]

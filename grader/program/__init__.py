@@ -2,13 +2,22 @@
 
 - *program*: a recorded forward pass with its backward pass, which may be edited; it never changes.
 - *node*: one operation of the forward pass, or an input; its value has the same id.
+- *slot*: the position of an operand in its node, from 0: in `x @ w`, 0 for x and 1 for w.
 - *edge*: (reader, slot): the operand that node `reader` reads in the slot; (SINK, k) is the edge from the loss to
   output k.
 - *place*: an edge, or a node as (id, WHOLE): where an edit can be made.
-- *upstream gradient*: the gradient g of a node's value, which its vjps take; of an output, the one that is given.
+- *partner operand*: of an edge, an operand that its reader reads in any other slot: of the edge of x in `x @ w`, w.
+- *upstream gradient*: the gradient g of a node's value, which its vjps take; of an output, the one that is given. At an
+  edge, g is that of the reader.
 - *contribution*: what one edge adds to the gradient of its operand: the vjp of the reader for that slot, taken at g.
+- *None*: for a gradient or a contribution, that there is none, which counts as zeros; for the id of an operand, that
+  the slot holds a constant, which has no node; for an id that is looked for in a trial, that it has no such node.
+- *NoCandidate*: the exception of an edited program that cannot be computed, as where an array gets a wrong shape.
 - *target*: an input, or a named value, whose gradient is asked for.
 - *key*: the position in the source that nodes share in all iterations of a loop; with the iteration it names a node.
+- *einsum letters*: one letter for each axis of an array: for `x @ w` they are `ik`, `kj` and, of the value, `ij`.
+- *part*: in the vjps and the sweep, a contribution, or one term of it; otherwise some entries of an array along an
+  axis.
 - *trial*: one set of drawn inputs, which has a program of its own.
 """
 

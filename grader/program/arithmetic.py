@@ -135,7 +135,10 @@ def _maximum_derivative(_: Array, x: Operand, y: Operand, *, sign: int) -> Array
 
 
 def _choose(condition: Array, x: Operand, y: Operand) -> Array:
-    """Return an array with the entry of `x` where the condition is True, and the entry of `y` where it is False."""
+    """Return an array with the entry of `x` where the condition is True, and the entry of `y` where it is False.
+
+    All three broadcast: the forward pass of `torch.where`.
+    """
     return np.where(condition, np.asarray(x), np.asarray(y))
 
 
@@ -226,6 +229,8 @@ for _name, _compare in _COMPARISONS:
 def _restore_axes(g: Array, x: Operand, dim: Axes, keepdim: bool) -> Array:
     """Return the gradient of a reduced value with the axes that the reduction removed put back as axes of size 1.
 
+    For x of shape (4, 3), summed over axis 1: from shape (4,) to (4, 1).
+
     Args:
         g: the gradient, shaped like the reduced value.
         x: the array that was reduced.
@@ -241,7 +246,7 @@ def _reduced_size(x: Operand, dim: Axes) -> int:
 
 
 def _sum(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the sum of `x` over the axes `dim`, which stay as axes of size 1 if `keepdim`."""
+    """Return the sum of `x` over the axes `dim`, all of them for `None`; they stay as axes of size 1 if `keepdim`."""
     return np.asarray(np.sum(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
@@ -251,7 +256,7 @@ def _sum_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = Fal
 
 
 def _mean(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the mean of `x` over the axes `dim`, which stay as axes of size 1 if `keepdim`."""
+    """Return the mean of `x` over the axes `dim`, all of them for `None`; they stay as axes of size 1 if `keepdim`."""
     return np.asarray(np.mean(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
@@ -290,7 +295,7 @@ def _std_vjp(g: Array, y: Array, x: Array, dim: Axes = None, *, correction: int 
 
 
 def _norm(x: Array, /, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the p-norm of `x` over the axes `dim`: (sum of abs(x)**p)**(1 / p)."""
+    """Return the p-norm of `x` over the axes `dim`, (sum of abs(x)**p)**(1 / p); over all of them for `None`."""
     return np.asarray(np.sum(np.abs(x) ** p, axis=axes_of(x, dim), keepdims=keepdim) ** (1 / p))
 
 
@@ -307,12 +312,15 @@ def _norm_vjp(g: Array, y: Array, x: Array, p: float = 2, dim: Axes = None, keep
 
 
 def _amax(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
-    """Return the greatest entry of `x` along the axes `dim`."""
+    """Return the greatest entry of `x` along the axes `dim`, all of them for `()`.
+
+    They stay with size 1 if `keepdim`.
+    """
     return np.asarray(np.max(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _amin(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
-    """Return the least entry of `x` along the axes `dim`."""
+    """Return the least entry of `x` along the axes `dim`, all of them for `()`; they stay with size 1 if `keepdim`."""
     return np.asarray(np.min(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 

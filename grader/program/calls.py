@@ -46,7 +46,7 @@ class TorchCall(NamedTuple):
         args: its arguments by position.
         kwargs: its arguments by name.
         results: all tensors that it returned.
-        part: the number of the result that is recorded; `None` where the function returns a single tensor.
+        result_number: the number of the result that is recorded; `None` where the function returns a single tensor.
     """
 
     func: Function
@@ -54,7 +54,7 @@ class TorchCall(NamedTuple):
     args: Arguments
     kwargs: Keywords
     results: tuple[torch.Tensor, ...]
-    part: int | None
+    result_number: int | None
 
 
 # The parameters of torch's functions, by the operation that they are: operands, options with `=`, and with `*` an
@@ -125,9 +125,9 @@ def read_call(call: TorchCall) -> OperationCall:
         if name in REVERSED:
             x, y = call.args
             return OperationCall(OPERATIONS[REVERSED[name]], (y, x), {})
-        if call.part is not None and name in POSITIONS_OF:
-            return _read_by_signature(name if call.part == 0 else POSITIONS_OF[name], SIGNATURES[name], call)
-        if call.part is None and name in SIGNATURES:
+        if call.result_number is not None and name in POSITIONS_OF:
+            return _read_by_signature(name if call.result_number == 0 else POSITIONS_OF[name], SIGNATURES[name], call)
+        if call.result_number is None and name in SIGNATURES:
             return _read_by_signature(name, SIGNATURES[name], call)
     except (TypeError, ValueError, LookupError, AttributeError):  # called in a form that is not known here
         pass
@@ -269,8 +269,8 @@ def _read_max_min(call: TorchCall) -> OperationCall:
 
     The operations are `amax`, `max`, `argmax` and `maximum`, and the same for the minimum.
     """
-    if call.part is not None:
-        name = call.name if call.part == 0 else POSITIONS_OF[call.name]
+    if call.result_number is not None:
+        name = call.name if call.result_number == 0 else POSITIONS_OF[call.name]
         return _read_by_signature(name, SIGNATURES["max"], call)
     given = _named_arguments(["input", "other"], call)
     if "other" in given:
@@ -336,14 +336,16 @@ def _read_getitem(call: TorchCall) -> OperationCall:
     "chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__"
 )
 def _read_part(call: TorchCall) -> OperationCall:
-    """Translate one of the tensors that `chunk`, `split`, `unbind` or an iteration gives, into a `piece` or `select`.
+    """Translate one of the tensors that `chunk`, `split` or `unbind` returns into a `piece` or a `select`.
+
+    For `x.chunk(3, -1)` and its second result: a `piece` of x along axis -1. An iteration over x is an `unbind`.
 
     Raises:
-        ValueError: the call has no several results.
+        ValueError: the call has a single result.
     """
     own = ["input", "dim"] if call.name in ("unbind", "__iter__") else ["input", "sizes", "dim"]
     given = _named_arguments(own, call)
-    dim, part = given.get("dim", 0), call.part
+    dim, part = given.get("dim", 0), call.result_number
     if not isinstance(dim, int) or part is None:
         raise ValueError("it has no parts")
     if len(own) == 2:
@@ -407,10 +409,10 @@ def _read_take_along_dim(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("embedding")
 def _read_embedding(call: TorchCall) -> OperationCall:
-    """Translate `embedding` into the operation of this name: the rows of a table that have certain numbers.
+    """Translate `embedding(index, table)` into the operation of this name, which takes rows of the table.
 
     Raises:
-        ValueError: an option is set that treats certain rows differently.
+        ValueError: `padding_idx`, `max_norm` or `scale_grad_by_freq` is set.
     """
     given = _named_arguments(
         ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"], call
@@ -422,10 +424,13 @@ def _read_embedding(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("conv1d", "conv2d", "conv3d")
 def _read_convolution(call: TorchCall) -> OperationCall:
-    """Translate `conv1d`, `conv2d` or `conv3d`; stride, padding and dilation become one whole number for each axis.
+    """Translate `conv1d`, `conv2d` or `conv3d` into the operation `convolution` of input, kernel and bias.
+
+    Stride, padding and dilation, which a call may give as one number or padding as a word, become a tuple with one
+    number for each axis that the windows slide along.
 
     Raises:
-        ValueError: the array has no axis of examples, or the padding differs between the two ends of an axis.
+        ValueError: the input has no axis of examples in front, or the padding differs between the two ends of an axis.
     """
     axes = int(call.name[4])
     given = _named_arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
@@ -447,10 +452,13 @@ def _read_convolution(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _read_transposed_convolution(call: TorchCall) -> OperationCall:
-    """Translate `conv_transpose1d` to `conv_transpose3d`; stride, padding and dilation become one number for each axis.
+    """Translate `conv_transpose1d`, `2d` or `3d` into the operation `transposed_convolution` of input, kernel and bias.
+
+    Stride, padding, output padding and dilation, which a call may give as one number, become a tuple with one number
+    for each axis that the windows slide along.
 
     Raises:
-        ValueError: the array has no axis of examples.
+        ValueError: the input has no axis of examples in front, as torch allows.
     """
     axes = int(call.name[-2])
     sizes = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
@@ -467,7 +475,10 @@ def _read_transposed_convolution(call: TorchCall) -> OperationCall:
 @_reads_calls_of("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
         "avg_pool1d", "avg_pool2d", "avg_pool3d")  # fmt: skip
 def _read_pool(call: TorchCall) -> OperationCall:
-    """Translate a maximum or average pooling; kernel size, stride and padding become one whole number for each axis.
+    """Translate a maximum or average pooling into the operation `max_pool` or `mean_pool`.
+
+    Kernel size, stride and padding, which a call may give as one number, become a tuple with one number for each axis
+    that the windows slide along.
 
     Raises:
         ValueError: `ceil_mode`, `return_indices` or `divisor_override` is set.
@@ -516,6 +527,10 @@ def _tensor_sequence(values: object) -> tuple[torch.Tensor, ...]:
 
 def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
     """Return one whole number for each axis; a single number stands for all of them: 2 for 3 axes is (2, 2, 2).
+
+    Args:
+        value: a number, or a tuple or list of numbers.
+        axes: how many axes there are.
 
     Raises:
         ValueError: these are no whole numbers, or not one for each axis.
@@ -567,7 +582,7 @@ def _computed_by_torch(call: TorchCall) -> OperationCall:
 
         given = [chosen.get(names[i] if i < len(names) else f"argument_{i}", fill(item)) for i, item in enumerate(args)]
         result = call.func(*given, **{name: chosen.get(name, fill(item)) for name, item in kwargs.items()})
-        return _as_tensor(result if call.part is None else result[call.part])  # type: ignore[index]
+        return _as_tensor(result if call.result_number is None else result[call.result_number])  # type: ignore[index]
 
     return OperationCall(torch_operation(call.name, run, len(operands)), tuple(operands), options)
 

@@ -262,7 +262,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
-    """Return the input divided by its p-norm along an axis, or by `eps` where the norm is less.
+    """Return the input divided by its p-norm along the axis `dim`, or by `eps` where the norm is less; same shape.
 
     Raises:
         ValueError: `out` is given.
@@ -315,7 +315,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return beta times a matrix plus alpha times the product of two matrices."""
+    """Return `beta * input + alpha * mat1 @ mat2`, as torch's `addmm` and `baddbmm` do."""
     product = mat1 @ mat2
     return (input if beta == 1 else beta * input) + (product if alpha == 1 else alpha * product)
 

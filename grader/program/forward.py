@@ -307,7 +307,10 @@ class Forward:
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
-        """Return for each node how long its operation takes, in calls of numpy, by id."""
+        """Return for each node, by id, how long its operation takes, estimated from the size of its value.
+
+        The unit is the time of one call of numpy on a small array.
+        """
         calls = (TORCH_CALLS if node.operation.family == "other" else 1.5 for node in self.nodes)
         return tuple(own + 2.0 * node.value.size / ENTRIES for own, node in zip(calls, self.nodes, strict=True))
 
@@ -430,14 +433,17 @@ class Forward:
         return nodes
 
     def up_to(self, value: int) -> Forward:
-        """Return the forward pass that ends with the value with this id, as its only output."""
+        """Return the forward pass that ends with the value with this id, as its only output.
+
+        Its targets are those of the inputs that come before this value.
+        """
         inputs = {name: i for name, i in self.inputs.items() if i <= value}
         return Forward(self.nodes[: value + 1], inputs, (value,), inputs)
 
     def with_nodes(self, nodes: Iterable[Node]) -> Forward:
-        """Return the forward pass with other nodes in place of its own, one for each.
+        """Return the forward pass with the given nodes in place of its own, one for each id.
 
-        What is known of its edges is kept where no edge has changed.
+        No value is computed again. Derived properties such as `edges` are kept where no edge has changed.
         """
         other = replace(self, nodes=tuple(nodes))
         changed = [(a, b) for a, b in zip(self.nodes, other.nodes, strict=True) if a is not b]

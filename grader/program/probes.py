@@ -98,7 +98,7 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
         return value * (1 + SINGLE_PRECISION * generator.standard_normal(value.shape))
 
     def rule(at: EdgeContext) -> Array:
-        """Return the right contribution with such errors."""
+        """Return the right contribution of an edge with a relative error of one rounding in each entry."""
         return rounded(at.right())
 
     forward = program.forward
@@ -114,9 +114,9 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
 
 
 def _scaled_error(array: Array, right: Array) -> float:
-    """Return the greatest difference of two arrays, divided by the greatest entry of `right`.
+    """Return the greatest difference of two arrays, divided by the greatest entry of `right`; both absolute values.
 
-    Infinite where that is zero.
+    Infinite where `right` is all zero and `array` is not; 0 where both are.
     """
     error, size = np.abs(array - right).max(initial=0.0), np.abs(right).max(initial=0.0)
     return float(error / size) if size else (float("inf") if error else 0.0)

@@ -142,7 +142,10 @@ class Program:
         return self.forward.groups["operation"].get(operation, ())
 
     def reader(self, place: Place) -> Node:
-        """Return the reader of an edge, or the node of a place that is a node; the loss for SINK."""
+        """Return the node that reads the operand of an edge (reader, slot), or the node of a place that is one.
+
+        For an edge (SINK, k) it is the loss, `sink`.
+        """
         return self.sink if place[0] == SINK else self.nodes[place[0]]
 
     def source(self, place: Place) -> int:
@@ -175,7 +178,7 @@ class Program:
         """
 
         def through(place: Place) -> EdgeVjp:
-            """Return the vjp of an edge, called with the other upstream gradient."""
+            """Return the vjp of an edge, called with the upstream gradient that `compute` returns."""
             before = self.edited_vjps.get(place, EdgeContext.right)
             return lambda at: before(at._replace(g=compute(at)))
 
@@ -418,28 +421,35 @@ class Program:
         moved: dict[int, Array] = {}  # what is added to the gradient of each value around the inner ones
 
         def move(value: int, by: Array | None) -> None:
-            """Add an array to what the gradient of a value is moved by; `None` stands for zeros."""
+            """Add an array to what the gradient of a value changes by; `None` stands for zeros."""
             if by is not None:
                 moved[value] = moved[value] + by if value in moved else by
 
         for place, value in edges.items():
             if not inner >> value & 1:
                 is_own = forward is own or (place in own.sources and own.sources[place] == value)
-                move(value, difference(after.part(place), before.part(place) if is_own else None))
+                move(
+                    value,
+                    difference(
+                        after.contribution_or_none(place), before.contribution_or_none(place) if is_own else None
+                    ),
+                )
         for number, (_, value, _) in enumerate(self.added):
             if not inner >> value & 1:
-                move(value, after.added_part(number))
+                move(value, after.added_contribution(number))
         if forward is not own:
             for reader in bits(inner):
                 for slot, value in own.edges[reader]:  # of the right forward pass alone
                     if not inner >> value & 1 and edges.get((reader, slot)) != value:
-                        move(value, difference(None, before.part((reader, slot))))
+                        move(value, difference(None, before.contribution_or_none((reader, slot))))
         total = np.zeros(len(tangents.right))
         for value, by in moved.items():
             total += tangents.projections_of(value, by)
         for name, rows in tangents.rows.items():
             if inner >> (value := forward.targets[name]) & 1:  # what it is made from tells nothing of its direction
-                total[rows] += tangents.projections_of(value, difference(after.total(value), before.total(value)))[rows]
+                total[rows] += tangents.projections_of(
+                    value, difference(after.gradient_or_none(value), before.gradient_or_none(value))
+                )[rows]
         return total
 
     def name_of(self, value: int) -> str:
@@ -454,12 +464,16 @@ class Program:
             return node.variable
         if node.name == "select" and node.text.startswith("for "):  # the loop itself takes the rows
             return f"a row of {self.name_of(node.operands[0][1])}"
-        if self.is_part(value):
+        if self.is_one_of_several_operations(value):
             return f"the value of the `{node.name}` in `{node.text}`"
         return node.text or node.name
 
-    def is_part(self, value: int) -> bool:
-        """Return whether a node is one of several operations of one expression, such as the call of a module."""
+    def is_one_of_several_operations(self, value: int) -> bool:
+        """Return whether one expression of the source records several operations, as the call of a module does.
+
+        Args:
+            value: the id of the value of one of these operations.
+        """
         node = self.nodes[value]
         return (
             bool(node.text)
@@ -564,7 +578,7 @@ class Program:
         """
 
         def beside(slot: int, others: Mapping[int, Operand], before: EdgeVjp) -> EdgeVjp:
-            """Return the vjp of an edge with the changed values in all other slots."""
+            """Return the vjp of an edge with the changed values in all slots but its own."""
             partners = {i: value for i, value in others.items() if i != slot}
             return lambda at: before(at._replace(node=_with_values(at.node, partners)))
 
@@ -584,7 +598,15 @@ def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
 
 
 def difference(after: Array | None, before: Array | None) -> Array | None:
-    """Return `after - before`, where `None` stands for zeros; `None` if both are."""
+    """Return `after - before`, where `None` stands for zeros of the same shape; `None` if both are.
+
+    Args:
+        after: a gradient or contribution in an edited program.
+        before: the same one in the right program.
+
+    Raises:
+        NoCandidate: the two have different shapes.
+    """
     if before is None or after is None:
         return after if before is None else -before
     if after.shape != before.shape:
@@ -679,7 +701,7 @@ class Sweep:
             NoCandidate: the gradient depends on a contribution that is being computed, or a vjp of an edit gives no
                 array of the right shape.
         """
-        total = self.total(value)
+        total = self.gradient_or_none(value)
         return np.zeros(self.program.nodes[value].value.shape) if total is None else total
 
     def contribution(self, place: Place) -> Array:
@@ -688,10 +710,10 @@ class Sweep:
         Raises:
             NoCandidate: as `gradient`.
         """
-        part = self.part(place)
+        part = self.contribution_or_none(place)
         return np.zeros(self.program.nodes[self.program.source(place)].value.shape) if part is None else part
 
-    def total(self, value: int) -> Array | None:
+    def gradient_or_none(self, value: int) -> Array | None:
         """Return the gradient of the value with an id, shaped like it; `None` where nothing contributes to it.
 
         Raises:
@@ -709,7 +731,7 @@ class Sweep:
                     self._known |= 1 << later
         return self._totals[value]
 
-    def part(self, place: Place) -> Array | None:
+    def contribution_or_none(self, place: Place) -> Array | None:
         """Return the contribution of an edge (reader, slot), shaped like its operand, or `None` where there is none.
 
         Raises:
@@ -728,12 +750,12 @@ class Sweep:
         elif reader == SINK:
             part = self.program.upstreams[slot]
         else:
-            g = self.total(reader)
+            g = self.gradient_or_none(reader)
             part = None if g is None else self._by_vjp(place, g)
         self._parts[place] = part
         return part
 
-    def added_part(self, number: int) -> Array:
+    def added_contribution(self, number: int) -> Array:
         """Return the contribution of an edge that `Program.with_edge` has added, shaped like its value.
 
         Args:
@@ -751,18 +773,20 @@ class Sweep:
         return part
 
     def _sum(self, value: int) -> Array | None:
-        """Return the sum of the contributions of all edges to a value; `None` where there are none.
+        """Return the sum of the contributions of all edges to the value with an id, shaped like it.
+
+        Return `None` where no edge contributes to it: the output does not depend on it, or all its edges are dropped.
 
         Raises:
             NoCandidate: a contribution has another shape than the value, or cannot be computed.
         """
         self._open |= 1 << value
         shape, total = self._shapes[value], None
-        part_of = self.part
+        part_of = self.contribution_or_none
         try:
             parts = [part_of(place) for place in self._uses[value]]
             if self.program.added:
-                parts += [self.added_part(n) for n, (_, to, _) in enumerate(self.program.added) if to == value]
+                parts += [self.added_contribution(n) for n, (_, to, _) in enumerate(self.program.added) if to == value]
         finally:
             self._open ^= 1 << value
         for part in parts:

@@ -21,14 +21,17 @@ def idle_edges(program: Program) -> tuple[Place, ...]:
     """Return the edges whose right contribution is zero, although the upstream gradient of their reader is not.
 
     So it is with the edge from the mean in a variance: the deviations from the mean add up to zero. Whoever writes the
-    formula leaves such a path out. An edge that is multiplied with a constant of zeros, such as a first state, is not
-    among them.
+    formula leaves such a path out. An edge whose reader also reads a constant array of zeros, such as a first state, is
+    not among them.
+
+    Returns:
+        The edges as (reader, slot), in the right program, whatever edits `program` has.
     """
     right = program.right
     if right not in _IDLE:
         sweep, idle = right.right_sweep, []
         for place in right.forward.sources:
-            g, part = sweep.total(place[0]) if place[0] != SINK else None, sweep.part(place)
+            g, part = sweep.gradient_or_none(place[0]) if place[0] != SINK else None, sweep.contribution_or_none(place)
             if g is not None and part is not None and not _has_zero_constant(right.reader(place), place[1]):
                 size = float(np.abs(g).max(initial=0.0))
                 if size and float(np.abs(part).max(initial=0.0)) <= IDLE * size:
@@ -78,7 +81,10 @@ class Loop:
 
 
 def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
-    """Return the loop-carried values of all loops of the forward pass, one for each slot that reads one."""
+    """Return the loop-carried values of all loops of the forward pass, one for each slot that reads one.
+
+    For `h = tanh(x[t] @ w + h @ u)`: the h that slot 0 of `h @ u` reads.
+    """
     forward, carried = program.forward, []
     for key, ids in forward.by_key.items():
         first, *others = (forward.nodes[i] for i in ids)
@@ -172,13 +178,19 @@ def skip_connections(program: Program) -> tuple[SkipConnection, ...]:
 
 
 def nodes_between(forward: Forward, value: int, later: int) -> tuple[int, ...]:
-    """Return the ids of the nodes on all gradient paths from `value` to `later`, which is included; `value` is not."""
+    """Return the ids of the nodes on all gradient paths from `value` to `later`, which is included; `value` is not.
+
+    For y = tanh(x @ w) and the ids of x and y: those of the product and of tanh. Empty where `later` does not depend on
+    `value`.
+    """
     mask = forward.descendants[value] & forward.ancestors[later]
     return tuple(i for i in reversed(list(bits(mask))) if i != value)
 
 
 def broadcast_axes(node: Node, slot: int) -> tuple[int, ...]:
     """Return the axes of a pointwise node's value along which an operand is repeated: its gradient is summed over them.
+
+    For `x + b` of shape (4, 3) and b of shape (3,): (0,). The axes are counted from the front.
 
     Args:
         node: any node; for one that is not pointwise there are no such axes.
@@ -241,7 +253,7 @@ def contraction_of(node: Node) -> Contraction | None:
 
 @dataclass(frozen=True)
 class CompositeCall:
-    """One call of a loss or a layer, which is recorded as several nodes.
+    """One call of a loss or a layer, such as `F.cross_entropy(x, y)`, which is recorded as several nodes.
 
     Args:
         name: torch's name of the function, such as `cross_entropy`.
@@ -278,7 +290,10 @@ class EdgeKind:
     iterations: int | None
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges of this kind, as (node, slot), that lead to a value; none where it has no such edges."""
+        """Return the edges of this kind, as (node, slot), that lead to the value with an id.
+
+        Empty where it has no such edges.
+        """
         return edges_by_kind(program, value).get(self, ())
 
 

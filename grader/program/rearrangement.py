@@ -25,13 +25,19 @@ def _reshape_vjp(g: Array, _: Array, x: Array, *arguments: object, **options: ob
 
 
 def _flatten(x: Array, /, start_dim: int = 0, end_dim: int = -1) -> Array:
-    """Return `x` with its axes from `start_dim` to `end_dim` (included) merged into one, as torch's `flatten` does."""
+    """Return `x` with its axes from `start_dim` to `end_dim` (included) merged into one, as torch's `flatten` does.
+
+    For x of shape (2, 3, 4) and `start_dim` 1: shape (2, 12).
+    """
     start, end = start_dim % max(x.ndim, 1), end_dim % max(x.ndim, 1)
     return x.reshape((*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
 def _unflatten(x: Array, /, dim: int, sizes: Sequence[int]) -> Array:
-    """Return `x` with its axis `dim` split into axes of the given sizes, as torch's `unflatten` does."""
+    """Return `x` with its axis `dim` split into axes of the given sizes, as torch's `unflatten` does.
+
+    For x of shape (4, 6), dim 1 and sizes (2, 3): shape (4, 2, 3).
+    """
     dim %= x.ndim
     return x.reshape((*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
@@ -48,9 +54,9 @@ def _unsqueeze(x: Array, /, dim: int) -> Array:
 
 
 def _expand(x: Array, /, shape: Sequence[int]) -> Array:
-    """Return `x` repeated to a shape, along its axes of size 1 and along new axes in front.
+    """Return `x` repeated to a shape, along its axes of size 1 and along new axes in front, as torch's `expand` does.
 
-    -1 keeps the size of an axis.
+    A size of -1 in `shape` keeps the size that the axis has.
     """
     own = (1,) * (len(shape) - np.ndim(x)) + np.shape(x)
     return np.broadcast_to(x, tuple(o if size == -1 else size for size, o in zip(shape, own, strict=True)))
@@ -322,33 +328,33 @@ def _select_vjp(g: Array, _: Array, x: Array, dim: int, index: int) -> Array:
 
 
 def _argmax(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Return the positions of the greatest entries of `x` along an axis, or in the flattened x.
+    """Return the positions of the greatest entries of `x` along the axis `dim`, or, for `None`, in the flattened x.
 
-    Of equal entries it is the first.
+    Of equal entries it is the first. The axis is missing in the result, or has size 1 if `keepdim`.
     """
     return np.asarray(np.argmax(x, axis=dim, keepdims=keepdim))
 
 
 def _argmin(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
-    """Return the positions of the least entries of `x` along an axis, or in the flattened x.
+    """Return the positions of the least entries of `x` along the axis `dim`, or, for `None`, in the flattened x.
 
-    Of equal entries it is the first.
+    Of equal entries it is the first. The axis is missing in the result, or has size 1 if `keepdim`.
     """
     return np.asarray(np.argmin(x, axis=dim, keepdims=keepdim))
 
 
 def _argsort(x: Array, /, dim: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the positions in `x` of its entries in rising or falling order along an axis.
+    """Return the positions in `x` of its entries along the axis `dim`, in rising order, or falling if `descending`.
 
-    Equal ones keep their order.
+    Equal entries keep their order, whatever `stable` is. Shape: that of x.
     """
     return np.argsort(-np.asarray(x) if descending else x, axis=dim, kind="stable")
 
 
 def _top_positions(x: Array, /, k: int, dim: int = -1, largest: bool = True) -> Array:
-    """Return the positions of the k greatest entries of `x` along an axis in falling order.
+    """Return the positions of the k greatest entries of `x` along the axis `dim`, the greatest first.
 
-    Of the least if not `largest`.
+    If not `largest`, those of the k least entries, the least first.
     """
     return _narrow(_argsort(x, dim, descending=largest), dim, 0, k)
 

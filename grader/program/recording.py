@@ -118,7 +118,7 @@ def record(
 
 
 def _array(value: object) -> Array:
-    """Return a tensor or an array as a numpy array, in double precision if it holds floating-point numbers."""
+    """Return a tensor or an array as a new numpy array, in double precision if it holds floating-point numbers."""
     array = value.detach().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
     return np.array(array, dtype=np.float64 if array.dtype.kind == "f" else array.dtype)
 
@@ -141,9 +141,15 @@ class Expression(NamedTuple):
     is_returned: bool = False
     call: str = ""
 
-    def variable(self, part: int = 0) -> str:
-        """Return the variable that part number `part` of the value is assigned to; empty where there is none."""
-        return self.variables[part] if part < len(self.variables) else ""
+    def variable(self, number: int = 0) -> str:
+        """Return the variable that a result of the expression is assigned to; empty where there is none.
+
+        For `q, k = x.chunk(2)`: `q` for 0 and `k` for 1.
+
+        Args:
+            number: the number of the result, from 0.
+        """
+        return self.variables[number] if number < len(self.variables) else ""
 
 
 @cache
@@ -371,7 +377,8 @@ class _Recorder(TorchFunctionMode):
     def read(self, value: object) -> int:
         """Return the id of the node that has a tensor's present value, with all that was written to its memory.
 
-        A node is made where there is none yet.
+        A new node is made where there is none with this value yet: an input for a constant, a `write` for several
+        writes.
 
         Raises:
             Unrecordable: the value is no tensor, or several of its entries share one entry of memory that was written
@@ -464,7 +471,7 @@ class _Recorder(TorchFunctionMode):
             self._record_view(call, result, first, memory)
         else:
             operation, operands, options = read_call(call)
-            self._emit(_array(result), operation, operands, options, result, call.part or 0)
+            self._emit(_array(result), operation, operands, options, result, call.result_number or 0)
 
     def _record_view(self, call: TorchCall, result: torch.Tensor, first: torch.Tensor, memory: _Memory) -> None:
         """Make a node of a view of memory that was written to; none where the view is exactly one written value.
@@ -484,7 +491,7 @@ class _Recorder(TorchFunctionMode):
                 self.read(first)
             operation, operands, options = read_call(call)
             known = {id(first): self.handles[id(first)].node}  # what is written elsewhere is not seen from here
-            self._emit(_array(result), operation, operands, options, result, call.part or 0, known)
+            self._emit(_array(result), operation, operands, options, result, call.result_number or 0, known)
 
     def _record_write(self, func: Function, name: str, args: Arguments, kwargs: Keywords) -> object:
         """Run a torch function that writes to its first argument, and record which value it writes to which region.
@@ -620,7 +627,7 @@ class _Recorder(TorchFunctionMode):
         operands: Sequence[object],
         options: Options,
         result: torch.Tensor,
-        part: int = 0,
+        result_number: int = 0,
         known: Mapping[int, int] | None = None,
     ) -> None:
         """Append the node of a tensor that an operation returned, and remember that the tensor has its value.
@@ -631,10 +638,10 @@ class _Recorder(TorchFunctionMode):
             operands: tensors, arrays and numbers, in the order of the slots.
             options: the options by name.
             result: the tensor.
-            part: which of several results of a call it is.
+            result_number: which of several results of a call it is, from 0.
             known: see `_resolve`.
         """
-        node = self._append(value, operation, *self._resolve(operands, known), options, part)
+        node = self._append(value, operation, *self._resolve(operands, known), options, result_number)
         memory = self.memories.get(_address(result))
         self.handles[id(result)] = _Handle(result, node, len(memory.writes) if memory else 0)
 
@@ -645,7 +652,7 @@ class _Recorder(TorchFunctionMode):
         edges: tuple[tuple[int, int], ...],
         values: tuple[Operand, ...],
         options: Options,
-        part: int,
+        result_number: int,
     ) -> int:
         """Append a node at the present position in the source; return its id.
 
@@ -655,7 +662,7 @@ class _Recorder(TorchFunctionMode):
             edges: the slots that hold values of nodes, with the ids of these.
             values: the values in all slots.
             options: the options by name.
-            part: which of several results of a call it is.
+            result_number: which of several results of a call it is, from 0.
 
         Raises:
             Unrecordable: the value is complex.
@@ -663,11 +670,12 @@ class _Recorder(TorchFunctionMode):
         instructions, expression = _current_position()
         if value.dtype.kind == "c":
             raise _unrecordable("is complex")
-        key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
+        number = 0 if operation.name == "select" else result_number  # rows are as iterations are
+        key = (*instructions, operation.name, number)
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
         node = Node(
             len(self.nodes), operation, edges, values, options, value, key, iteration, expression.text, expression.line,
-            expression.variable(part), self.composite, expression.call,
+            expression.variable(result_number), self.composite, expression.call,
         )  # fmt: skip
         value.flags.writeable = False
         self.nodes.append(node)
@@ -737,10 +745,10 @@ def _positions(tensor: torch.Tensor) -> Array:
 
 
 def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
-    """Return the writes of which something can be read at the given positions: what was not written over later.
+    """Return the writes of which an entry can still be read at the given positions: not all written over by later ones.
 
     Args:
-        places: positions in the memory.
+        places: positions in the memory, of any shape.
         writes: all writes to it, in order.
     """
     concerned: list[_Write] = []

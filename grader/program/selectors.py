@@ -152,11 +152,15 @@ class ComputedValue:
     back: int = 0
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value that the node `reader` takes; `None` where the loop has no such iteration."""
+        """Return the id of the value that the node `reader` takes; `None` where the loop has no such iteration.
+
+        In a loop and with `back=1`: the value of the iteration before that of `reader`, so `None` for a reader in the
+        first one.
+        """
         return _node_in_iteration(program, self.key, reader, self.back)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h`, or `h of the iteration before`."""
+        """Return the value in words for a learner: `h`, or `h of the iteration before` if `back` is 1."""
         forward = program.forward
         first = forward.by_key[self.key][0]
         name = program.name_of(first)
@@ -247,6 +251,9 @@ def named_array(program: Program, name: ValueFinder, reader: int) -> Array | Non
 
 def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[ValueName, int]:
     """Return every floating-point value that an edit may use at a node, by a name that holds in every trial.
+
+    These are all inputs, the loop-carried values as the node's iteration reads them, and what the nodes compute, those
+    behind this node included: in its own iteration and in the one before.
 
     Args:
         program: the program of one trial.

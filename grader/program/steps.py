@@ -42,7 +42,10 @@ class StepParts(NamedTuple):
 
 
 def parts_of(step: Step) -> StepParts:
-    """Return the operands, plain numbers and options of a step; a constant has a plain number alone."""
+    """Return the operands, plain numbers and options of a step: of `("pow", 2, 0.5)` operand 2 and the number 0.5.
+
+    For `("sum", 3, 1)`: operand 3 and the option `dim=1`; for `("const", 2.0)`: the number 2.0 alone.
+    """
     name, taken = str(step[0]), step[1:]
     count = values_taken(name)
     operands, others = tuple(map(int, taken[:count])), taken[count:]

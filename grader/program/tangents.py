@@ -23,11 +23,16 @@ TangentRules = Callable[[Node], TangentRule | None]
 
 
 def no_rule(node: Node) -> None:
-    """Return `None` for any node: all nodes have the right tangent rule."""
+    """Return `None` for any node: `push` then takes the right tangent rule for each node."""
 
 
 def no_tangent(node: Node, slot: int) -> float:
-    """Return 0 for any slot of any node: the tangent of a plain number."""
+    """Return 0.0 for any node and slot: a plain number, such as 2 in `2 * x`, is a constant, so its tangent is 0.
+
+    Args:
+        node: not read.
+        slot: not read.
+    """
     return 0.0
 
 

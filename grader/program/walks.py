@@ -66,7 +66,8 @@ class Walk:
 
         Args:
             forward: the forward pass; its last node is what is differentiated.
-            before: the gradients that the first values have already.
+            before: the gradients that the values with the first ids have already, by id; `None` for a value without
+                one.
             done: the ids of nodes that pass nothing on.
         """
         nodes = forward.nodes
@@ -190,16 +191,16 @@ def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> 
 
 @dataclass(frozen=True)
 class Session:
-    """What an engine does in a script, from one call of `backward` to the next.
+    """What an engine does in a script that calls `backward` several times, between one call and the next.
 
     Args:
         walk: the backward pass that each call of `backward` makes.
         kept: the values whose gradients the next walk begins with and adds to.
         cleared: the values whose gradients `zero_grad` sets to 0.
         apart: whether each walk begins without gradients, and those of the inputs are added to theirs afterwards.
-        grown: whether the ones that a walk begins with are added to the gradient that its last value has.
+        grown: whether a walk begins with ones plus the gradient that its last value has already, and not with ones.
         newest: whether each walk begins at the newest value, in place of the one that `backward` is called on.
-        done: the steps that no walk goes through: `"made"` before an earlier walk, or `"walked"` by one.
+        done: the steps that no walk goes through: `"made"` before an earlier walk, or `"walked"` by an earlier walk.
         cut: whether a detached value passes nothing on to what it was made from.
     """
 
@@ -239,22 +240,24 @@ class Session:
         return [np.zeros(()) if g is None else g for g in state[:count]]
 
     def _starting_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients of the first values that a walk begins with.
+        """Return the gradients, by id, that a walk begins with: none, those of the inputs, or those of all values.
+
+        See `kept`.
 
         Args:
             state: the gradient of each value so far, by id.
-            count: the number of inputs.
+            count: the number of inputs, which have the first ids.
         """
         if self.apart or self.kept == "nothing":
             return []
         return state if self.kept == "all" else state[:count]
 
     def _clear_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients after `zero_grad`.
+        """Return the gradients, by id, after `zero_grad`: those of the values that `cleared` names are 0.
 
         Args:
             state: the gradient of each value before it, by id.
-            count: the number of inputs.
+            count: the number of inputs, which have the first ids.
         """
         if self.cleared == "nothing":
             return state

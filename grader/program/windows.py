@@ -240,7 +240,7 @@ def windows_of(
 ) -> Array:  # fmt: skip
     """Return the entries that the windows of an array meet: for each tap those that it meets in every window.
 
-    For x = [1, 2, 3, 4], a kernel of size 2 and a stride of 1: [[1, 2, 3], [2, 3, 4]].
+    For x = [1, 2, 3, 4], a kernel of size 2, a stride of 1 and no padding: [[1, 2, 3], [2, 3, 4]].
 
     Args:
         x: the last axes are those that the windows slide along.
@@ -249,7 +249,7 @@ def windows_of(
         padding: the number of entries with the value `fill` at both ends.
         dilation: the distance between two taps.
         fill: the value that a tap outside of the array meets.
-        count: the number of windows; by default all that fit.
+        count: the number of windows along each axis; by default all that fit.
 
     Returns:
         Shape: (taps, *axes of x without windows, *windows).

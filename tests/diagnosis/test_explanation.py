@@ -331,7 +331,7 @@ def test_what_a_screen_lets_pass_gives_the_answer_in_that_trial() -> None:
             except NoCandidate:
                 continue
             given = screen.sample.given["w"]
-            same = gradient.shape == given.shape and screen.sample.gives("w", gradient)
+            same = gradient.shape == given.shape and screen.sample.matches_learner("w", gradient)
             assert isinstance(edit, Edit)
             if not edit.apply(screen.sample.program).results:
                 assert same == bool(names), edit.message(case.listing)

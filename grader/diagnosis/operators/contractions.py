@@ -260,11 +260,11 @@ class Reshape:
     """A wrong reshape of an array in the contribution to a factor of a product.
 
     Args:
-        part: the array that is reshaped: upstream gradient, partner factor or result.
+        array: the array that is reshaped: upstream gradient, partner factor or result.
         how: which reshape, a key of `RESHAPES`, with the field `{array}`.
     """
 
-    part: ProductArray
+    array: ProductArray
     how: str
 
 
@@ -291,7 +291,7 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     choices=reshapes,
     message="in what {step} contributes to the gradient of {operand}, {reshape}",
     fields=lambda program, place, choice: {
-        "reshape": choice.how.format(array=name_product_array(program, place, choice.part)),
+        "reshape": choice.how.format(array=name_product_array(program, place, choice.array)),
     },
 )
 def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Program | None:
@@ -308,7 +308,7 @@ def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Progr
         The rewritten program; never `None`.
     """
     change = RESHAPES[choice.how]
-    return program.with_vjp(place, lambda at: contribution_with(at, {choice.part: change}))
+    return program.with_vjp(place, lambda at: contribution_with(at, {choice.array: change}))
 
 
 @reshape_in_product.example

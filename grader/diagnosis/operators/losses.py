@@ -130,7 +130,7 @@ def _find_difference(program: Program, node: Node, given: Names | None) -> Diffe
         return None
     if node.value.size < 2 and given is None:
         return None
-    right = program.right_sweep.total(node.id)
+    right = program.right_sweep.gradient_or_none(node.id)
     if right is None:
         return None
     predictions = list(_possible_predictions(program, node))

@@ -40,14 +40,17 @@ class ValueOfIteration:
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls the value, with its iteration: `h of the last iteration`."""
+        """Return what a learner calls the value, with its iteration.
+
+        `h of the last iteration`, or `h of the iteration before`.
+        """
         name = program.name_of(program.forward.by_key[self.key][0])
         return f"{name} of the iteration before" if self.which == "before" else f"{name} of the {self.which} iteration"
 
 
 @dataclass(frozen=True)
 class PartnerReplacement:
-    """A value that is used in place of one partner operand in a vjp.
+    """A value that is used in place of one partner operand in a vjp: `x.T @ g` with h in place of x, for instance.
 
     Args:
         slot: the slot of the partner operand in its reader.
@@ -61,11 +64,11 @@ class PartnerReplacement:
     apply_maker: bool = False
 
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
-        """Return a function that computes the replacing array; `None` where the program has no such value.
+        """Return a function that computes the replacing array; `None` where the program has no value of this name.
 
         Args:
             program: the program of any trial.
-            reader: the node whose operand is replaced.
+            reader: the id of the node whose operand is replaced.
         """
         array = named_array(program, self.value, reader)
         if array is None:
@@ -81,7 +84,10 @@ NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("las
 
 
 def has_partner(program: Program, place: Place) -> bool:
-    """Return whether the vjp of the edge `place` reads a partner operand: in contractions, `*`, `/` and powers."""
+    """Return whether the vjp of the edge `place` reads a partner operand.
+
+    In contractions, `*`, `/` and powers of two operands.
+    """
     node = program.reader(place)
     in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
     has_other = len(node.operands) > 1 or (in_loop and len(node.values) > 1)
@@ -91,9 +97,9 @@ def has_partner(program: Program, place: Place) -> bool:
 def partner_replacements(program: Program, place: Place) -> Iterator[PartnerReplacement]:
     """Yield what may replace each partner operand of the edge `place`, as `PartnerReplacement`s.
 
-    These are named values of the partner's shape (for a product also those that broadcast to it), the partner in
-    another iteration of its loop, and named values for the operand of a transposition or function that makes the
-    partner.
+    First named values of the partner's shape; of a product `*` also those that broadcast to it. Then the partner in
+    another iteration of its loop. Then named values in place of the operand of a transposition, or unary function, that
+    makes the partner.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -139,7 +145,8 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the chosen array in place of one partner operand.
 
-    Returns `None` where the program has no such value.
+    For `x @ w`, its edge of w and a choice that names h: h.T @ g in place of x.T @ g. Returns `None` where the program
+    has no such value.
     """
     array = choice.find(program, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
@@ -148,7 +155,7 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
 def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
     """Return what a learner calls the value that the choice replaces in the contribution of the edge `place`.
 
-    That is the partner operand; if the choice applies its maker, the operand of that maker.
+    That is the partner operand; but if `choice.apply_maker`, the operand of the node that makes the partner.
     """
     operand = program.source((place[0], choice.slot))
     return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
@@ -287,8 +294,8 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
 def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperandReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with a partner recomputed from one replaced operand.
 
-    For `rate * outer(v - y, k)` and the edge of `rate`: outer(v, k). Returns `None` where the program has no such
-    value, or the node that makes the partner no such slot.
+    For `rate * outer(v - y, k)`, its edge of `rate` and the choice v for the first operand: outer(v, k) as the partner.
+    Returns `None` where the program has no such value, or the node that makes the partner no such slot.
     """
     value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
     if value is None or choice.inner >= len(maker.values):
@@ -303,7 +310,15 @@ def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperan
 
 
 def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
-    """Return the node whose value is the operand in a slot of the edge's reader."""
+    """Return the node that makes the partner operand in a slot.
+
+    For `x @ w.T`, its edge of x and slot 1, the transposition.
+
+    Args:
+        program: the program of a trial.
+        place: the edge that the operand is a partner of.
+        slot: the slot of the partner operand.
+    """
     return program.nodes[program.source((place[0], slot))]
 
 
@@ -371,7 +386,8 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
 def use_gradient_for_partner(program: Program, place: Place, choice: GradientForPartner) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of a value in place of a partner operand.
 
-    Returns `None` where the program has no such value, or a constant in the partner's slot.
+    For `h @ v`, its edge of v and a choice that names h: dh.T @ g in place of h.T @ g. Returns `None` where the program
+    has no such value, or a constant in the partner's slot.
     """
     value = choice.value.find(program, place[0])
     operand = program.reader(place).operand(choice.slot)
@@ -443,10 +459,10 @@ def is_partner_operand(program: Program, value: int) -> bool:
 
 
 def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values that a learner may confuse with the value `place` in vjps that multiply by it, as `ValueName`s.
+    """Yield the names of values that a learner may confuse with the value `place` in vjps that multiply by it.
 
-    Both must be partner operands, and of one shape or factors of one product; each pair is yielded at only one of its
-    two values.
+    Both are partner operands, and either of one shape or factors of one product. A pair is yielded only at the value
+    that is computed first.
     """
     if not is_partner_operand(program, place[0]):
         return
@@ -464,7 +480,7 @@ def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]
 
 
 def fellow_factors(program: Program, value: int) -> set[int]:
-    """Return the ids of all values that a value is multiplied by in products (`*`) of the forward pass."""
+    """Return the ids of all values that the value with this id is multiplied by in products `*` of the forward pass."""
     readers = (program.nodes[reader] for reader, _ in program.forward.uses[value] if reader >= 0)
     return {operand for node in readers if node.name == "mul" for _, operand in node.operands} - {value}
 
@@ -480,7 +496,7 @@ def fellow_factors(program: Program, value: int) -> set[int]:
 def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Exchange two values in every vjp that multiplies by them, as if the learner had confused two variables.
 
-    Returns `None` where the program has no such value.
+    They are the value `place` and the one that the choice names. Returns `None` where the program has no such value.
     """
     other = choice.find(program, place[0])
     if other is None:
@@ -547,7 +563,8 @@ def _() -> Example:
 def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the backward pass of every iteration with a loop value as it was in the last, or the first, iteration.
 
-    This concerns the vjps of all readers of the value, and its own vjp where that is written with the value.
+    The choice is `"last"` or `"first"`. The value replaces its own values of all iterations, of which `place` is the
+    first, in the vjps of all readers, and in its own vjp where that is written with the value, as tanh's is.
     """
     ids = iterations_of(program, place[0])
     array = program.nodes[ids[-1] if choice == "last" else ids[0]].value
@@ -617,7 +634,10 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
 )
 def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot."""
+    """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot.
+
+    For `x @ w`, its edge of x and the choice 1: g.sum(1) in each column.
+    """
     return program.with_vjp(place, lambda at: at.right(operands={choice: np.ones(np.shape(at.node.values[choice]))}))
 
 
@@ -657,7 +677,7 @@ class PartnerFunction:
 
     Args:
         slot: the slot of the partner operand in its reader.
-        key: the key of a node that applies the function in the forward pass.
+        key: the key of the first node that applies the function in the forward pass; see `Node.key`.
     """
 
     slot: int
@@ -665,7 +685,10 @@ class PartnerFunction:
 
 
 def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunction]:
-    """Yield each unary pointwise function of the forward pass for each partner operand, as `PartnerFunction`s."""
+    """Yield each unary pointwise function that the forward pass applies for each partner operand of the edge `place`.
+
+    As `PartnerFunction`s: a slot and a function, such as slot 0 and the relu of a further layer.
+    """
     node = program.reader(place)
     functions: dict[str, Key] = {}
     for other in program.nodes:
@@ -690,9 +713,10 @@ def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunctio
     },
 )
 def apply_function_to_partner(program: Program, place: Place, choice: PartnerFunction) -> Program | None:
-    """Compute the contribution of the edge `place` with f(partner) in place of the partner operand.
+    """Compute the contribution of the edge `place` with f(partner) in place of a partner operand.
 
-    Returns `None` where the program has no node of the function's key.
+    For relu(x @ w), the edge of w in `x @ w`, and relu: relu(x).T @ g. Returns `None` where the program has no node of
+    the function's key.
     """
     ids = program.forward.by_key.get(choice.key)
     if not ids:
@@ -730,7 +754,7 @@ RATES = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001)  # of a step of gradient descent
 
 @dataclass(frozen=True)
 class PartnerUpdate:
-    """What gradient descent makes of a partner operand that is used too late: its gradient, or its updated array.
+    """What gradient descent makes of a partner operand: its gradient, or the operand after a step of training.
 
     Args:
         slot: the slot of the partner operand in its reader.
@@ -742,9 +766,10 @@ class PartnerUpdate:
 
 
 def partner_updates(program: Program, place: Place) -> Iterator[PartnerUpdate]:
-    """Yield updates of the edge's partner operands as `PartnerUpdate`s: for each its gradient, then one for each rate.
+    """Yield `PartnerUpdate`s of each partner operand of the edge `place`.
 
-    Only partners that are targets, or transpositions of targets, count.
+    One with the rate 0, then one for each of `RATES`. Only partners that are targets, or transpositions of targets,
+    count.
     """
     for slot, operand in program.reader(place).operands:
         if (
@@ -769,12 +794,13 @@ def untransposed_value(program: Program, value: int) -> int:
     at=edges.where(has_partner),
     choices=partner_updates,
     message="in what {step} contributes to {operand}, {what}",
-    fields=lambda program, place, choice: {"what": describe_update(program, place, choice)},
+    fields=lambda program, place, choice: {"what": describe_partner_update(program, place, choice)},
 )
 def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -> Program | None:
-    """Compute the contribution of the edge `place` with a partner after a training step, or with its gradient.
+    """Compute the contribution of the edge `place` with a partner operand after a training step, or with its gradient.
 
-    Returns `None` where a constant is in the partner's slot.
+    For `h @ v`, its edge of h and `PartnerUpdate(1, 0.1)`: g @ (v - 0.1 * dv).T. Returns `None` where a constant is in
+    the partner's slot.
     """
     operand = program.reader(place).operand(choice.slot)
     if operand is None:
@@ -788,8 +814,17 @@ def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -
     return program.with_vjp(place, rule)
 
 
-def describe_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
-    """Return a clause that names what is used in place of the partner operand."""
+def describe_partner_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
+    """Return a clause that names what is used in place of the partner operand.
+
+    `the gradient of v is used in place of v`. With a rate: `v after a step of training is used: v less 0.1 of its
+    gradient`.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge that the operand is a partner of.
+        choice: the slot of the partner, and the learning rate; 0 for its gradient.
+    """
     name = program.name_of(program.source((place[0], choice.slot)))
     if choice.rate:
         return f"{name} after a step of training is used: {name} less {choice.rate:g} of its gradient"
@@ -831,7 +866,8 @@ def joined_partner_slots(program: Program, place: Place) -> Iterator[int]:
 def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
     """Compute the contribution of the edge `place` with the joined parts of a partner operand in reversed order.
 
-    Returns `None` where a constant is in the chosen slot.
+    The choice is the slot of the partner, which a `cat` or `stack` makes: for cat([x, h]) @ w and its edge of w, slot
+    0, it is cat([h, x]).T @ g. Returns `None` where a constant is in that slot.
     """
     operand = program.reader(place).operand(choice)
     if operand is None:
@@ -864,7 +900,7 @@ GATED = ("silu", "gelu", "mish", "hardswish")  # functions that are their operan
 
 @dataclass(frozen=True)
 class GateReplacement:
-    """What a vjp uses in place of a gated partner operand, such as a * sigmoid(a): its gate, alone or times a value.
+    """What a vjp uses in place of a gated partner operand, such as silu(a) = a * sigmoid(a): its gate, sigmoid(a).
 
     Args:
         slot: the slot of the gated operand in its reader.
@@ -876,7 +912,10 @@ class GateReplacement:
 
 
 def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacement]:
-    """Yield for each gated partner of the edge its gate alone, and times each named value, as `GateReplacement`s."""
+    """Yield `GateReplacement`s for each gated partner of the edge `place`: its gate alone, and times each named value.
+
+    A partner is gated that one of the functions in `GATED` makes, such as silu.
+    """
     reader = program.reader(place)
     for slot, operand in reader.operands:
         maker = program.nodes[operand]
@@ -939,12 +978,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class CofactorReplacement:
-    """A value that is used in place of all the cofactors of a factor in a chain of products.
+    """A value that is used in place of all cofactors of a factor.
 
-    For y = a * b * c, the gradient of `a` becomes that of y times the value, and not times b * c.
+    For y = a * b * c and its factor a, in place of b * c.
 
     Args:
-        steps: the number of products and quotients in the chain.
+        steps: the number of products and quotients in the chain from the factor to y: 2 for a * b * c.
         value: names the value that is used.
     """
 
@@ -981,7 +1020,10 @@ def product_chain(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorReplacement]:
-    """Yield named values for the cofactors in each chain of two or more products, as `CofactorReplacement`s."""
+    """Yield named values in place of the cofactors in each chain of two or more products, as `CofactorReplacement`s.
+
+    The chains are those of `product_chain` that begin with the edge `place`; the values have its reader's shape.
+    """
     if place[1] == 0 or program.reader(place).name == "mul":
         nodes = product_chain(program, place)
         source = program.source(place)
@@ -1006,7 +1048,8 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
 def replace_cofactors(program: Program, place: Place, choice: CofactorReplacement) -> Program | None:
     """Compute the contribution of the edge `place` as the gradient at the end of a chain of products times one value.
 
-    Returns `None` where the program has no such value, or no chain of so many products.
+    For y = a * b * c, the edge of a, two steps and the value v: dy * v in place of dy * b * c. Returns `None` where the
+    program has no such value, or no chain of so many products.
     """
     nodes, other = product_chain(program, place), named_array(program, choice.value, place[0])
     if other is None or len(nodes) < choice.steps:

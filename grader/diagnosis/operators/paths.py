@@ -25,7 +25,7 @@ from .places import edges, expression_of, values
 def has_fellow_contributions(program: Program, place: Place) -> bool:
     """Return whether the operand of the edge `place` also gets a gradient along a second edge.
 
-    In a loop, whether it does so in at least one iteration.
+    In a loop, whether it does so in at least one iteration. False for an edge that leads no gradient to a target.
     """
     forward = program.forward
     if place not in forward.sources:
@@ -44,7 +44,7 @@ def has_fellow_contributions(program: Program, place: Place) -> bool:
     message="the path from {operand} through {step} is missing",
 )
 def drop_path(program: Program, place: Place, choice: None) -> Program | None:
-    """Leave out the contribution of the edge `place`, whose operand gets further contributions."""
+    """Leave out the contribution of the edge `place`; its operand keeps the contributions of its further edges."""
     return program.without(place)
 
 
@@ -91,7 +91,7 @@ class IterationsToKeep:
     Args:
         edge_kind: the kind of edges by which the iterations contribute to the value, such as that through `h @ u`.
         end: the end of the loop at which the kept iterations are.
-        count: the number of kept iterations.
+        count: the number of kept iterations: with the end `"last"` and 2, the last two.
     """
 
     edge_kind: EdgeKind
@@ -99,7 +99,7 @@ class IterationsToKeep:
     count: int
 
     def dropped_edges(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
-        """Return the edges whose contributions are left out.
+        """Return the edges whose contributions are left out: all but the first or last `count` of the iterations.
 
         Args:
             places: all edges of the kind that lead to the value, the latest iteration first.
@@ -108,9 +108,10 @@ class IterationsToKeep:
 
 
 def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
-    """Yield for each kind of edges from a loop to the value `place` what may be kept of it, as `IterationsToKeep`s.
+    """Yield iterations of a loop whose contributions to the value `place` may alone be kept, as `IterationsToKeep`s.
 
-    These are the first iteration, the last, and the last two; only for loops of three iterations or more.
+    For each kind of edges from the loop: the first iteration, the last, or the last two; only for loops of three
+    iterations or more.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
@@ -135,7 +136,9 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
     """Leave out the contributions of a loop to the value `place` in all iterations but the chosen ones.
 
-    Returns `None` where no edges of the chosen kind lead to the value.
+    For a weight w that each iteration reads and `IterationsToKeep(..., "first", 1)`: the gradient of the first
+    iteration alone, as if dw were assigned and not added to. Returns `None` where no edges of the chosen kind lead to
+    the value.
     """
     dropped = choice.dropped_edges(choice.edge_kind.places(program, place[0]))
     return program.without(*dropped) if choice.edge_kind.places(program, place[0]) else None
@@ -166,7 +169,10 @@ def _() -> Example:
 
 
 def contributes_to_a_part(program: Program, place: Place) -> bool:
-    """Return whether edge `place` contributes to only a part of its operand, which a second edge leads to as well."""
+    """Return whether the edge `place` contributes to only some entries of its operand, and a second edge leads to it.
+
+    True for x[:, 0] of an x that is also read as a whole.
+    """
     selects = program.reader(place).operation.family in ("selection", "rearrangement")
     return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
 
@@ -185,9 +191,9 @@ def _reached_entries(program: Program, place: Place) -> Array:
     message="where {step} contributes to the gradient of {operand}, this replaces the other ones: they must add",
 )
 def overwrite_contributions(program: Program, place: Place, choice: None) -> Program | None:
-    """Set every fellow contribution to zero at the entries that the contribution of the edge `place` reaches.
+    """Set the further contributions to an operand to zero at the entries that the edge `place` contributes to.
 
-    As if the learner had assigned the contribution to a part of the gradient, and not added it.
+    As if the learner had assigned the contribution of this edge to these entries, `dx[:, 0] = ...`, and not added it.
     """
     others = [use for use in program.forward.uses[program.source(place)] if use != place]
     elsewhere = ~_reached_entries(program, place)
@@ -234,6 +240,8 @@ def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
 def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place, ...]:
     """Return the edges by which a call reads values made outside of it that depend on a target.
 
+    For y = f(x, w), the value y and the target w: the edges of w in the nodes of f.
+
     Args:
         program: the program.
         value: the id of a value that the call makes.
@@ -250,15 +258,16 @@ def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place,
 
 
 def is_returned_by_call(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is made in a call of a function and read outside of it."""
+    """Return whether the value `place` is made in a call of an author's function and read outside of that call."""
     inside = {node.id for node in nodes_of_call(program, place[0])}
     return any(reader not in inside for reader, _ in program.forward.uses[place[0]]) if inside else False
 
 
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of the targets that the call which makes the value `place` reads by several edges.
+    """Yield the names of targets that the call which makes the value `place` reads by two edges or more.
 
-    Directly or through values made before the call. Only targets that get a gradient by edges outside of the call, too.
+    Directly, or through values made before the call. Only targets that also get a gradient by edges outside of the
+    call.
     """
     forward = program.forward
     inside = {node.id for node in nodes_of_call(program, place[0])}
@@ -279,9 +288,10 @@ def targets_of_call(program: Program, place: Place) -> Iterator[str]:
     message="the path from {choice} to {value} is missing",
 )
 def hold_call_constant(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave out all that the call of a function, which makes the value `place`, contributes to the chosen target.
+    """Leave out what the call that makes the value `place` contributes to the target that the choice names.
 
-    As if its result were a constant. Returns `None` where the program has no such target, or no such edges.
+    As if the result of the call, of a function of the author's, did not depend on that target. Returns `None` where the
+    program has no such target, or the call no edges to it.
     """
     ways = edges_out_of_call(program, place[0], choice) if choice in program.forward.targets else ()
     return program.without(*ways) if ways else None
@@ -312,11 +322,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class PartialSum:
-    """A part of the contributions to a value, which is used as its gradient.
+    """A part of the contributions to a value, whose sum is used as its gradient.
 
     Args:
         edge_kind: one kind of the edges that contribute to the value.
-        only: whether the sum has nothing but the contributions of this kind; otherwise it has all but these.
+        only: whether the sum has only the contributions of this kind; otherwise it has all but these.
     """
 
     edge_kind: EdgeKind
@@ -356,9 +366,11 @@ def sum_with_same_gradient(program: Program, value: int) -> int:
 
 
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
-    """Yield the partial sums that may be used as upstream gradient of the edge's reader, as `PartialSum`s.
+    """Yield the sums of some contributions to the reader's value that may be used as its upstream gradient.
 
-    None where the reader has only one differentiable operand, or only one kind of edges leads to it.
+    As `PartialSum`s, at the edge `place`: all contributions but those of one kind of edges, and, of three kinds or
+    more, those of one kind alone. None where the reader has only one differentiable operand, or only one kind of edges
+    leads a gradient to it.
     """
     if place[0] != SINK and len(program.reader(place).edges) > 1:
         ways = edges_by_kind(program, sum_with_same_gradient(program, place[0]))
@@ -383,10 +395,10 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
-    """Compute the contribution of the edge `place` from a partial sum of the upstream gradient.
+    """Compute the contribution of the edge `place` from a part of the upstream gradient, before the rest is added.
 
-    For a = tanh(y) + y ** 2 and the edge of w in y = x @ w: from g * 2 * y alone. Returns `None` where no contribution
-    is missing in the sum.
+    For a = tanh(y) + y ** 2 and the edge of w in y = x @ w: from g * 2 * y alone. The choice says which contributions
+    to the reader's value the part has. Returns `None` where none is missing in this trial.
     """
     late = choice.missing_edges(program, sum_with_same_gradient(program, place[0]))
     if not late:
@@ -445,7 +457,10 @@ def has_three_contributions(program: Program, place: Place) -> bool:
     message="of the contributions to the gradient of {value}, only that of {choice} is there",
 )
 def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out all contributions to the value `place` but those by edges of the chosen kind."""
+    """Leave out all contributions to the value `place` but those by edges of the chosen `EdgeKind`.
+
+    For y read by sin(y), exp(y) and y * a, and the kind of the product: y gets g * a alone.
+    """
     ways = edges_by_kind(program, place[0])
     return program.without(*(edge for way, places in ways.items() if way != choice for edge in places))
 
@@ -474,7 +489,7 @@ def _() -> Example:
     message="the path from {operand} through {step} is counted twice",
 )
 def count_path_twice(program: Program, place: Place, choice: None) -> Program | None:
-    """Double the contribution of the edge `place`, whose operand gets further contributions."""
+    """Double the contribution of the edge `place`, whose operand also gets contributions along further edges."""
     return program.with_vjp(place, lambda at: 2 * at.right())
 
 
@@ -577,7 +592,8 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
 def scale_other_terms_alone(program: Program, place: Place, choice: bool) -> Program | None:
     """Leave out the factor of a scaled sum in the contribution of the edge `place`, one term of the sum.
 
-    For (a + b) / 2 and the edge of a: a gets g, b gets g / 2. Returns `None` where the sum is not scaled.
+    For (a + b) / 2 and the edge of a: a gets g, b gets g / 2. The choice only says whether the sum is averaged (True)
+    or scaled by a number, which decides the code. Returns `None` where the sum is not scaled in this trial.
     """
     use = scaling_edge(program, place)
     if use is None:
@@ -651,11 +667,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class LastWrite:
-    """The iteration whose contribution is kept where iterations contribute to overlapping parts of a value.
+    """The end of a loop whose contribution is kept at each entry, where iterations contribute to overlapping entries.
 
     Args:
         edge_kind: the kind of edges by which the iterations contribute.
-        end: whether the contribution of the first or of the last iteration is kept at each entry.
+        end: whether of several iterations that reach an entry the first or the last one is kept.
     """
 
     edge_kind: EdgeKind
@@ -663,7 +679,11 @@ class LastWrite:
 
 
 def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
-    """Yield `LastWrite`s for each kind of edges by which iterations read overlapping parts of the value `place`."""
+    """Yield `LastWrite`s for each kind of edges by which iterations select overlapping entries of the value `place`.
+
+    One with each `end`, such as for the windows x[t : t + 3]. None where each iteration reads all of the value, or none
+    overlap.
+    """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
             reached = [_reached_entries(program, edge) for edge in places]
@@ -684,7 +704,8 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
     """Keep at each entry of the value `place` the contribution of the first, or last, iteration that reaches it.
 
-    Returns `None` where no edges of the chosen kind lead to the value.
+    As a loop does that assigns `dx[t : t + 3] = ...` and does not add. Returns `None` where no edges of the chosen kind
+    lead to the value.
     """
     places = choice.edge_kind.places(program, place[0])
     taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
@@ -718,7 +739,10 @@ def _() -> Example:
 
 
 def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of edges to the value of a unary function that keeps shapes, if there are several kinds.
+    """Yield the kinds of edges that lead a gradient to the value of a unary function, if there are several kinds.
+
+    Only for a function that keeps the shape, such as tanh: its backward pass may add one of these contributions too
+    late.
 
     Args:
         program: the program.
@@ -741,9 +765,10 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
     " through it",
 )
 def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Compute the contribution of the edge `place` with a part of g not multiplied by the derivative.
+    """Compute the contribution of the edge `place` with a part of g added after the multiplication by the derivative.
 
-    For tanh and the part p of g: (g - p) * (1 - y ** 2) + p. Returns `None` where the program has no such part.
+    For y = tanh(x), and the part p of g that comes by edges of the chosen `EdgeKind`: (g - p) * (1 - y ** 2) + p.
+    Returns `None` where no such edges lead to y.
     """
     late = choice.places(program, place[0])
     if not late:
@@ -808,10 +833,10 @@ def _is_entrywise(program: Program, place: Place) -> bool:
 
 
 def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
-    """Yield how many steps of the backward pass may be computed in place before the edge `place`: lengths of chains.
+    """Yield the lengths of the entrywise chains before the edge `place` that may be computed in place in one array.
 
-    See `entrywise_chains`. Only chains whose first node has a second operand, which would then get the overwritten
-    array.
+    See `entrywise_chains`; each ends with this edge. Only chains whose first node has a second operand, which then gets
+    a contribution from the overwritten array.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
@@ -842,8 +867,8 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
 def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
     """Compute the contributions of a chain's fellow edges from an upstream gradient that the chain overwrote in place.
 
-    For y = gain * x + bias and the chain of x: `g *= gain` makes the gradients of gain and bias wrong. Returns `None`
-    where the chain does not exist.
+    For y = gain * x + bias and the chain of x: `g *= gain` makes the gradients of gain and bias wrong. The choice is
+    the length of the chain that ends with the edge `place`. Returns `None` where this trial has no such chain.
     """
     chain = chain_of(program, place, choice)
     if chain is None:
@@ -938,7 +963,7 @@ _SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDic
 
 
 def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
-    """Return for each skip connection the nodes that it bypasses: by the skip connection's edge, the ids of the nodes.
+    """Return the nodes that each skip connection bypasses, as ids, by the edge of the skip connection.
 
     The result is cached for each forward pass, since conditions ask for it at every edge.
     """
@@ -948,7 +973,7 @@ def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
 
 
 def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
-    """Yield the values that the skip connection `place` bypasses, as far as they have its operand's shape."""
+    """Yield the names of the values that the skip connection `place` bypasses and that have its operand's shape."""
     shape = np.shape(program.reader(place).values[place[1]])
     for i in skips_of(program)[place]:
         if program.nodes[i].value.shape == shape:
@@ -965,10 +990,10 @@ def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
     " what it must go around",
 )
 def add_skip_to_bypassed_operation(program: Program, place: Place, choice: ComputedValue) -> Program | None:
-    """Add the contribution of the skip connection `place` to the upstream gradient of an operation that it bypasses.
+    """Add the contribution of the skip connection `place` to the upstream gradient of a value that it bypasses.
 
-    For x + f(h(x)): g is added to the gradient of h's value, and so goes through h. Returns `None` where the program
-    has no such operation.
+    For x + f(h(x)) and the choice h(x): g is added to the gradient of h's value, and so goes back through h. Returns
+    `None` where the program has no such value.
     """
     bypassed, reader = choice.find(program, place[0]), program.reader(place)
     if bypassed is None:
@@ -1032,7 +1057,7 @@ def common_source_and_slope(program: Program, place: Place) -> tuple[int, Array]
 def multiply_derivatives_of_factors(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * f'(v) * h'(v) to v for the product f(v) * h(v) that the edge `place` leads into.
 
-    Returns `None` where the factors are not functions of one value.
+    Returns `None` where the two factors are not functions of one value, see `common_source_and_slope`.
     """
     common = common_source_and_slope(program, place)
     if common is None:

@@ -249,7 +249,7 @@ def expression_of(program: Program, node: Node) -> str:
         return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
     if not node.text:
         return f"`{operation_label(node)}`"
-    if program.is_part(node.id):
+    if program.is_one_of_several_operations(node.id):
         return f"the `{node.name}` in `{node.text}`"
     others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
     if any(other.line != node.line for other in others):

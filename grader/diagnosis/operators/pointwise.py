@@ -38,9 +38,10 @@ def has_derivative(program: Program, place: Place) -> bool:
 
 
 def may_have_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the edge `place` can be told from a wrong sign of all that its reader gets.
+    """Return whether a wrong sign of the edge `place` differs from a wrong sign of the gradient of its reader's value.
 
-    It cannot where the reader adds a number and only one edge leads to it: its only contribution is then g itself.
+    It does not where the reader adds a number and only one edge leads a gradient to it, as in x + 1: its contribution
+    is g itself.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
@@ -85,7 +86,7 @@ def _() -> Example:
 def has_sign_of_its_own(program: Program, place: Place) -> bool:
     """Return whether a wrong sign along the edge `place` leaves the contributions of its reader's further edges right.
 
-    So it is for a pointwise operation, but see `may_have_sign`, and for a contraction with two differentiable operands.
+    True for a pointwise operation, but see `may_have_sign`, and for a contraction with two differentiable operands.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -143,7 +144,7 @@ def _() -> Example:
 
 
 def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values at which the derivative of the edge `place` may be taken by mistake, as `ValueName`s.
+    """Yield the names of values at which the derivative of the edge `place` may be taken by mistake.
 
     They have the operand's shape. The operand itself is left out; the value of the function is among them.
     """
@@ -161,9 +162,9 @@ def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]
     message="the derivative of {step} is taken at {choice}, and must be taken at {operand}",
 )
 def take_derivative_at_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Take the derivative of the edge `place` at the chosen named value in place of its operand.
+    """Take the derivative of the edge `place` at the value that the choice names, in place of its operand.
 
-    Returns `None` where the program has no such value.
+    For y = tanh(x) and the value v: g * (1 - tanh(v) ** 2). Returns `None` where the program has no such value.
     """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
@@ -221,7 +222,7 @@ def _() -> Example:
 
 
 def has_varying_derivative(program: Program, place: Place) -> bool:
-    """Return whether the local derivative of the edge `place` differs between entries, and so is no mere factor."""
+    """Return whether the local derivative of the edge `place` differs between entries: of exp(x), but not of 3 * x."""
     slope = local_derivative(program, place)
     return bool(slope.size and (slope != slope.flat[0]).any())
 
@@ -239,7 +240,10 @@ Combination = Literal["added", "divided"]
     fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program | None:
-    """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes."""
+    """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
+
+    The choice is "added" or "divided".
+    """
 
     def rule(at: EdgeContext) -> Array:
         slope = local_derivative_at(at)
@@ -300,7 +304,10 @@ FACTORS: tuple[Factor, ...] = ("value", "operand")
     },
 )
 def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
-    """Contribute g * y or g * x in place of g * dy/dx, for the function y of the operand x."""
+    """Contribute g * y or g * x in place of g * dy/dx, for the function y of the operand x.
+
+    The choice is "value", for y, or "operand", for x.
+    """
     return program.with_vjp(place, lambda at: at.g * (at.y if choice == "value" else at.x))
 
 
@@ -345,9 +352,9 @@ def _() -> Example:
 
 
 def changes_gradient(program: Program, place: Place) -> bool:
-    """Return whether applying the reader of the edge `place` to its upstream gradient gives a wrong contribution.
+    """Return whether applying the operation that the edge `place` leads into to g gives a wrong contribution.
 
-    So it is for functions, such as tanh, and for sums with a number, such as x - 0.25.
+    True for functions, such as tanh, and for sums with a number, such as x - 0.25.
     """
     node = program.reader(place)
     plus_number = node.name in ("add", "sub") and len(node.operands) == 1 and np.ndim(node.values[1 - place[1]]) == 0
@@ -411,7 +418,7 @@ class OtherFunction:
 
     Args:
         name: torch's name of it, such as `tanh`.
-        of: whether its derivative is computed from the operand x, as 1 - tanh(x) ** 2, or from the reader's value y, as
+        of: what its derivative is computed from: `"operand"`, as 1 - tanh(x) ** 2, or the reader's value, `"value"`, as
             1 - y ** 2.
     """
 
@@ -447,8 +454,15 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
                 yield OtherFunction(name, "value")
 
 
-def exponent_is_computed(program: Program, place: Place) -> bool:
-    """Return whether the exponent of the power is a number that does not stand in its expression: in `x ** power`."""
+def has_exponent_by_name(program: Program, place: Place) -> bool:
+    """Return whether the source has the exponent of a power as a name: True for `x ** power`, False for `x ** 3`.
+
+    False, too, where the exponent is an array, or one that gets a gradient.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the base in the power.
+    """
     node = program.reader(place)
     exponent = node.values[1]
     return np.ndim(exponent) == 0 and 1 not in dict(node.operands) and f"{float(exponent):g}" not in node.text
@@ -458,12 +472,15 @@ def exponent_is_computed(program: Program, place: Place) -> bool:
     "exponent-typed-in",
     code="hard-coded",
     rank=2.4,  # not the derivative of another function
-    at=edges.of("pow").at_slot(0).where(exponent_is_computed),
+    at=edges.of("pow").at_slot(0).where(has_exponent_by_name),
     choices=lambda program, place: (2, 3, 1),
     message="the exponent of {step} is taken to be {choice}: it is another one in other calls",
 )
 def type_in_exponent(program: Program, place: Place, choice: int) -> Program | None:
-    """Contribute g * n * x ** (n - 1) with the chosen number n, whatever the exponent of the power is in this trial."""
+    """Contribute g * n * x ** (n - 1) with the chosen number n in place of the exponent of the power.
+
+    The choice is 1, 2 or 3: the derivative of one call is typed in, where the exponent differs from trial to trial.
+    """
     return program.with_vjp(place, lambda at: unbroadcast(at.g * choice * np.asarray(at.x) ** (choice - 1), at.x))
 
 
@@ -491,7 +508,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"name": choice.name},
 )
 def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
-    """Contribute g times the derivative of the chosen function in place of that of the edge's reader."""
+    """Contribute g times the derivative of the chosen function in place of that of the edge's reader.
+
+    For y = sigmoid(x) and `OtherFunction("tanh", "value")`: g * (1 - y ** 2).
+    """
     return program.with_vjp(place, choice.contribution)
 
 
@@ -532,7 +552,11 @@ def has_derivative_of_value(program: Program, place: Place) -> bool:
 
 @dataclass(frozen=True)
 class OwnOperand:
-    """Names the operand of the function whose vjp is edited, by its slot, whichever function that is."""
+    """Names the operand of the function whose vjp is edited, by its slot: x for y = tanh(x), whatever x is.
+
+    Args:
+        slot: the slot of the operand in the function.
+    """
 
     slot: int
 
@@ -542,9 +566,10 @@ class OwnOperand:
 
 
 def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName | ValueOfIteration | OwnOperand]:
-    """Yield what may be used for the value y of a function in its own derivative, such as 1 - y ** 2.
+    """Yield what may be used for the value y of a function in its own derivative, such as 1 - y ** 2 of tanh.
 
-    First its operand, then named values of its shape, then its value in other iterations of the loop.
+    First the function's operand, as `OwnOperand`, then the names of values of its shape, then its value in other
+    iterations of the loop, as `ValueOfIteration`.
     """
     node = program.reader(place)
     operand = program.source(place)
@@ -571,7 +596,7 @@ def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName |
 def use_value_for_own_value(
     program: Program, place: Place, choice: ValueName | ValueOfIteration | OwnOperand
 ) -> Program | None:
-    """Compute the derivative of the edge's function from the chosen value in place of the function's own.
+    """Compute the derivative of the edge's function from the chosen value in place of the function's own value.
 
     For y = tanh(x) and the value v: g * (1 - v ** 2). Returns `None` where the program has no such value.
     """
@@ -632,7 +657,10 @@ class OneOccurrence:
 
 
 def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOccurrence]:
-    """Yield named values for one occurrence of the value of sigmoid or tanh in its derivative, as `OneOccurrence`s."""
+    """Yield named values for one occurrence of the value y of sigmoid or tanh in its derivative, as `OneOccurrence`s.
+
+    For sigmoid, y * (1 - y), one for each of the two; for tanh, 1 - y * y, one.
+    """
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value != node.id:
@@ -685,10 +713,10 @@ def _() -> Example:
 
 
 def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of what g may replace in the derivative of the edge's function.
+    """Yield the names of what the upstream gradient g may replace in the derivative of the edge's function.
 
-    `"operand"`; for a function whose derivative needs only its value also `"value"`; for one with a kink only `"mask"`,
-    as in g * (g > 0) for relu.
+    `"operand"`, as in g * exp(g); for a function whose derivative needs only its value also `"value"`, as in g * (1 - g
+    ** 2) for tanh; for one with a kink only `"mask"`, as in g * (g > 0) for relu.
     """
     is_mask = program.reader(place).name in KINKED
     yield "mask" if is_mask else "operand"
@@ -708,9 +736,10 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     },
 )
 def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the derivative of the edge's function from the upstream gradient g, in place of its value or operand.
+    """Compute the derivative of the edge's function from g, in place of its operand, its value or its mask.
 
-    For y = tanh(x): g * (1 - g ** 2); for relu: g where g > 0.
+    With the choice "value" and tanh: g * (1 - g ** 2); with "operand" and exp: g * exp(g); with "mask" and relu: g
+    where g > 0.
     """
     if choice == "value":
         return program.with_vjp(place, lambda at: at.right(value=at.g))
@@ -845,14 +874,20 @@ FORMULAS = (
 
 
 def formulas(program: Program, place: Place) -> Iterator[Formula]:
-    """Yield the wrong formulas in `FORMULAS` that are for the operation and the slot of edge `place`, as `Formula`s."""
+    """Yield the wrong formulas in `FORMULAS` for the operation and the slot of the edge `place`, as `Formula`s.
+
+    Those of sums only where the other operand is an array.
+    """
     name = program.reader(place).name
     if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
         yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
 
 
 def other_operand(program: Program, place: Place) -> Operand:
-    """Return the second operand of the edge's reader, an array or a number; 2 for a unary operation."""
+    """Return the partner operand of the edge `place` in a binary operation, an array or a number.
+
+    2.0 for a unary operation.
+    """
     values = program.reader(place).values
     return values[1 - place[1]] if len(values) > 1 else 2.0
 
@@ -869,7 +904,7 @@ def other_operand(program: Program, place: Place) -> Operand:
     },
 )
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program | None:
-    """Contribute what the chosen formula gives, summed over broadcast axes."""
+    """Contribute what the chosen formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes."""
     partner = other_operand(program, place)
 
     def rule(at: EdgeContext) -> Array:

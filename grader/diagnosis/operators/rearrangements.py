@@ -197,7 +197,7 @@ class AxisPair:
     second: int
 
 
-def split_shape(node: Node) -> tuple[int, ...]:
+def longer_shape(node: Node) -> tuple[int, ...]:
     """Return the longer one of the shapes before and after a reshape."""
     return max(np.shape(node.values[0]), node.value.shape, key=len)
 
@@ -242,7 +242,7 @@ def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: A
 
 def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
     """Return the message field `pair`: the two axes with their sizes."""
-    shape = split_shape(program.reader(place))
+    shape = longer_shape(program.reader(place))
     return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
 
 
@@ -259,7 +259,7 @@ def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Pro
     """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged."""
 
     def rule(at: EdgeContext) -> Array:
-        shape, own = split_shape(at.node), np.shape(at.x)
+        shape, own = longer_shape(at.node), np.shape(at.x)
         if len(own) < len(shape):  # one axis becomes several
             return with_split_axes_exchanged_back(at.g, shape, choice).reshape(own)
         return with_exchanged_split_axes(at.g, shape, choice)
@@ -294,7 +294,7 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
     """Compute forward and backward pass with the reshape, the node `place`, exchanging the two chosen axes."""
 
     def change(node: Node) -> Node:
-        shape = split_shape(node)
+        shape = longer_shape(node)
         if node.value.ndim == len(shape):
             return node.then(
                 lambda y: with_exchanged_split_axes(y, shape, choice),
@@ -687,13 +687,13 @@ class Move:
     """A displacement of the entries of an array along one axis.
 
     Args:
-        part: the array: the upstream gradient of the edge's reader, the contribution of the edge, or its partner
+        array: which array: the upstream gradient of the edge's reader, the contribution of the edge, or its partner
             operand.
         axis: the axis of that array, counted from the front.
         how: a key of `MOVES`.
     """
 
-    part: Literal["upstream", "result", "partner"]
+    array: Literal["upstream", "result", "partner"]
     axis: int
     how: str
 
@@ -702,7 +702,7 @@ def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
     """Return what a learner calls the axis of a move in the contribution of the edge `place`."""
     reader, slot = place
     values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}
-    value = values[move.part]
+    value = values[move.array]
     return f"axis {move.axis}" if value is None else program.name_of_axis(value, move.axis)
 
 
@@ -770,7 +770,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
     fields=lambda program, place, choice: {
         "how": choice.how,
         "axis": name_of_moved_axis(program, place, choice),
-        "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.part, "the other operand"),
+        "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.array, "the other operand"),
     },
 )
 def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
@@ -778,9 +778,9 @@ def move_along_axis(program: Program, place: Place, choice: Move) -> Program | N
     move = MOVES[choice.how]
 
     def rule(at: EdgeContext) -> Array:
-        if choice.part == "upstream":
+        if choice.array == "upstream":
             return at.right(move(at.g, choice.axis))
-        if choice.part == "result":
+        if choice.array == "result":
             return move(np.array(at.right()), choice.axis)
         partner = np.asarray(at.node.values[1 - at.slot])
         return at.right(operands={1 - at.slot: move(partner, choice.axis)})

@@ -54,20 +54,22 @@ def is_carried(program: Program, place: Place) -> bool:
 
 
 def edges_from_later(program: Program, value: int) -> tuple[Place, ...]:
-    """Return the edges along which later iterations of the loop contribute to the value with this id."""
+    """Return the edges (reader, slot) along which later iterations of a loop contribute to the value with this id.
+
+    For h in `h = tanh(x[t] @ w + h @ u)`: the edge of h in `h @ u` of the next iteration.
+    """
     ways = edges_by_kind(program, value).items()
     return tuple(place for edge_kind, places in ways if (edge_kind.iterations or 0) > 0 for place in places)
 
 
 def value_before(program: Program, value: int) -> int | None:
-    """Return the id of a loop value in the iteration before.
+    """Return the id that the loop value with a given id has in the iteration before: that of h[t - 1] for h[t].
+
+    In the first iteration, the id of the initial value, made in front of the loop. Returns `None` where there is none.
 
     Args:
         program: the program.
         value: the id of the value in one iteration.
-
-    Returns:
-        In the first iteration the id of the initial value, made in front of the loop; `None` where there is none.
     """
     node = program.nodes[value]
     if node.iteration:
@@ -78,8 +80,8 @@ def value_before(program: Program, value: int) -> int | None:
 def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
     """Yield the keys of values whose gradients may be cut together, as tuples.
 
-    First only the key of the value `place`; then, if it is the loop's first loop-carried value, the keys of all of
-    them.
+    Of one value, or of all loop-carried values. First the key of the value `place` alone; then, if it is the loop's
+    first loop-carried value, the keys of all of them, such as those of h and c of an LSTM.
     """
     key = program.nodes[place[0]].key
     yield (key,)
@@ -107,8 +109,8 @@ class Carry:
     Args:
         keys: the keys of the loop-carried values.
         only: the one kind of edges from later iterations whose contributions are kept; `None` where all are left out.
-        enters: whether the value in front of the loop keeps the contributions of the first iteration, where `only` is
-            `None`.
+        enters: if `only` is `None`: whether the value in front of the loop keeps the contributions of the first
+            iteration.
     """
 
     keys: tuple[Key, ...]
@@ -116,7 +118,7 @@ class Carry:
     enters: bool = True
 
     def keeps(self, program: Program, edge: Place) -> bool:
-        """Return whether an edge is of the kind that is kept."""
+        """Return whether an edge is of the kind `only`, whose contributions are kept; False where that is `None`."""
         reader, slot = edge
         only = self.only
         return only is not None and reader != SINK and program.nodes[reader].key == only.key and slot == only.slot
@@ -125,7 +127,8 @@ class Carry:
 def carries(program: Program, place: Place) -> Iterator[Carry]:
     """Yield which contributions of later iterations to the value `place` may be left out together, as `Carry`s.
 
-    Only where later iterations read the value by several edges: a single edge is the matter of `path-dropped`.
+    All, with or without those to the value in front of the loop, or all but one kind. Only where later iterations read
+    the value by several edges: a single edge is the matter of `path-dropped`.
     """
     for keys in keys_carried_together(program, place):
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
@@ -151,7 +154,10 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     },
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
-    """Leave out the contributions of later iterations to the chosen values, all of them or all but one kind."""
+    """Leave out the contributions of later iterations to loop-carried values: all of them, or all but one kind.
+
+    With `Carry((key of h,))`: each h gets a gradient from its own iteration only.
+    """
     dropped: list[Place] = []
     for key in choice.keys:
         for value in program.forward.by_key.get(key, ()):
@@ -212,7 +218,7 @@ def _() -> Example:
 
 
 def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of edges that contribute to the loop value `place`, if there are several kinds."""
+    """Yield the kinds of edges that lead a gradient to the loop value `place`, if there are several kinds."""
     ways = edges_by_kind(program, place[0])
     if len(ways) > 1:
         yield from ways
@@ -228,9 +234,10 @@ def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
     " the two must add",
 )
 def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out the contributions by edges of the chosen kind in the iterations in which a loop value gets more.
+    """Leave out the contributions by edges of the chosen `EdgeKind` to the loop value `place`, which gets further ones.
 
-    Returns `None` where no edges of the kind lead to the value `place`, or no others.
+    As if they were overwritten by these. Returns `None` in an iteration in which no edges of the kind lead to the
+    value, or no others.
     """
     ways = edges_by_kind(program, place[0])
     return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
@@ -274,10 +281,10 @@ def _() -> Example:
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the gradient of a loop value to that of the same value in the iteration before, as if it were never cleared.
+    """Add the gradient of the loop value `place` to that of its value in the iteration before, as if never cleared.
 
-    With the choice `"carried"` only the part from later iterations. Returns `None` where there is no iteration before
-    and no initial value.
+    With the choice `"all"` the whole gradient; with `"carried"` only the contributions of later iterations. Returns
+    `None` where there is no iteration before and no initial value.
     """
     before = value_before(program, place[0])
     if before is None:
@@ -349,7 +356,10 @@ class Cut:
 
 
 def cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield where the gradient of the loop-carried value `place` may stop, as `Cut`s."""
+    """Yield where the gradient of the loop-carried value `place` may stop on its way to the first iteration, as `Cut`s.
+
+    One, two or three iterations from the last, one or two from the first, or after every two.
+    """
     for keys in keys_carried_together(program, place):
         yield from (Cut(keys, "last", count) for count in (1, 2, 3))
         yield from (Cut(keys, "first", count) for count in (1, 2))
@@ -366,7 +376,10 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
-    """Leave out the contributions from later iterations to the loop-carried values at the chosen cuts."""
+    """Leave out the contributions from later iterations to the loop-carried values at the chosen cuts.
+
+    With `Cut(keys, "last", 2)`: the backward pass goes through the last two iterations only.
+    """
     cut = []
     for key in choice.keys:
         ids = program.forward.by_key.get(key, ())
@@ -412,7 +425,8 @@ def _() -> Example:
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
     """Send the gradient in front of the last iteration straight to the values that the loop starts with.
 
-    So all iterations but the last are skipped. Returns `None` where the loop-carried values have no initial value.
+    So all iterations but the last are skipped. The choice is the keys of the loop-carried values. Returns `None` where
+    these have no initial value.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -447,15 +461,17 @@ Part = Literal["first", "last", "next", "previous", "opposite"]
 PARTS: tuple[Part, ...] = ("last", "first", "next", "previous", "opposite")
 
 
-def part_for(choice: Part, number: int, count: int) -> int:
-    """Return the number of the part of a joined value whose gradient is used for the part with a number.
+def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
+    """Return the number of the operand of a `stack` or `cat` whose gradient is used for a given operand.
 
-    For `"next"`, 0 of 3: 1; the last part gets its own.
+    With three operands, and for `"next"`: 1 for 0, 2 for 1, and 2 for 2, as there is none behind. For `"first"` always
+    0, for `"last"` always 2; for `"opposite"` 2 for 0, 1 for 1 and 0 for 2; for `"previous"` 0 for 0, 0 for 1 and 1 for
+    2.
 
     Args:
-        choice: which part is used.
-        number: the number of a part, from 0.
-        count: how many parts there are.
+        choice: which operand's gradient is used.
+        number: the number of the operand that gets it, from 0.
+        count: how many operands there are.
     """
     chosen = {"first": 0, "last": count - 1, "next": number + 1, "previous": number - 1, "opposite": count - 1 - number}
     return min(max(chosen[choice], 0), count - 1)
@@ -470,9 +486,9 @@ def part_for(choice: Part, number: int, count: int) -> int:
     message="each of the parts that {step} puts together gets the gradient of the {choice} one",
 )
 def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program | None:
-    """Contribute to each operand of a `stack` or `cat`, the node `place`, the gradient of the chosen part.
+    """Contribute to each operand of a `stack` or `cat`, the node `place`, the gradient of the chosen operand.
 
-    For `stack` and `"last"`: g[-1] to each.
+    For a `stack` and the choice `"last"`: g[-1] to each; see `part_whose_gradient_is_used`.
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
 
@@ -480,7 +496,9 @@ def take_gradient_of_other_part(program: Program, place: Place, choice: Part) ->
         return lambda at: at.node.vjp(slot, at.g)
 
     for number, slot in enumerate(slots):
-        program = program.with_vjp((place[0], slot), of_part(slots[part_for(choice, number, len(slots))]))
+        program = program.with_vjp(
+            (place[0], slot), of_part(slots[part_whose_gradient_is_used(choice, number, len(slots))])
+        )
     return program
 
 
@@ -509,8 +527,8 @@ def _() -> Example:
 def add_upstream_again(program: Program, place: Place, choice: str) -> Program | None:
     """Add the upstream gradient of the output to the gradient of the value `place`, made before the last iteration.
 
-    With the choice `"start"` also to that of the value in front of the loop. Returns `None` where the value of the last
-    iteration is no output.
+    With the choice `"start"`, and not `"loop"`, also to that of the value in front of the loop. Returns `None` where
+    the value of the last iteration is no output.
     """
     ids = iterations_of(program, place[0])
     if ids[-1] not in program.forward.outputs:
@@ -559,7 +577,7 @@ class Clip:
     carried: bool
 
     def __str__(self) -> str:
-        """Return the bound in words."""
+        """Return the bound in words: `between -1 and 1`, or `at a norm of 1`."""
         return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
 
     def apply(self, g: np.ndarray) -> np.ndarray:
@@ -573,7 +591,10 @@ BOUNDS = (1.0, 5.0, 0.5, 0.1)  # as clipping is written
 
 
 def clips(program: Program, place: Place) -> Iterator[Clip]:
-    """Yield bounds at which the gradient of a loop-carried value may be clipped, as `Clip`s."""
+    """Yield bounds at which the gradient of a loop-carried value may be clipped, as `Clip`s.
+
+    Each of `BOUNDS` in four ways.
+    """
     for carried in (False, True):
         yield from (Clip(bound, "entry", carried) for bound in BOUNDS)
         yield from (Clip(bound, "norm", carried) for bound in BOUNDS)
@@ -593,7 +614,10 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
     },
 )
 def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
-    """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration."""
+    """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration.
+
+    With `Clip(1.0, "entry", carried=True)`: that contribution to between -1 and 1.
+    """
 
     def change(edges: tuple[Place, ...]) -> EdgeVjp:
         def rule(at: EdgeContext) -> np.ndarray:
@@ -680,7 +704,8 @@ class EarlyRead:
 def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
     """Yield contributions that may be added too late to the gradient of the value `place`, as `EarlyRead`s.
 
-    Only where the value depends directly on that of the iteration before, see `direct_paths`.
+    Two for each kind of edges to it. Only where it depends directly on its value of the iteration before, see
+    `direct_paths`.
     """
     before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
@@ -690,7 +715,9 @@ def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
 
 
 def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place, ...]]:
-    """Return the paths of one or two edges from a loop value to the same value in the iteration before.
+    """Return the paths of one or two edges by which a loop value depends on its own value of the iteration before.
+
+    For c = gate * c + x[t]: the path from the sum through the product to the earlier c.
 
     Args:
         program: the program.
@@ -698,7 +725,7 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
         value: its id in this iteration.
 
     Returns:
-        Each path as its edges, in the order of the backward pass.
+        Each path as its edges (reader, slot), in the order of the backward pass; none where there is no such path.
     """
     forward, paths = program.forward, list[tuple[Place, ...]]()
     for slot, operand in forward.edges[value]:
@@ -723,10 +750,11 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     },
 )
 def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
-    """Compute with the gradient of the value `place` before a late contribution is added to it.
+    """Compute with the gradient of the loop value `place` before a late contribution is added to it.
 
-    What lacks this contribution is either the gradient of the iteration before, or all else that is computed from the
-    value's gradient. Returns `None` where there is no iteration before, or no such contribution.
+    What is computed without this contribution is either the gradient of the iteration before (`choice.misses` is
+    `"carry"`), or all else that the value's gradient contributes to. Returns `None` where there is no iteration before,
+    or no such contribution.
     """
     value, before = place[0], value_before(program, place[0])
     late = choice.late.places(program, value)
@@ -778,7 +806,10 @@ def _() -> Example:
 
 
 def is_first_of_loop(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is the first that a loop with a loop-carried value makes."""
+    """Return whether the value `place` is the first that a loop with a loop-carried value makes in its first iteration.
+
+    So an operator that edits a whole loop has one place in it.
+    """
     if not begins_loop(program, place):
         return False
     count = len(iterations_of(program, place[0]))

@@ -1,7 +1,7 @@
 """Operators on sums: the reductions of a forward pass, and the sums in the vjps of products and broadcast operands.
 
 The contribution to an operand of a product, and to one that is broadcast, is a sum of terms: over the examples of a
-batch, over the rows that share a bias. `Terms` is this sum, whichever operation needs it.
+batch, over the rows that share a bias. `ContributionTerms` is this sum, whichever operation needs it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
 
 
 @dataclass(frozen=True)
-class Terms:
+class ContributionTerms:
     """The sum of products that is the contribution of an edge, as an einsum of g and a factor: a letter for each axis.
 
-    For y = x @ w and the edge of w: factors ("ac", "ab"), operand "bc", so summed over "a".
+    For y = x @ w with x (bs, n) and w (n, m), and the edge of w: the terms are x[a, b] * g[a, c], factors ("ac", "ab"),
+    operand "bc", sizes {"a": bs, "c": m, "b": n}; so the contribution x.T @ g is summed over "a". For `x + b` and the
+    edge of b: the terms are g * 1, factors ("ab", "ab"), operand "b", again summed over "a".
 
     Args:
-        factors: the letters of the upstream gradient, and of the array that it is multiplied by: the partner operand or
-            the local derivative.
+        factors: the letters of the upstream gradient, and of the array that it is multiplied by: the partner operand of
+            a contraction, or the local derivative of a pointwise operation.
         operand: the letters of the operand, but for axes of size 1 along which it is broadcast.
-        sizes: the size of the axis for each letter.
+        sizes: the size of the axis for each letter, first those of the upstream gradient in the order of its axes.
     """
 
     factors: tuple[str, str]
@@ -51,21 +53,32 @@ class Terms:
 
     @property
     def summed(self) -> str:
-        """Return the letters of the axes that the contribution sums over."""
+        """Return the letters of the axes that the contribution sums over, such as "a".
+
+        Those that the operand does not have.
+        """
         return "".join(letter for letter in self.sizes if letter not in self.operand)
 
     @property
     def letters(self) -> str:
-        """Return all letters in the order of `sizes`, but with the operand's letters in the order of its axes."""
+        """Return all letters, each once, with the operand's in the order of its axes: "abc" for the edge of w in x @ w.
+
+        The letters are in the order of the field `sizes` but that those of the operand take its places in turn: `sizes`
+        has a, c, b, and the operand is "bc".
+        """
         own = iter(self.operand)
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
 
     def count(self, letters: str) -> int:
-        """Return the number of terms in the sum over the given letters, the product of their sizes."""
+        """Return the number of terms in the sum over the given letters, such as "a": the product of their sizes."""
         return math.prod(self.sizes[letter] for letter in letters)
 
     def arrays(self, at: EdgeContext) -> tuple[Array, Array]:
-        """Return both factors at an edge of a sweep: the upstream gradient, and a partner or the local derivative."""
+        """Return the two factors at an edge of a sweep, with axes as in the field `factors`.
+
+        The first is the upstream gradient; the second the partner operand of a contraction, or the local derivative of
+        a pointwise operation, shaped like its value.
+        """
         if at.node.operation.family == "pointwise":
             return at.g, local_derivative(at.program, (at.node.id, at.slot))
         return at.g, np.asarray(at.node.values[1 - at.slot])
@@ -73,9 +86,12 @@ class Terms:
     def sum_to(self, letters: str, arrays: Sequence[Array]) -> Array:
         """Return the sum of the products of the two factors over all letters but the given ones.
 
+        With the letters of the operand, "bc" for the edge of w in x @ w, this is the right contribution; with "abc" its
+        terms.
+
         Args:
             letters: the letters of the result, in the order of its axes.
-            arrays: the two factors, with axes as in `factors`.
+            arrays: the two factors, with axes as in the field `factors`.
 
         Raises:
             NoCandidate: the result has more than `MOST_TERMS` entries.
@@ -85,17 +101,17 @@ class Terms:
         return np.asarray(np.einsum(f"{','.join(self.factors)}->{letters}", *arrays))
 
 
-def terms_of(node: Node, slot: int) -> Terms | None:
-    """Return the terms of the contribution to the operand in a slot of a node.
+def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
+    """Return the terms that the contribution to the operand in a slot of a node is the sum of.
 
-    `None` unless the node is a pointwise operation or a contraction of two operands.
+    Return `None` unless the node is a pointwise operation, or a contraction of two operands.
     """
     if node.operation.family == "pointwise":
         value = "abcdefgh"[: node.value.ndim]
         shape = np.shape(node.values[slot])
         added = len(value) - len(shape)
         operand = "".join(value[added + i] for i, size in enumerate(shape) if size == node.value.shape[added + i])
-        return Terms((value, value), operand, dict(zip(value, node.value.shape, strict=True)))
+        return ContributionTerms((value, value), operand, dict(zip(value, node.value.shape, strict=True)))
     contraction = contraction_of(node)
     if contraction is None or len(contraction.operands) != 2 or slot > 1:
         return None
@@ -107,17 +123,17 @@ def terms_of(node: Node, slot: int) -> Terms | None:
     own = "".join(
         letter for letter, size in zip(contraction.operands[slot], shape, strict=True) if sizes.get(letter) == size
     )
-    return Terms((value, partner), own, sizes)
+    return ContributionTerms((value, partner), own, sizes)
 
 
 def has_terms(program: Program, place: Place) -> bool:
-    """Return whether the contribution of the edge `place` is a sum of `Terms`, perhaps of a single one."""
-    return terms_of(program.reader(place), place[1]) is not None
+    """Return whether the contribution of the edge `place` is a sum of `ContributionTerms`, perhaps of a single term."""
+    return contribution_terms(program.reader(place), place[1]) is not None
 
 
 def is_sum(program: Program, place: Place) -> bool:
-    """Return whether the contribution of the edge `place` is a sum of two or more terms."""
-    terms = terms_of(program.reader(place), place[1])
+    """Return whether the contribution of the edge `place` is a sum of two terms or more, see `ContributionTerms`."""
+    terms = contribution_terms(program.reader(place), place[1])
     return terms is not None and terms.count(terms.summed) > 1
 
 
@@ -131,19 +147,22 @@ def subsets(letters: str) -> Iterator[str]:
 
 
 def summed_letters(program: Program, place: Place) -> Iterator[str]:
-    """Yield the sets of letters of `Terms` that the contribution of the edge `place` sums over, the largest first."""
-    terms = terms_of(program.reader(place), place[1])
+    """Yield every set of axes that the contribution of the edge `place` sums over, as letters, the largest set first.
+
+    For a sum over the axes a and b of `ContributionTerms`: "ab", "a", "b". Axes of size 1 are left out.
+    """
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
         yield from subsets("".join(letter for letter in terms.summed if terms.sizes[letter] > 1))
 
 
 def describe_axes(program: Program, place: Place, letters: str, *, numbered: bool = False) -> str:
-    """Return what a learner calls the axes of the given letters: `bs and t`.
+    """Return what a learner calls the axes of the given letters: "ab" is `bs and t`.
 
     Args:
         program: the program of the trial that the message is for.
-        place: the edge whose contribution the `Terms` are of.
-        letters: letters of these `Terms`.
+        place: the edge whose contribution the letters of `ContributionTerms` belong to.
+        letters: some of these letters.
         numbered: whether each axis is called `axis 0 of x`, even where it has a name.
     """
 
@@ -151,7 +170,7 @@ def describe_axes(program: Program, place: Place, letters: str, *, numbered: boo
         return f"axis {axis} of {program.name_of(value)}" if numbered else program.name_of_axis(value, axis)
 
     node = program.reader(place)
-    terms = terms_of(node, place[1])
+    terms = contribution_terms(node, place[1])
     assert terms is not None
     words = []
     for letter in letters:
@@ -165,15 +184,21 @@ def describe_axes(program: Program, place: Place, letters: str, *, numbered: boo
 
 
 def describe_sizes(program: Program, place: Place, letters: str) -> str:
-    """Return the product of the sizes of the axes of the given letters, as a formula: `bs * t`."""
+    """Return the product of the sizes of the axes of the given letters, as a formula: "ab" is `bs * t`.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge whose contribution the letters of `ContributionTerms` belong to.
+        letters: some of these letters.
+    """
     words = [describe_axes(program, place, letter) for letter in letters]
     return " * ".join(f"the size of {word}" if " " in word else word for word in words)
 
 
 def describe_contribution(program: Program, place: Place) -> str:
-    """Return what a learner calls the contribution of the edge `place`.
+    """Return what a learner calls the contribution of the edge `place`, as the subject of a sentence.
 
-    `every entry` where it is the whole gradient of a target; otherwise a phrase with the operation and the operand.
+    `every entry` where it is the whole gradient of a target; otherwise `what x @ w contributes to the gradient of w`.
     """
     value = program.source(place)
     if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
@@ -183,8 +208,8 @@ def describe_contribution(program: Program, place: Place) -> str:
 
 
 def count_of(program: Program, place: Place, letters: str) -> int:
-    """Return how many terms the contribution of the edge `place` sums over the given letters of its `Terms`."""
-    terms = terms_of(program.reader(place), place[1])
+    """Return how many terms the contribution of the edge `place` sums over the given letters of `ContributionTerms`."""
+    terms = contribution_terms(program.reader(place), place[1])
     assert terms is not None
     return terms.count(letters)
 
@@ -206,11 +231,12 @@ def count_of(program: Program, place: Place, letters: str) -> int:
     },
 )
 def average(program: Program, place: Place, choice: str) -> Program | None:
-    """Divide the contribution of the edge `place` by the number of terms over the chosen letters of `Terms`.
+    """Divide the contribution of the edge `place` by the number of terms that it is the sum of, as for a mean.
 
-    Returns `None` where this trial's contribution has no such letters.
+    The choice is the axes, as letters of `ContributionTerms`, whose sizes it is divided by: "a" for a batch axis a.
+    Returns `None` where the contribution has no such axes in this trial.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is None or not set(choice) <= set(terms.sizes):
         return None
     count = terms.count(choice)
@@ -255,8 +281,9 @@ class PartOfSum:
     """The part of the terms that is kept of a sum over one axis.
 
     Args:
-        letter: the axis, as a letter of `Terms`.
-        part: which of its entries are kept, a key of `PARTS`.
+        letter: the axis, as a letter of `ContributionTerms`.
+        part: which of the terms along it are kept, a key of `PARTS`, such as `"only the first"`, the first row of a
+            batch.
     """
 
     letter: str
@@ -264,8 +291,8 @@ class PartOfSum:
 
 
 def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
-    """Yield the parts of the sum in the contribution of the edge `place`, as `PartOfSum`s: all of each summed axis."""
-    terms = terms_of(program.reader(place), place[1])
+    """Yield every part in `PARTS` of each axis that the contribution of the edge `place` sums over, as `PartOfSum`s."""
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
         several = [letter for letter in terms.summed if terms.sizes[letter] > 1]
         yield from (PartOfSum(letter, part) for letter in several for part in PARTS)
@@ -283,9 +310,10 @@ def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
 def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program | None:
     """Compute the contribution of the edge `place` with only a part of the terms along one axis, such as the first.
 
-    Returns `None` where this trial's contribution has no such axis.
+    With `PartOfSum("a", "only the first")` and the edge of a bias: g[0] in place of g.sum(0). Returns `None` where the
+    contribution has no such axis in this trial.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is None or choice.letter not in terms.sizes:
         return None
     factor = 0 if choice.letter in terms.factors[0] else 1
@@ -319,7 +347,7 @@ class SummedFactors:
     """Axes over which both factors of each term are summed before they are multiplied.
 
     Args:
-        letters: the axes, as letters of `Terms`.
+        letters: the axes, as letters of `ContributionTerms`.
         averaged: whether one of the two sums is a mean.
     """
 
@@ -328,9 +356,13 @@ class SummedFactors:
 
 
 def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
-    """Yield the sets of summed axes that both factors of the edge's terms have, as `SummedFactors`s."""
+    """Yield the sets of axes that both factors of a product have and the contribution sums over, as `SummedFactors`s.
+
+    Two for each set: once with two sums, once with a sum and a mean. None unless the edge `place` leads into a
+    contraction, a product or a quotient.
+    """
     node = program.reader(place)
-    terms = terms_of(node, place[1])
+    terms = contribution_terms(node, place[1])
     if terms is None or (node.operation.family == "pointwise" and node.name not in ("mul", "div")):
         return
     common = "".join(letter for letter in terms.summed if letter in terms.factors[0] and letter in terms.factors[1])
@@ -357,7 +389,7 @@ def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> 
     For y = x @ w and the edge of w: outer(x.sum(0), g.sum(0)) in place of x.T @ g. Returns `None` where the factors do
     not have these axes.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is None or not set(choice.letters) <= set(terms.factors[0]) & set(terms.factors[1]):
         return None
     kept = ["".join(letter for letter in own if letter not in choice.letters) for own in terms.factors]
@@ -410,11 +442,11 @@ def _() -> Example:
     " summed",
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the greatest of the terms in place of their sum.
+    """Contribute the greatest of the terms in place of their sum: for a bias, g.amax(0) in place of g.sum(0).
 
-    Returns `None` where the contribution of the edge `place` is no sum of terms.
+    Returns `None` where the contribution of the edge `place` is no sum of `ContributionTerms` in this trial.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is None:
         return None
     count = len(terms.summed)
@@ -442,11 +474,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class ExchangedAxis:
-    """A pair of axes, one of which is summed over in place of the second.
+    """Two axes of a contribution, one of which is summed over in place of the other, as in `.sum(1)` for `.sum(0)`.
 
     Args:
-        kept: the axis that must be summed over, as a letter of `Terms`, and takes the place of `summed` in the result.
-        summed: the axis that must be kept, as a letter of `Terms`.
+        kept: the axis that must be summed over, as a letter of `ContributionTerms`, and takes the place of `summed` in
+            the result.
+        summed: the axis that must be kept, as a letter of `ContributionTerms`.
         any_shape: whether the contribution is the whole gradient of a target, so that the sizes may differ.
     """
 
@@ -456,7 +489,13 @@ class ExchangedAxis:
 
 
 def have_one_name(program: Program, place: Place, choice: ExchangedAxis) -> bool:
-    """Return whether a learner calls the two axes of the choice by the same name."""
+    """Return whether a learner calls both axes of the choice, `kept` and `summed`, by the same name.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge whose contribution the axes belong to.
+        choice: the two axes.
+    """
     return describe_axes(program, place, choice.summed) == describe_axes(program, place, choice.kept)
 
 
@@ -465,7 +504,7 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
 
     The two have one size, unless the contribution is the whole gradient of a target, which may have any shape.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
         is_answer = with_gradient_of_any_shape(program, place, EdgeContext.right) is not None
         for kept, summed in itertools.product(terms.summed, terms.operand):
@@ -488,11 +527,12 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     },
 )
 def sum_over_kept_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
-    """Sum the terms over an axis of the operand, and keep an axis that must be summed over in its place.
+    """Sum the terms of the contribution over an axis that it must keep, and keep the axis that it must sum over.
 
-    Returns `None` where this trial's contribution has no such axes.
+    With `ExchangedAxis(kept="a", summed="b", ...)` and the edge of a bias: g.sum(1) in place of g.sum(0). Returns
+    `None` where the contribution has no such axes in this trial.
     """
-    terms = terms_of(program.reader(place), place[1])
+    terms = contribution_terms(program.reader(place), place[1])
     if terms is None or choice.summed not in terms.operand or choice.kept not in terms.summed:
         return None
     letters = terms.operand.replace(choice.summed, choice.kept)
@@ -536,7 +576,7 @@ class SummedAxis:
 
     Args:
         axis: the number of the axis, from the front.
-        averaged: whether it is a mean.
+        averaged: whether it is a mean, and not a sum.
     """
 
     axis: int
@@ -544,9 +584,9 @@ class SummedAxis:
 
 
 def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
-    """Yield the axes of the operand of edge `place` that its contribution may wrongly be summed over, as `SummedAxis`s.
+    """Yield each axis of the operand of the edge `place` that is longer than 1, as `SummedAxis`s.
 
-    Only for an operand of two axes or more; each axis is summed and averaged over.
+    To sum, and to average over. None for an operand of a single axis.
     """
     shape = np.shape(program.reader(place).values[place[1]])
     if len(shape) > 1:
@@ -568,7 +608,10 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     },
 )
 def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
-    """Sum the contribution of the edge `place` over an axis of the operand, and repeat the sum along this axis."""
+    """Replace the contribution of the edge `place` by its sum, or mean, over an axis of the operand, repeated along it.
+
+    With `SummedAxis(0, averaged=False)`: every row gets the sum of all rows. The choice gives the axis, from the front.
+    """
 
     def rule(at: EdgeContext) -> Array:
         part = at.right()
@@ -596,7 +639,7 @@ def _() -> Example:
 def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
     """Return whether the operand of the edge `place` is broadcast along an axis that is not in front of all of its own.
 
-    For a scale of shape (n, 1) in a value of shape (n, m), but not for a bias of shape (m,).
+    True for a scale of shape (n, 1) in a value of shape (n, m); False for a bias of shape (m,).
     """
     node = program.reader(place)
     own, shape = np.shape(node.values[place[1]]), node.value.shape
@@ -612,7 +655,10 @@ def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
     " {step}",
 )
 def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis."""
+    """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis, which mixes entries.
+
+    For a scale of shape (n, 1) and terms of shape (n, m): `terms.reshape(-1, n).sum(0)` in place of `terms.sum(1)`.
+    """
 
     def rule(at: EdgeContext) -> Array:
         terms = at.g * local_derivative(at.program, place)
@@ -639,8 +685,8 @@ class MissingSum:
     """A sum that the gradient of a target does not take, so that it has more axes than it must.
 
     Args:
-        kept: the axes that are not summed over, as letters of `Terms`.
-        order: the letters of all axes of the result, in its order.
+        kept: the axes that are not summed over, as letters of `ContributionTerms`.
+        order: the letters of all axes of the result, in its order: for a weight w in x @ w, "abc" is (bs, n, m).
         is_batch: whether this is a missing sum over a batch, and not an elementwise product in place of a product of
             matrices.
     """
@@ -651,9 +697,9 @@ class MissingSum:
 
 
 def sole_use(program: Program, place: Place) -> Place | None:
-    """Return the only edge that leads a gradient to a value, or to the transpose that alone reads it.
+    """Return the only edge that leads a gradient to the value `place`, or to the only transposition that reads it.
 
-    Returns `None` where several edges or the loss do.
+    Returns `None` where several edges lead a gradient to it, or where it is an output.
     """
     uses = program.forward.uses[place[0]]
     if len(uses) != 1 or uses[0][0] == SINK:
@@ -665,11 +711,11 @@ def sole_use(program: Program, place: Place) -> Place | None:
 def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
     """Yield the sums that may be missing in the gradient of the target `place`, as `MissingSum`s.
 
-    Each set of summed axes, and each order of the result's axes if these are at most three. None unless the target is
-    used once.
+    One for each set of axes that are not summed over, and for each order of the result's axes if these are at most
+    three. None where several edges lead to the target, or its only edge has no `ContributionTerms`.
     """
     use = sole_use(program, place)
-    terms = None if use is None else terms_of(program.reader(use), use[1])
+    terms = None if use is None else contribution_terms(program.reader(use), use[1])
     if terms is None:
         return
     value = terms.factors[0]
@@ -696,10 +742,11 @@ def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
 def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program | None:
     """Return for the target `place` the terms of its gradient, not summed over the chosen axes.
 
-    Returns `None` where the target is not used once, or this trial's contribution has no such axes.
+    With `MissingSum(kept="a", ...)` and a bias: g in place of g.sum(0). Returns `None` where several edges lead to the
+    target, or the contribution has no such axes in this trial.
     """
     use = sole_use(program, place)
-    terms = None if use is None else terms_of(program.reader(use), use[1])
+    terms = None if use is None else contribution_terms(program.reader(use), use[1])
     if use is None or terms is None or not set(choice.order) <= set(terms.sizes):
         return None
 
@@ -743,24 +790,30 @@ reductions = edges.of_family("reduction")
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes of its operand that the node reduces or runs along, counted from the front."""
+    """Return the axes of its operand, counted from the front, that a node with an option `dim` reduces or runs along.
+
+    All axes where `dim` is missing: for x.sum() of shape (4, 3), (0, 1); for x.softmax(-1), (1,).
+    """
     return axes_of(node.values[0], node.options.get("dim"))  # type: ignore[arg-type]
 
 
 def reduced_count(node: Node) -> int:
-    """Return the number of entries that a reduction takes together for each entry of its value."""
+    """Return the number of entries of the operand that a reduction makes into one entry of its value.
+
+    N of x.mean(1).
+    """
     return math.prod(np.shape(node.values[0])[axis] for axis in reduced_axes(node))
 
 
 def reduces_several_entries(program: Program, place: Place) -> bool:
-    """Return whether the reduction at the edge or node `place` takes two or more entries together."""
+    """Return whether the reduction at the edge or node `place` makes two or more entries into one."""
     return reduced_count(program.reader(place)) > 1
 
 
 def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
     """Yield the wrong axes, counted from the back, along which broadcasting may copy the gradient of a reduction.
 
-    Only where the reduction drops its one axis, and the shapes fit.
+    Only where the reduction drops its one axis, and g fits along the wrong axis, too: of a square x, -1 for x.sum(0).
     """
     node = program.reader(place)
     shape, axes = np.shape(node.values[0]), reduced_axes(node)
@@ -785,7 +838,7 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
 def spread_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
     """Multiply the local derivatives of a reduction by its upstream gradient, broadcast along the chosen axis.
 
-    For logsumexp(x, 0) of a square x: p * g[:, None] in place of p * g[None, :].
+    For logsumexp(x, 0) of a square x and the choice -1: p * g[:, None] in place of p * g[None, :].
     """
     return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)) * np.expand_dims(at.g, choice))
 
@@ -815,7 +868,7 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def leave_out_division(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient of a mean as if it were that of a sum, without the division by the count."""
+    """Contribute the upstream gradient of a mean as if it were that of a sum, not divided by the number of entries."""
     return program.with_vjp(place, lambda at: at.right() * reduced_count(at.node))
 
 
@@ -842,7 +895,7 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def divide_by_count(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient of a sum as if it were that of a mean, divided by the count."""
+    """Contribute the upstream gradient of a sum as if it were that of a mean, divided by the number of entries."""
     return program.with_vjp(place, lambda at: at.right() / reduced_count(at.node))
 
 
@@ -868,7 +921,10 @@ def _() -> Example:
     message="{step} is computed as a {choice}, and all that follows from it",
 )
 def exchange_mean_with_sum(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute forward and backward pass with a sum for the mean, the node `place`, or with a mean for the sum."""
+    """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
+
+    The choice is the operation that is computed: "sum" or "mean".
+    """
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])})
 
 
@@ -908,7 +964,11 @@ COUNT_NAMES: Mapping[Count, str] = {
 
 
 def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
-    """Yield the wrong counts that the mean at the edge `place` may be divided by, as `Count`s: words or an axis."""
+    """Yield the wrong counts that the mean at the edge `place` may be divided by, as `Count`s.
+
+    A `Count` is a key of `COUNT_NAMES`, such as "all entries" or "one less", or the number of an axis, whose size it
+    is.
+    """
     node = program.reader(place)
     axes, shape = reduced_axes(node), np.shape(node.values[0])
     if len(counts_in_iterations(program, node)) > 1:
@@ -926,12 +986,27 @@ def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
 
 
 def counts_in_iterations(program: Program, node: Node) -> set[int]:
-    """Return the different numbers of entries that a mean takes in the iterations of its loop."""
+    """Return the different numbers of entries that a mean averages over in the iterations of its loop.
+
+    {2, 3} of windows.
+
+    Args:
+        program: the program of a trial.
+        node: the mean, in any iteration; outside of a loop the result has one number.
+    """
     return {reduced_count(program.nodes[i]) for i in program.forward.by_key[node.key]}
 
 
 def size_of_count(program: Program, node: Node, count: Count) -> int:
-    """Return a `Count` of the operand of a mean as a number: for an axis its size."""
+    """Return the number that a `Count` stands for at a mean.
+
+    For 1 the size of axis 1 of the operand, for "one less" n - 1.
+
+    Args:
+        program: the program of a trial.
+        node: the mean.
+        count: a key of `COUNT_NAMES`, or the number of an axis, from the front.
+    """
     if count == "of the largest":
         return max(counts_in_iterations(program, node))
     own = reduced_count(node)
@@ -965,7 +1040,8 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
 def divide_by_wrong_count(program: Program, place: Place, choice: Count) -> Program | None:
     """Divide the contribution of a mean by the chosen count in place of the number of averaged entries.
 
-    Returns `None` where this trial's operand has no such axis.
+    The choice is a `Count`: words such as "all entries", or an axis, whose size is meant. Returns `None` where the
+    operand has no such axis in this trial.
     """
     if isinstance(choice, int) and choice >= np.ndim(program.reader(place).values[0]):
         return None
@@ -1023,7 +1099,7 @@ class PartOfReduction:
 
     Args:
         axis: the axis, counted from the front; `None` for the one that is reduced, whichever it is in a trial.
-        part: which of its entries, a key of `PARTS`.
+        part: which of its entries, a key of `PARTS`, such as `"only the first"`.
     """
 
     axis: int | None
@@ -1031,9 +1107,9 @@ class PartOfReduction:
 
 
 def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduction]:
-    """Yield the parts of a reduction's operand to which alone its gradient may go, as `PartOfReduction`s.
+    """Yield the parts of a reduction's operand that alone may get its gradient, as `PartOfReduction`s.
 
-    Each part in `PARTS` along each axis that the reader of the edge `place` reduces.
+    Each part in `PARTS`, such as `"only the first"`, along each axis that the reader of the edge `place` reduces.
     """
     node = program.reader(place)
     axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
@@ -1058,7 +1134,8 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduct
 def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
     """Set the contribution of a reduction to zero outside the chosen part of its operand.
 
-    Returns `None` where the choice names no axis, and the reduction has several in this trial.
+    With `PartOfReduction(None, "only the first")` and x.sum(1): g in column 0, and zeros in all others. Returns `None`
+    where the choice names no axis and the reduction has several in this trial.
     """
     axes = reduced_axes(program.reader(place)) if choice.axis is None else (choice.axis,)
     if len(axes) != 1:
@@ -1086,7 +1163,7 @@ def _() -> Example:
 def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     """Yield the axes, counted from the back, that the edge's or node's operation does not run along.
 
-    None where it does not run along a single axis.
+    For x.softmax(-1) of shape (bs, t, n): -3 and -2. None where its option `dim` is not a single axis.
     """
     node = program.reader(place)
     dim, ndim = node.options.get("dim"), np.ndim(node.values[0])
@@ -1104,7 +1181,10 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the vjp of the reduction or softmax that the edge `place` leads into along the chosen axis."""
+    """Compute the vjp of the reduction or softmax that the edge `place` leads into along the chosen axis.
+
+    The choice is the axis, counted from the back: -2 for the columns of a matrix.
+    """
     return program.with_vjp(place, lambda at: at.right(dim=choice))
 
 
@@ -1156,7 +1236,8 @@ class WrongAxis:
 def run_along_wrong_axis(program: Program, place: Place, choice: WrongAxis) -> Program | None:
     """Compute the forward pass with the operation, the node `place`, along the chosen axis.
 
-    Returns `None` where all axes are chosen, and they are already reduced, or it is no reduction.
+    With `WrongAxis(-2, "all")`: softmax(x, -2) for softmax(x, -1), in both passes. Returns `None` where the choice is
+    all axes, and these are already reduced in this trial, or the node is no reduction.
     """
     node = program.nodes[place[0]]
     every = tuple(range(np.ndim(node.values[0])))
@@ -1189,7 +1270,10 @@ def _() -> Example:
     message="{step} is computed as a {choice}, and what follows is differentiated at its value",
 )
 def exchange_mean_and_sum(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the values with a sum for the mean, the node `place`, or the reverse; its own vjp stays right."""
+    """Compute the values with a sum for the mean, the node `place`, or the reverse; the node's own vjp stays right.
+
+    The choice is the operation that is computed: "sum" or "mean". What follows is differentiated at the wrong value.
+    """
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])}, "values")
 
 
@@ -1230,7 +1314,10 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     " end of the axis back",
 )
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Contribute a wrong sum of the upstream gradient of a cumsum, a key of `RUNNING_SUMS`."""
+    """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
+
+    With "forwards": g.cumsum(dim), where g must be summed from the end of the axis back.
+    """
     return program.with_vjp(place, lambda at: RUNNING_SUMS[choice](at.g, int(str(at.node.options["dim"]))))
 
 
@@ -1334,7 +1421,10 @@ def _() -> Example:
     message="the derivative of {step} is missing: its gradient goes to every entry of {operand} {choice}",
 )
 def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
-    """Repeat the upstream gradient of a norm or logsumexp for each entry, as for a sum or, if so chosen, a mean."""
+    """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
+
+    With the choice "as it is" each entry gets g, with "divided by their number" g / n of the n entries.
+    """
 
     def rule(at: EdgeContext) -> Array:
         return spread(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
@@ -1344,6 +1434,8 @@ def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
 
 def spread(node: Node, g: Array) -> Array:
     """Return the upstream gradient of a reduction, broadcast to the shape of the operand.
+
+    G[:, None] repeated for x.sum(1).
 
     Args:
         node: the reduction.
@@ -1389,7 +1481,7 @@ def _() -> Example:
     message="this is what {step} hands back if its terms are squared first: they are not",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute g * 2 * x for a sum or a mean of x, as for one of squares."""
+    """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise."""
     return program.with_vjp(place, lambda at: at.right() * 2 * at.x)
 
 
@@ -1464,12 +1556,17 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
 
 
 def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
-    """Return whether the selected entries are the greatest along the axes, and not the least; these axes have size 1.
+    """Return whether the selected entries are the greatest along the axes, and not the least.
+
+    One truth value for each line.
 
     Args:
         x: the operand.
-        axes: the reduced axes.
-        selected: 1 for each selected entry, else 0; shaped like x.
+        axes: the reduced axes, counted from the front.
+        selected: 1 for each entry that the maximum or minimum has taken, else 0; shaped like x.
+
+    Returns:
+        Shape: that of x, with size 1 for these axes.
     """
     return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
 
@@ -1481,7 +1578,19 @@ def _softmax_weights(x: Array, axes: tuple[int, ...], greatest: bool) -> Array:
 
 
 def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
-    """Return 1 where an entry is the greatest along `axis`, or the least if the selected are least, else 0."""
+    """Return 1 where an entry of x is the greatest along `axis`, else 0.
+
+    The least, if the selected entries are the least.
+
+    Args:
+        x: the operand.
+        axes: the axes that are reduced, counted from the front.
+        selected: 1 for each entry that the maximum or minimum has taken, else 0; shaped like x.
+        axis: the wrong axis.
+
+    Returns:
+        Shape: that of x.
+    """
     greatest = bool(_is_greatest(x, axes, selected).all())
     return np.where(x == (x.max(axis, keepdims=True) if greatest else x.min(axis, keepdims=True)), 1.0, 0.0)
 
@@ -1495,7 +1604,10 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     message="the gradient of {step} goes to {choice}: it must go to the entries that were selected",
 )
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Give the gradient of a maximum or minimum to wrong entries, by a rule of `EXTREME_RULES`."""
+    """Give the gradient of a maximum or minimum to wrong entries, by a rule of `EXTREME_RULES`.
+
+    The choice is the key of the rule, such as "every entry" or "all entries but the selected ones".
+    """
 
     def rule(at: EdgeContext) -> Array:
         x, axes = np.asarray(at.x), reduced_axes(at.node)

@@ -27,7 +27,7 @@ GradientFunction = Callable[[Array], Array]
 
 
 def with_function_of_gradient(program: Program, place: Place, change: GradientFunction) -> Program:
-    """Return the program in which the gradient of the target `place` is replaced by a function of it, of any shape."""
+    """Return the program that returns, for the target `place`, a function of its gradient, of any shape."""
     return program.with_result(target_of(program, place), lambda program, gradient: np.asarray(change(gradient)))
 
 
@@ -38,7 +38,7 @@ def shape_of(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def has_axes(count: int) -> Predicate:
-    """Return a condition for `Places.where`: whether the target has `count` axes or more."""
+    """Return a condition for `Places.where`: whether the target `place` has `count` axes or more."""
     return lambda program, place: len(shape_of(program, place)) >= count
 
 
@@ -102,7 +102,10 @@ FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
     message="this is {choice}",
 )
 def apply_function(program: Program, place: Place, choice: str) -> Program | None:
-    """Replace the gradient of the target `place` by a function of its entries, a key of `FUNCTIONS`."""
+    """Replace the gradient of the target `place` by a function of its entries: the choice is a key of `FUNCTIONS`.
+
+    Such as "the absolute value of the right answer", or "the right answer clipped to between -1 and 1".
+    """
     return with_function_of_gradient(program, place, FUNCTIONS[choice][1])
 
 
@@ -125,12 +128,16 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class AxisOrder:
-    """A wrong order of the axes of a gradient.
+    """A wrong order of the axes of a gradient, as a transposition makes it.
+
+    `AxisOrder((-1, -2), reshaped=False)` is the transpose of a matrix, of the transposed shape; with `reshaped=True` it
+    is that transpose reshaped to the right shape.
 
     Args:
         axes: the order, as a permutation of the axes, counted from the end.
         reshaped: whether the transposed gradient is reshaped to the right shape, so that its entries are mixed.
-        back: whether the gradient is reshaped as if it were in that order, and then transposed back.
+        back: whether the gradient is instead reshaped to the shape of that order, and its axes are then put back in
+            place.
     """
 
     axes: tuple[int, ...]
@@ -138,7 +145,10 @@ class AxisOrder:
     back: bool = False
 
     def reorder(self, gradient: Array) -> Array:
-        """Return the gradient in the wrong order; only if not `reshaped` its shape may differ."""
+        """Return the gradient in the wrong order.
+
+        Of the same shape, unless `reshaped` is False and the axes differ in size.
+        """
         if self.back:
             order = [axis % gradient.ndim for axis in self.axes]
             return gradient.reshape([gradient.shape[axis] for axis in order]).transpose(np.argsort(order))
@@ -176,7 +186,10 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     message="{what}",
 )
 def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program | None:
-    """Replace the gradient of the target `place` by one with its axes in the chosen order."""
+    """Replace the gradient of the target `place` by one with its axes in the chosen order.
+
+    Its transpose, for instance.
+    """
     return with_function_of_gradient(program, place, choice.reorder)
 
 
@@ -195,24 +208,27 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class HalvesInTurns:
-    """A wrong order of the entries along one axis: those of the two halves in turns, or the reverse.
+    """A wrong order of the entries along one axis: those of its two halves in turns, or the reverse.
 
     Args:
         axis: the axis, counted from the end.
-        back: whether the entries of even number are put in front of the odd ones; otherwise the halves take turns.
+        back: False for the halves in turns, so that 0 1 2 3 becomes 0 2 1 3; True for the reverse, which puts the
+            entries of even number in front of the odd ones.
     """
 
     axis: int
     back: bool
 
     def describe(self) -> str:
-        """Return a clause that says what is done: `the entries of the halves take turns`."""
+        """Return a clause that says how the entries are reordered: `the entries of the halves take turns`."""
         return (
             "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
         )
 
     def reorder(self, gradient: Array) -> Array:
-        """Return the gradient in this order; same shape.
+        """Return the gradient with the entries along `axis` reordered; same shape.
+
+        For [0, 1, 2, 3, 4, 5]: [0, 3, 1, 4, 2, 5], or [0, 2, 4, 1, 3, 5] if `back`.
 
         Raises:
             ValueError: the axis has an odd number of entries.
@@ -224,7 +240,7 @@ class HalvesInTurns:
 
 
 def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
-    """Yield the axes of the target `place` with an even number of entries, four or more, as `HalvesInTurns`."""
+    """Yield `HalvesInTurns` for each axis of the target `place` with an even number of entries, four or more."""
     shape = shape_of(program, place)
     for axis in range(-len(shape), 0):
         if shape[axis] > 2 and shape[axis] % 2 == 0:
@@ -244,7 +260,10 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
     message="along {axis}, {how} in the right answer",
 )
 def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
-    """Replace the gradient of the target `place` by one with the entries of the two halves of an axis in turns."""
+    """Replace the gradient of the target `place` by one with the entries along an axis in another order.
+
+    Halves in turns. The choice gives the axis, and whether the reverse is done: even entries in front of the odd ones.
+    """
     return with_function_of_gradient(program, place, choice.reorder)
 
 
@@ -287,7 +306,10 @@ SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     message="this is {choice}",
 )
 def change_square_gradient(program: Program, place: Place, choice: str) -> Program | None:
-    """Replace the gradient of a square target by its diagonal, a triangle, or the sum with its transpose."""
+    """Replace the gradient of a square target by its diagonal, a triangle, or the sum with its transpose.
+
+    The choice is a key of `SQUARE_CHANGES`, such as "the right answer without its upper triangle".
+    """
     return with_function_of_gradient(program, place, SQUARE_CHANGES[choice][1])
 
 
@@ -325,7 +347,7 @@ class AxisTotal:
     code: str
 
     def apply(self, gradient: Array) -> Array:
-        """Return the sum or the mean of the gradient."""
+        """Return the sum or the mean of a gradient over the axis; of the gradient's shape if `kept` is `"filled"`."""
         total = np.asarray(SUMS[self.how](gradient, axis=self.axis, keepdims=self.kept != "gone"))
         return np.broadcast_to(total, gradient.shape) if self.kept == "filled" else total
 
@@ -346,7 +368,10 @@ def has_batch_axis(program: Program, place: Place) -> bool:
 
 
 def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
-    """Yield the sums and means of the gradient of the target `place` over each axis and over all, as `AxisTotal`s."""
+    """Yield the sums and means of the gradient of the target `place` over each axis and over all, as `AxisTotal`s.
+
+    Each three times: the axis is dropped, or kept with size 1, or the sum is repeated along it.
+    """
     shape, is_batch = shape_of(program, place), has_batch_axis(program, place)
     for axis in (*range(len(shape)), None):
         if axis is None or shape[axis] > 1:
@@ -368,7 +393,10 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     message="this is the {how} of the right answer over {axis}: its entries must stay apart",
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program | None:
-    """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep."""
+    """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
+
+    With `AxisTotal("sum", 0, "filled", ...)`: each row is the sum of all rows.
+    """
     return with_function_of_gradient(program, place, choice.apply)
 
 
@@ -388,7 +416,12 @@ def _() -> Example:
 
 
 def with_zeros(gradient: Array, place: slice | int) -> Array:
-    """Return a copy of the gradient in which the entries at an index of the flattened array are 0."""
+    """Return a copy of the gradient in which the entries at an index of the flattened array are 0; same shape.
+
+    Args:
+        gradient: an array of any shape.
+        place: the index, such as 0 for the first entry or `slice(1, None)` for all others.
+    """
     part = np.array(gradient)
     part.reshape(-1)[place] = 0
     return part
@@ -413,10 +446,10 @@ ENTRIES: Mapping[str, GradientFunction] = {
 
 @dataclass(frozen=True)
 class EntryChange:
-    """A change of the entries or rows of a gradient.
+    """A change of the entries or rows of a gradient, such as the first row in place of every row.
 
     Args:
-        which: the change, a key of `ENTRIES`.
+        which: the change, a key of `ENTRIES`, such as `"the first entry is 0, and the others are right"`.
         code: the public code of the mistake.
     """
 
@@ -451,7 +484,10 @@ def _every_other_row(gradient: Array) -> Array:
     message="{what}",
 )
 def change_entries(program: Program, place: Place, choice: EntryChange) -> Program | None:
-    """Replace the gradient of the target `place` by one with entries or rows missing, repeated or moved."""
+    """Replace the gradient of the target `place` by one with entries or rows missing, repeated or moved.
+
+    With the choice "every row is the first row of the right answer", for instance; see `ENTRIES`.
+    """
     return with_function_of_gradient(program, place, ENTRIES[choice.which])
 
 
@@ -471,7 +507,7 @@ def _() -> Example:
 
 
 def invert_marks(gradient: Array) -> Array:
-    """Return a gradient of one number and zeros with the number and zero exchanged; same shape.
+    """Return a gradient that consists of zeros and one number v with zeros and v exchanged; same shape.
 
     Raises:
         ValueError: it has a second number, or no zeros.
@@ -490,7 +526,10 @@ def invert_marks(gradient: Array) -> Array:
     message="zero and the one number that the right answer has besides are exchanged",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program | None:
-    """Exchange zero and the one number that the gradient of the target `place` has besides."""
+    """Exchange zero and the only number v besides in the gradient of the target `place`.
+
+    V where it is 0, and 0 where it is v.
+    """
     return with_function_of_gradient(program, place, invert_marks)
 
 
@@ -528,11 +567,12 @@ COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
 
 @dataclass(frozen=True)
 class Combination:
-    """A value of the forward pass that a gradient is added to, multiplied by or the like.
+    """A value of the forward pass that a gradient is combined with, and how.
 
     Args:
         name: names the value, as seen from the last output.
-        how: how the two are combined, a key of `COMBINATIONS`: the clause of the message.
+        how: how the two are combined, a key of `COMBINATIONS` such as `"{value} is added to the right answer"`: it is
+            the clause of the message.
     """
 
     name: ValueName
@@ -592,7 +632,7 @@ def _() -> Example:
 
 
 def addable_gradients(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield named values of the shape of the target `place` whose gradients may be added to its gradient.
+    """Yield the names of values of the shape of the target `place` whose gradients may be added to its gradient.
 
     Those whose gradient is a multiple of the target's are left out.
     """
@@ -654,7 +694,7 @@ def _() -> Example:
 
 
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield named values that broadcast with the upstream gradient and may be multiplied by it.
+    """Yield the names of values that may be multiplied by the output's upstream gradient, with which they broadcast.
 
     None unless the target `place` broadcasts to the output's shape.
     """
@@ -685,7 +725,7 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 def replace_by_upstream_times_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by g times the chosen value, summed to the target's shape.
 
-    Returns `None` where the program has no such value.
+    g is the upstream gradient of the output. Returns `None` where the program has no such value.
     """
     value = choice.find(program, program.forward.outputs[-1])
     shape, output = shape_of(program, place), program.forward.outputs[-1]
@@ -717,7 +757,7 @@ Copies = Literal["every entry", "every row", "this"]
 def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     """Yield how the output may stand in place of the gradient of the target `place`, if their shapes differ.
 
-    Repeated as `"every row"` or `"every entry"`, or as it is: `"this"`.
+    Repeated as `"every row"`, or, for a loss, `"every entry"`; or as it is, `"this"`, in the output's shape.
     """
     output, shape = program.nodes[program.forward.outputs[-1]].value, shape_of(program, place)
     if output.shape != shape:
@@ -734,7 +774,10 @@ def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     message="{choice} is {output}, the output of the forward pass: no gradient",
 )
 def replace_by_output(program: Program, place: Place, choice: Copies) -> Program | None:
-    """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape."""
+    """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape.
+
+    As it is with the choice `"this"`; repeated with `"every row"` or `"every entry"`.
+    """
     output = program.forward.outputs[-1]
 
     def result(edited: Program, gradient: Array) -> Array:
@@ -771,7 +814,10 @@ def _() -> Example:
 
 
 def forms_of_summands(program: Program, place: Place) -> Iterator[str]:
-    """Yield how the summands of a loss may stand in for a gradient: as they are, or divided by their count."""
+    """Yield how the summands of a loss may stand in for a gradient: `""` as they are, or `"divided by their number"`.
+
+    None where `summands_of` finds none.
+    """
     if summands_of(program, place) is not None:
         yield from ("", "divided by their number")
 
@@ -779,7 +825,8 @@ def forms_of_summands(program: Program, place: Place) -> Iterator[str]:
 def summands_of(program: Program, place: Place) -> Array | None:
     """Return the array, shaped like the target `place`, that the loss sums or averages; negated if the loss is.
 
-    Returns `None` where the loss is no sum or mean, or that array has another shape.
+    For the loss `(x.exp() - y * x).mean()` and the target x: the array x.exp() - y * x. Returns `None` where the loss
+    is no sum or mean, or that array has another shape.
     """
     shape, negative = shape_of(program, place), False
     node = program.nodes[program.forward.outputs[-1]]
@@ -799,9 +846,10 @@ def summands_of(program: Program, place: Place) -> Array | None:
     message="this is what each entry adds to {output}, a value of the forward pass: no gradient",
 )
 def replace_by_summands(program: Program, place: Place, choice: str) -> Program | None:
-    """Replace the gradient of the target `place` by the summands of the loss.
+    """Replace the gradient of the target `place` by what the loss sums or averages: the summands themselves.
 
-    Returns `None` where the loss is no sum or mean of an array of the target's shape.
+    With the choice `"divided by their number"`, by the summands divided by their number. Returns `None` where the loss
+    is no sum or mean of an array of the target's shape.
     """
     summands = summands_of(program, place)
     if summands is None:
@@ -850,7 +898,10 @@ def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Lite
 def replace_by_repeated_input(
     program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]
 ) -> Program | None:
-    """Replace the gradient of the target `place` by an input in each row, or in each column."""
+    """Replace the gradient of the target `place` by an input in each row, or in each column.
+
+    The choice is the input's name and `"row"` or `"column"`: ("b", "row") repeats b in each row.
+    """
     array = program.nodes[program.inputs[choice[0]]].value
     line = array if choice[1] == "row" else array[:, None]
     return with_function_of_gradient(program, place, lambda gradient: np.broadcast_to(line, gradient.shape))
@@ -918,21 +969,21 @@ class AvailableArray:
 
 @dataclass(frozen=True)
 class ArrayFormula:
-    """A formula of one or two arrays that takes the place of a gradient.
+    """A formula of one or two arrays that takes the place of a gradient, such as x.T @ b.
 
     Args:
         formula: a key of `PRODUCTS` or `REDUCED`, such as `"{0}.T @ {1}"`.
-        parts: the arrays, as many as the formula has fields.
+        operands: the arrays, as many as the formula has fields.
     """
 
     formula: str
-    parts: tuple[AvailableArray, ...]
+    operands: tuple[AvailableArray, ...]
 
     def apply(self, arrays: Sequence[Array]) -> Array:
         """Return the value of the formula.
 
         Args:
-            arrays: the arrays of `parts`, in this order.
+            arrays: the arrays of the field `operands`, in this order.
 
         Raises:
             ValueError: their shapes do not fit.
@@ -941,7 +992,10 @@ class ArrayFormula:
 
 
 def available_arrays(program: Program, place: Place) -> Iterator[AvailableArray]:
-    """Yield the floating-point arrays of one axis or more that a learner may compute with, as `AvailableArray`s."""
+    """Yield the floating-point arrays of one axis or more that a learner may compute with, as `AvailableArray`s.
+
+    These are inputs, the output, its upstream gradient, and the gradients of targets but that of the target `place`.
+    """
     for name, value in program.inputs.items():
         is_answer = value == place[0] and value in program.forward.outputs
         if program.nodes[value].value.dtype.kind == "f" and program.nodes[value].value.ndim and not is_answer:
@@ -956,9 +1010,10 @@ def available_arrays(program: Program, place: Place) -> Iterator[AvailableArray]
 
 
 def formulas_of_arrays(program: Program, place: Place) -> Iterator[ArrayFormula]:
-    """Yield the formulas of one or two available arrays that have the shape of the target `place`, as `ArrayFormula`s.
+    """Yield the formulas of one or two arrays whose value has the shape of the target `place`, as `ArrayFormula`s.
 
-    None for a target without axes, or if there are more than `MOST_AVAILABLE` arrays.
+    The arrays are those of `available_arrays`. None for a target without axes, or if there are more than
+    `MOST_AVAILABLE` arrays.
     """
     known = list(available_arrays(program, place))
     shape = shape_of(program, place)
@@ -983,10 +1038,10 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
 
     Args:
         formula: the formula.
-        arrays: an array for each available one, of the right number of axes.
+        arrays: for each available array any array with its number of axes.
     """
     try:
-        shape: tuple[int, ...] = formula.apply([arrays[part] for part in formula.parts]).shape
+        shape: tuple[int, ...] = formula.apply([arrays[part] for part in formula.operands]).shape
     except ValueError:
         return None
     return shape
@@ -999,14 +1054,17 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
     at=targets,
     choices=formulas_of_arrays,
     fields=lambda program, place, choice: {
-        "formula": choice.formula.format(*(part.describe(program) for part in choice.parts))
+        "formula": choice.formula.format(*(part.describe(program) for part in choice.operands))
     },
     message="this is {formula}",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
-    """Replace the gradient of the target `place` by the value of the chosen formula."""
+    """Replace the gradient of the target `place` by the value of the chosen formula of arrays of the right program.
+
+    With `ArrayFormula("{0}.sum(0)", (AvailableArray("w", "answer"),))`: by the sum of the gradient of w.
+    """
     return with_function_of_gradient(
-        program, place, lambda _: choice.apply([part.find(program.right) for part in choice.parts])
+        program, place, lambda _: choice.apply([part.find(program.right) for part in choice.operands])
     )
 
 

@@ -36,13 +36,16 @@ edges_of_several = edges.where(has_several_edges)
 
 
 def name_of_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of a value: for an output its upstream gradient's, `1` for a loss."""
+    """Return what a learner calls the gradient of the value with an id.
+
+    `out.g`, `1` for a loss, or `the gradient of h`.
+    """
     is_output = value in program.forward.outputs and len(program.forward.uses[value]) == 1
     return (program.upstream_name or "1") if is_output else f"the gradient of {program.name_of(value)}"
 
 
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield the public code of an upstream gradient that is missing at the node of `place`.
+    """Yield the public code of the mistake that the upstream gradient of the node of `place` is left out.
 
     `missing-upstream` if the learner is given an upstream gradient, else `missing-local`; none for a loss itself.
     """
@@ -62,7 +65,10 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
-    """Replace the gradient of value `place` by ones in the contributions to all operands that it is computed from."""
+    """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.
+
+    The choice is only the public code of the mistake.
+    """
     return program.with_upstream(place[0], lambda at: np.ones_like(at.g))
 
 
@@ -89,7 +95,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the contribution of the edge `place` with ones in place of the upstream gradient."""
+    """Compute the contribution of the edge `place` with ones in place of the upstream gradient of its reader.
+
+    The choice is only the public code of the mistake.
+    """
     return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)))
 
 
@@ -109,7 +118,7 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A value that is used in place of an upstream gradient.
+    """A value of the forward pass that is used in place of an upstream gradient.
 
     Args:
         value: names the value.
@@ -121,9 +130,10 @@ class Replacement:
 
 
 def replacements(program: Program, place: Place) -> Iterator[Replacement]:
-    """Yield named values of the shape of the node of `place` that may stand in for its gradient, as `Replacement`s.
+    """Yield values of the shape of the node of `place` that may be used in place of its gradient, as `Replacement`s.
 
-    First the node's own value and its readers' values, then all the rest. None for a loss itself.
+    `place` is a value, or an edge, whose reader is meant. First the node's own value and its readers' values, then all
+    others with a name. None for a loss itself.
     """
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
@@ -133,7 +143,13 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
-    """Return the rule that gives the array of the chosen value; `None` where the program has no such value."""
+    """Return the vjp that gives the array of the chosen value as it is; `None` where the program has no such value.
+
+    Args:
+        program: the program of a trial.
+        place: a value, or an edge, whose reader is meant: the node whose gradient is replaced.
+        choice: names the value.
+    """
     value = choice.value.find(program, place[0])
     return None if value is None else lambda at: at.program.nodes[value].value
 
@@ -150,7 +166,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Replace the gradient of value `place` by a value of the forward pass in the contributions to all its operands.
+    """Replace the gradient of the value `place` by the chosen value in the contributions to all its operands.
 
     Returns `None` where the program has no such value.
     """
@@ -185,7 +201,7 @@ def _() -> Example:
     },
 )  # fmt: skip
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Compute the contribution of the edge `place` with a value in place of the upstream gradient.
+    """Compute the contribution of the edge `place` with the chosen value in place of the upstream gradient.
 
     Returns `None` where the program has no such value.
     """
@@ -214,8 +230,9 @@ class GradientReplacement:
     """A value whose gradient is used in place of the gradient of an edited value.
 
     Args:
-        value: names the value.
-        code: the public code: where this value depends on the edited one, the derivative between them is missing.
+        value: names the value whose gradient is used, perhaps in the last iteration of a loop.
+        code: the public code: `missing-local` where this value depends on the edited one, so that the derivative
+            between them is left out; else `wrong-operand`.
     """
 
     value: ValueName | ValueOfIteration
@@ -223,9 +240,10 @@ class GradientReplacement:
 
 
 def gradient_replacements(program: Program, place: Place) -> Iterator[GradientReplacement]:
-    """Yield named values whose gradients may replace that of the node of `place`, as `GradientReplacement`s.
+    """Yield values whose gradients may be used for that of the node of `place`, as `GradientReplacement`s.
 
-    They have its shape. In a loop its own value in the last iteration is one, too.
+    `place` is a value, or an edge, whose reader is meant. They have its shape. In a loop the node's own value in the
+    last iteration is among them.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -248,7 +266,7 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
 def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Replace the gradient of the value `place` by that of the chosen value in the contributions to all its operands.
 
-    Returns `None` where the program has no such value, or it is the same.
+    Returns `None` where the program has no such value, or it is the value `place`.
     """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
@@ -286,7 +304,7 @@ def _() -> Example:
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of the chosen value as upstream gradient.
 
-    Returns `None` where the program has no such value, or it is the reader's.
+    Returns `None` where the program has no such value, or it is the value of the edge's reader.
     """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
@@ -342,11 +360,10 @@ def _() -> Example:
 # Answers that are no gradient of this value -------------------------------------------------------------------------
 
 
-def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[ValueName, int]]:
-    """Yield the named values whose gradient has the shape of the target `place`, but for itself.
+def differentiable_values_like_target(program: Program, place: Place) -> Iterator[tuple[ValueName, int]]:
+    """Yield the name and the id of each value that has the shape of the target `place` and gets a gradient.
 
-    Yields:
-        The name of the value, and its id.
+    The target itself is left out.
     """
     shape = program.nodes[place[0]].value.shape
     for name, value in values_by_name(program, program.forward.outputs[-1], shape).items():
@@ -354,27 +371,35 @@ def gradients_like_target(program: Program, place: Place) -> Iterator[tuple[Valu
             yield name, value
 
 
-def gradients_nearer_to_loss(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield values that depend on the target `place`, whose gradient a learner may return who stops too early.
+def values_to_stop_at(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of values whose gradient a learner returns for the target `place` who stops too early.
 
-    They have the target's shape; the output is one also if it is smaller than the target.
+    They depend on the target and have its shape; the output is among them also if it is smaller than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
-    yield from (name for name, value in gradients_like_target(program, place) if behind >> value & 1)
+    yield from (name for name, value in differentiable_values_like_target(program, place) if behind >> value & 1)
     if 1 < program.nodes[output].value.size < program.nodes[place[0]].value.size:  # of another shape; no sum is missing
         yield from (name for name, value in values_by_name(program, output).items() if value == output)
 
 
-def gradients_of_independent_values(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield values of the shape of the target `place` that do not depend on it, such as a second input."""
+def independent_values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of values of the shape of the target `place` that do not depend on it and get a gradient.
+
+    Such as a second input.
+    """
     behind = program.forward.descendants[place[0]]
-    yield from (name for name, value in gradients_like_target(program, place) if not behind >> value & 1)
+    yield from (name for name, value in differentiable_values_like_target(program, place) if not behind >> value & 1)
 
 
 def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Return the program in which the gradient of the target `place` is that of the chosen value, of the same shape.
 
     Returns `None` where the program has no such value.
+
+    Args:
+        program: the program that is edited.
+        place: the target.
+        choice: names the value.
     """
     other = choice.find(program, program.forward.outputs[-1])
     if other is None:
@@ -387,13 +412,14 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     code="missing-local",
     rank=1.5,
     at=targets,
-    choices=gradients_nearer_to_loss,
+    choices=values_to_stop_at,
     message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by that of the chosen value, which depends on the target.
 
-    Returns `None` where the program has no such value.
+    For (y * y).sum() with y = x * sin(x), the target x and the choice y: the gradient of y. Returns `None` where the
+    program has no such value.
     """
     output = program.forward.outputs[-1]
     value = choice.find(program, output)
@@ -416,12 +442,12 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "gain": "bs n"})
 
 
-def gradients_for_target(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield values whose gradient may be given for that of the target `place`.
+def values_to_take_gradient_of(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of values whose gradient may be returned in place of that of the target `place`.
 
     These are values of its shape that do not depend on it, and all inputs of a different shape that are targets.
     """
-    yield from gradients_of_independent_values(program, place)
+    yield from independent_values_like_target(program, place)
     shape = program.nodes[place[0]].value.shape
     for name, value in program.forward.targets.items():
         if name in program.inputs and program.nodes[value].value.shape != shape:
@@ -433,7 +459,7 @@ def gradients_for_target(program: Program, place: Place) -> Iterator[ValueName]:
     code="wrong-operand",
     rank=2.6,
     at=targets,
-    choices=gradients_for_target,
+    choices=values_to_take_gradient_of,
     message="this is the gradient of {choice}, not that of {value}",
 )
 def use_gradient_of_other_target(program: Program, place: Place, choice: ValueName) -> Program | None:
@@ -463,7 +489,7 @@ def _() -> Example:
 
 
 def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the values of the forward pass that a learner may return as the gradient of the target `place`.
+    """Yield the names of values of the forward pass that a learner may return as the gradient of the target `place`.
 
     They have its shape.
     """
@@ -507,10 +533,9 @@ def _() -> Example:
 
 
 def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield each value x such that y = f(x) for the value y of `place`, where f is several operations, as `ValueName`s.
+    """Yield the names of the values x such that y, the value `place`, is f(x) for a function f of several operations.
 
-    x and y have one shape, and nothing outside of f may read what its operations compute, but for y; see
-    `function_between`.
+    x and y have one shape, and y is the only value computed in f that is read outside of f; see `function_between`.
     """
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
     for name, value in values_by_name(program, place[0], shape).items():
@@ -519,9 +544,10 @@ def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def function_between(program: Program, source: int, value: int) -> tuple[int, ...]:
-    """Return the ids of the nodes that compute a value from a source: `sqrt(1 + z)` of z has two.
+    """Return the ids of the nodes that compute a value from a source.
 
-    Empty where a node outside of these reads one of their values.
+    For sqrt(1 + z) and the source z, those of + and sqrt. Empty where a node outside of these reads one of their
+    values, but for the last.
     """
     inner = nodes_between(program.forward, source, value)
     readers = {reader for node in inner if node != value for reader, _ in program.forward.uses[node]}
@@ -529,7 +555,7 @@ def function_between(program: Program, source: int, value: int) -> tuple[int, ..
 
 
 def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVjp) -> Program | None:
-    """Return the program in which the function between two values has a single rule in place of its nodes' vjps.
+    """Return the program in which the function between two values has a single vjp in place of those of its nodes.
 
     The contributions to operands other than the source stay. Returns `None` where the function has less than two nodes.
 
@@ -537,7 +563,8 @@ def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVj
         program: the program that is edited.
         source: the id of the function's operand.
         value: the id of its value.
-        rule: returns the contribution to the source, shaped like it; its `EdgeContext.node` is the node of the value.
+        rule: returns the contribution to the source, shaped like it; its `EdgeContext.node` is the node of the value,
+            and g the gradient of that.
     """
     inner = function_between(program, source, value)
     if len(inner) < 2:
@@ -555,9 +582,9 @@ def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVj
     message="the gradient goes back from {value} to {choice} as if nothing were done between them",
 )
 def leave_out_function(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Contribute the gradient of y, the value `place`, unchanged to x for y = f(x), where f is several operations.
+    """Contribute the gradient of y, the value `place`, unchanged to x for y = f(x), a function of several operations.
 
-    The choice names x. Returns `None` where the program has no such value.
+    The choice names x. Returns `None` where the program has no such value, or f has only one operation in this trial.
     """
     source = choice.find(program, place[0])
     return None if source is None else with_vjp_of_function(program, source, place[0], lambda at: at.g)
@@ -580,12 +607,12 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class FunctionMisuse:
-    """A function of several operations, and what stands in place of its derivative.
+    """A function f of several operations, and what stands in place of g * f'(x).
 
     Args:
-        source: names the function's operand.
-        use: whether its derivative is taken at its own value, or it is applied to the gradient, with or without its
-            value at 0.
+        source: names the function's operand x.
+        use: `"derivative at its value"`: g * f'(f(x)); `"applied to gradient"`: f(g); `"applied without what it adds"`:
+            f(g) - f(0).
     """
 
     source: ValueName
@@ -615,9 +642,10 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
     },
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
-    """Contribute to the source of a function f: g * f'(f(x)), f(g), or f(g) - f(0), in place of g * f'(x).
+    """Contribute to the source x of a function f, which makes the value `place`, a wrong use of f for g * f'(x).
 
-    Returns `None` where the program has no such source.
+    By the choice g * f'(f(x)), f(g), or f(g) - f(0), see `FunctionMisuse`. Returns `None` where the program has no such
+    source, or f has only one operation in this trial.
     """
     source, value = choice.source.find(program, place[0]), place[0]
     if source is None:
@@ -673,7 +701,10 @@ def _() -> Example:
 
 
 def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield values whose gradients may be exchanged with that of the value `place`, each pair at one of the two."""
+    """Yield the names of values whose gradients may be exchanged with that of the value `place`.
+
+    They have its shape, and none of the pair depends on the other. Each pair comes at the value that is computed first.
+    """
     for other in gradient_replacements(program, place):
         if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand":
             value = other.value.find(program, place[0])
@@ -682,7 +713,10 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
 
 
 def _are_parts(program: Program, value: int, other: int) -> bool:
-    """Return whether two values, by their ids, are parts of one split array; `parts-exchanged` is for these."""
+    """Return whether two values, by their ids, are parts of one split array, such as q and k of `x.chunk(3)`.
+
+    Then `parts-exchanged` is the operator for an exchange of their gradients.
+    """
     node, sibling = program.nodes[value], program.nodes[other]
     return program.name_of(value) == program.name_of(other) or (
         node.name == sibling.name == "piece" and node.operands == sibling.operands
@@ -747,7 +781,10 @@ OWN_FACTORS = ("operand", "value")
     },
 )
 def multiply_by_operand_or_value(program: Program, place: Place, choice: str) -> Program | None:
-    """Multiply the contribution of the edge `place` by its operand, or the upstream gradient by the reader's value."""
+    """Multiply the contribution of the edge `place` by its operand, or the upstream gradient by the reader's value.
+
+    The choice is "operand" or "value": for y = tanh(x), g * (1 - y ** 2) * x or g * y * (1 - y ** 2).
+    """
     if choice == "operand":
         return program.with_vjp(place, lambda at: at.right() * at.x)
     return program.with_vjp(place, lambda at: at.right(at.g * at.y))
@@ -789,7 +826,10 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     message="the gradient of {value} is that of its {choice}, which is not taken",
 )
 def add_function(program: Program, place: Place, choice: str) -> Program | None:
-    """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed."""
+    """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed.
+
+    The choice is "root" or "logarithm": for the value v, g * 0.5 / sqrt(v) or g / v.
+    """
     return program.with_upstream(place[0], lambda at: at.g * FUNCTIONS_BEHIND[choice](at.y))
 
 
@@ -822,12 +862,12 @@ def _() -> Example:
 
 
 def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
-    """Yield the factors of the products to which the operand of edge `place` is added: a and y for x in `a * y + x`.
+    """Yield the factors of a product to which the operand of the edge `place` is added: a and y for x in `a * y + x`.
 
     Only factors of the operand's shape.
 
     Yields:
-        The slot of the product in the sum, and the slot of the factor in the product.
+        The slot of the product in the sum, and the slot of the factor in the product: (0, 0) for a.
     """
     node = program.reader(place)
     for slot, summand in node.operands:
@@ -854,14 +894,17 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
 def multiply_by_factor_of_other_summand(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
     """Multiply the contribution of the edge `place`, a summand, by a factor of a second summand.
 
-    For a * y + x and the edge of x: g * a. Returns `None` where the second summand or its factor is a constant.
+    For a * y + x, the edge of x and the choice (0, 0), slot 0 of the product in slot 0: g * a. Returns `None` where the
+    second summand or its factor is a constant.
     """
     factor = factor_at(program, place, choice)
     return None if factor is None else program.with_vjp(place, lambda at: at.right() * at.program.nodes[factor].value)
 
 
 def factor_at(program: Program, place: Place, slots: tuple[int, int]) -> int | None:
-    """Return the id of a factor in a product that is added in a sum; `None` where a constant is there.
+    """Return the id of a factor in a product that is added in a sum; `None` where a constant is in one of these slots.
+
+    For a * y + x and the slots (0, 1): that of y.
 
     Args:
         program: the program.
