@@ -381,7 +381,7 @@ class Case:
         self.comparisons += 1
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
         empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
-        for sample in self.samples:
+        for sample in self._smallest_first:
             if not names:
                 return ()
             try:
@@ -404,6 +404,11 @@ class Case:
                 else:
                     names.remove(name)
         return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
+
+    @cached_property
+    def _smallest_first(self) -> list[Sample]:
+        """Return the samples, those with the fewest entries first: most rewritings fail in the first that is left."""
+        return sorted(self.samples, key=lambda sample: sum(map(math.prod, sample.program.forward.shapes)))
 
     def changes_right_answer(self, edit: Rewriting) -> bool:
         """Return whether a rewriting changes a gradient that the learner got right; False if the answers are values."""

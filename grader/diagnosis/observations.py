@@ -38,6 +38,7 @@ RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in p
 LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
 TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 MOST_ROWS = 9  # of which every choice is tried
+FEW_ENTRIES = 1_000  # so many refute nearly every choice of rows
 LEAST_ROW_ENTRIES, LEAST_ROW_TRIALS = 4, 2  # of answers in which some rows do not count: more of them are no accident
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
 
@@ -353,10 +354,11 @@ class RowContributions:
 
         Of several choices it is one of the most rows.
         """
-        fits = (
-            np.abs(_row_choices(len(self.parts)) @ self.parts - self.array).max(1) <= MATCH * np.abs(self.parts).max()
-        )
-        return np.asarray(_row_choices(len(self.parts))[fits.argmax()]) if fits.any() else None
+        choices, bound = _row_choices(len(self.parts)), MATCH * np.abs(self.parts).max()
+        for entries in (slice(None, None, 1 + self.array.size // FEW_ENTRIES), slice(None)):  # first a few of them
+            off = np.abs(choices @ self.parts[:, entries] - self.array[entries]).max(1)
+            choices = choices[off <= bound]
+        return np.asarray(choices[0]) if len(choices) else None
 
     def weights(self) -> Array | None:
         """Return the weights with which the rows add up to the learner's array.
