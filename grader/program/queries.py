@@ -57,12 +57,14 @@ class LoopCarriedValue:
     Args:
         key: the key of the nodes that read it.
         slot: the slot in which they do.
-        values: the ids of the values that are read, one for each iteration; the first is made before the loop.
+        initial: the id of the value that the first iteration reads; `None` for a constant, such as zeros.
+        made: the ids of the values that the following iterations read, each made by the iteration before.
     """
 
     key: Key
     slot: int
-    values: tuple[int, ...]
+    initial: int | None
+    made: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -88,24 +90,25 @@ def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
     forward, carried = program.forward, []
     for key, ids in forward.by_key.items():
         first, *others = (forward.nodes[i] for i in ids)
-        for slot, before in first.operands if others else ():
+        for slot in range(len(first.values)) if others else ():
+            before = first.operand(slot)
             made = [value for other in others if (value := other.operand(slot)) is not None]
             if len(made) == len(others) and _is_one_per_iteration(forward, before, made) and made[0] >= first.id:
-                carried.append(LoopCarriedValue(key, slot, (before, *made)))
+                carried.append(LoopCarriedValue(key, slot, before, tuple(made)))
     return tuple(carried)
 
 
-def _is_one_per_iteration(forward: Forward, before: int, values: list[int]) -> bool:
+def _is_one_per_iteration(forward: Forward, before: int | None, values: list[int]) -> bool:
     """Return whether the values are those of one key in iterations 0, 1, 2, ..., and `before` is not of this key.
 
     Args:
         forward: the forward pass.
-        before: the id of the value that the first iteration reads.
+        before: the id of the value that the first iteration reads; `None` for a constant.
         values: the ids of the values that the following iterations read.
     """
     nodes = [forward.nodes[value] for value in values]
     own = all(node.key == nodes[0].key and node.iteration == i for i, node in enumerate(nodes))
-    return own and forward.nodes[before].key != nodes[0].key
+    return own and (before is None or forward.nodes[before].key != nodes[0].key)
 
 
 def loops(program: Program) -> tuple[Loop, ...]:

@@ -280,7 +280,9 @@ def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]
-        read = [OperandValue(value.key, value.slot) for value in loop_carried_values(program)]
+        read = [
+            OperandValue(value.key, value.slot) for value in loop_carried_values(program) if value.initial is not None
+        ]
         _NAMES[forward] = (
             *map(NamedValue, program.inputs),
             *read,

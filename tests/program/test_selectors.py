@@ -102,9 +102,9 @@ def test_loops_and_what_they_carry() -> None:
     program = record(lstm, lstm_inputs(3))
     (loop,) = loops(program)
     assert loop.iterations == 3
-    carried = {program.name_of(value.values[0]) for value in loop.carried}
+    carried = {program.name_of(value.initial) for value in loop.carried}
     assert carried == {"h", "c"}
-    assert all(len(value.values) == 3 for value in loop.carried)
+    assert all(len(value.made) == 2 for value in loop.carried)
     assert loops(record(linear, draw(inp=(2, 3), w=(3, 4), b=(4,)))) == ()
 
 

@@ -752,10 +752,15 @@ REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
                 Function("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
     "log_softmax": {Function("the softmax", "wrong-local"): to_operation("softmax")},
     "logsumexp": {Function("the maximum", "wrong-local"): to_operation("amax")},
-    "amax": {Function("the minimum", "inverted-mask"): to_operation("amin")},
-    "amin": {Function("the maximum", "inverted-mask"): to_operation("amax")},
-    "max": {Function("the minimum", "inverted-mask"): to_operation("min")},
-    "min": {Function("the maximum", "inverted-mask"): to_operation("max")},
+    "amax": {Function("the minimum", "inverted-mask"): to_operation("amin"),
+             Function("the mean", "wrong-operand"): to_operation("mean")},
+    "amin": {Function("the maximum", "inverted-mask"): to_operation("amax"),
+             Function("the mean", "wrong-operand"): to_operation("mean")},
+    "mean": {Function("the maximum", "wrong-operand"): to_operation("amax")},
+    "max": {Function("the minimum", "inverted-mask"): to_operation("min"),
+            Function("the mean", "wrong-operand"): to_operation("mean")},
+    "min": {Function("the maximum", "inverted-mask"): to_operation("max"),
+            Function("the mean", "wrong-operand"): to_operation("mean")},
     "maximum": {Function("the minimum", "inverted-mask"): to_operation("minimum")},
     "minimum": {Function("the maximum", "inverted-mask"): to_operation("maximum")},
     "var": {Function("the standard deviation", "wrong-local"): to_operation("std")},
@@ -831,6 +836,19 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
     """
     change = REPLACEMENT_FUNCTIONS[program.nodes[place[0]].name].get(choice.function)
     return None if change is None else program.with_nodes({place[0]: change}, choice.affects)
+
+
+@replace_function.example
+def _() -> Example:
+    """Show the maximum over the points times v, whose gradient of v uses their mean."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(x @ w).amax(1) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"v": torch.tanh(x @ w).mean(1).T @ g}
+
+    return Example(forward, wrong, {"x": "bs t n", "w": "n m", "v": "m k"})
 
 
 @replace_function.example
@@ -1375,7 +1393,8 @@ def loop_values(program: Program, key: Key) -> tuple[int, ...]:
         key: the key of the nodes that make the value.
     """
     made = program.forward.by_key.get(key, ())
-    before = [carried.values[0] for carried in loop_carried_values(program) if carried.values[1] in made]
+    carried_values = (carried for carried in loop_carried_values(program) if carried.made[0] in made)
+    before = [carried.initial for carried in carried_values if carried.initial is not None]
     return (*before[:1], *made)
 
 
@@ -1386,7 +1405,8 @@ def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]
         program: the program of a trial.
         place: not read: the loops of the whole program are meant.
     """
-    handed_on = {program.nodes[carried.values[1]].key for carried in loop_carried_values(program)}
+    all_carried = loop_carried_values(program)
+    handed_on = {program.nodes[each.made[0]].key for each in all_carried if each.initial is not None}
     for key, ids in program.forward.by_key.items():
         rows = program.nodes[ids[0]].name in ("select", "getitem") and len(program.nodes[ids[0]].operands) == 1
         if len(ids) > 2 and (rows or key in handed_on) and program.forward.uses[ids[0]]:
@@ -1492,8 +1512,9 @@ def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
     """
     known = set()
     for carried in loop_carried_values(program):
-        if carried.values[0] not in known and program.nodes[carried.values[0]].value.dtype.kind == "f":
-            known.add(carried.values[0])
+        initial = carried.initial
+        if initial is not None and initial not in known and program.nodes[initial].value.dtype.kind == "f":
+            known.add(initial)
             yield from (LoopStart(carried.key, carried.slot, start) for start in ("zeros", "the last state"))
 
 
@@ -1518,10 +1539,9 @@ def recompute_loop_from_wrong_state(program: Program, place: Place, choice: Loop
         The rewritten program; `None` where this trial has no such loop-carried value.
     """
     carried = [c for c in loop_carried_values(program) if (c.key, c.slot) == (choice.key, choice.slot)]
-    if not carried:
+    if not carried or (first := carried[0].initial) is None:
         return None
-    first = carried[0].values[0]
-    last = loop_values(program, program.nodes[carried[0].values[1]].key)[-1]
+    last = loop_values(program, program.nodes[carried[0].made[0]].key)[-1]
     state = program.nodes[last].value if choice.start != "zeros" else np.zeros_like(program.nodes[first].value)
     return program.with_nodes({first: lambda node: node.then(lambda _: state)}, "values")
 

@@ -5,6 +5,7 @@ A *selection* is a node that takes entries of its first operand: by an index arr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -1029,6 +1030,60 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
     for part, other in zip(parts, choice.order(len(parts)), strict=True):
         program = program.with_vjp((part.id, 0), at_part(parts[other].options))
     return program
+
+
+def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int, int]]:
+    """Yield the slots of every two operands of a `cat` or `stack` that have the same shape; of up to four of them."""
+    node = program.nodes[place[0]]
+    slots = [slot for slot, _ in program.forward.edges[node.id]]
+    if len(slots) <= MOST_PARTS and len(node.values) <= MOST_PARTS:
+        for first, second in itertools.combinations(slots, 2):
+            if np.shape(node.values[first]) == np.shape(node.values[second]):
+                yield first, second
+
+
+@operator(
+    "joined-parts-exchanged",
+    code="wrong-operand",
+    rank=2.5,
+    at=nodes.of("cat", "stack"),
+    choices=pairs_of_joined_parts,
+    fields=lambda program, place, choice: {
+        "parts": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
+    },
+    message="of what {step} puts together, {parts} get each other's gradient",
+)
+def exchange_joined_parts(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
+    """Give two operands of a `cat` or `stack` each other's part of the upstream gradient; `choice` has their slots.
+
+    Returns `None` where the node has fewer operands in this trial.
+    """
+    if max(choice) >= len(program.nodes[place[0]].values):
+        return None
+
+    def of_slot(slot: int) -> EdgeVjp:
+        return lambda at: at.node.vjp(slot, at.g)
+
+    for slot, other in (choice, choice[::-1]):
+        program = program.with_vjp((place[0], slot), of_slot(other))
+    return program
+
+
+@exchange_joined_parts.example
+def _() -> Example:
+    """Show stack([mean, variance]) * w + mean whose backward pass exchanges the two parts of the stack."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        mean, spread = x.mean(1), (x - x.mean(1, keepdim=True)).square().mean(1)
+        return torch.stack([mean, spread]) * w + mean
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dspread, dmean = g * w
+        dmean = dmean + g.sum(0)
+        centred = x - x.mean(1, keepdim=True)
+        return {"x": (dmean[:, None] + 2 * dspread[:, None] * centred) / x.shape[1]}
+
+    return Example(forward, wrong, {"x": "bs t n", "w": sized(normal("k bs n"), k=(2,))})
 
 
 @reorder_part_gradients.example

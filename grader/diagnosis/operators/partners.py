@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, name_read_by, operator
 from .places import edges, expression_of, values
-from .recurrences import first_values, iterations_of
+from .recurrences import cached_loop_carried_values, first_values, iterations_of
 
 
 @dataclass(frozen=True)
@@ -550,6 +551,82 @@ def _() -> Example:
         return {"v": dv, "h": g}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "v": "n m", "h": "bs m"})
+
+
+def products_with_carried(program: Program, value: int) -> list[tuple[Place, int, int]]:
+    """Return the edges along which a value is read beside loop-carried values.
+
+    Args:
+        program: the program.
+        value: the id of the value, such as a decay in `a = d * a + k`.
+
+    Returns:
+        For each edge the edge, the slot of the loop-carried value, and the id of the value that its iteration makes of
+        it.
+    """
+    edges_beside = []
+    for carried in cached_loop_carried_values(program):
+        readers = program.forward.by_key[carried.key]
+        made = (*carried.made, iterations_of(program, carried.made[0])[-1])
+        for reader, after in zip(readers, made, strict=False):
+            for slot, operand in program.forward.edges[reader]:
+                if operand == value and slot != carried.slot:
+                    edges_beside.append(((reader, slot), carried.slot, after))
+    return edges_beside
+
+
+def is_read_beside_states(program: Program, place: Place) -> bool:
+    """Return whether a value is read beside two loop-carried values or more; beside one, it has one partner."""
+    edges_beside = products_with_carried(program, place[0])
+    return len({program.nodes[reader].key for (reader, _), _, _ in edges_beside}) > 1
+
+
+@operator(
+    "states-after-the-step",
+    code="wrong-operand",
+    rank=2.5,
+    at=values.where(is_read_beside_states),
+    message="in the gradient of {value}, each state that it meets is the one after the step: it must be the one before",
+)
+def use_states_after_step(program: Program, place: Place, choice: None) -> Program | None:
+    """Compute the gradient of a value with every loop-carried value as its iteration leaves it, not as it read it."""
+    for edge, slot, after in products_with_carried(program, place[0]):
+        program = program.with_vjp(edge, partial(_with_operand, slot, program.nodes[after].value))
+    return program
+
+
+def _with_operand(slot: int, array: Array, at: EdgeContext) -> Array:
+    """Return the right contribution of an edge, computed with an array as the operand in a slot."""
+    return at.right(operands={slot: array})
+
+
+@use_states_after_step.example
+def _() -> Example:
+    """Show two decaying sums a = d a + k v and b = d b + k, whose gradient of d uses the sums after each step."""
+
+    def forward(d: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        a = b = torch.zeros_like(k[0])
+        rows = []
+        for t in range(len(k)):
+            a = d * a + k[t] * v[t]
+            b = d * b + k[t]
+            rows.append(a * b)
+        return torch.stack(rows)
+
+    def wrong(d: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        a = [torch.zeros_like(k[0])]
+        b = [torch.zeros_like(k[0])]
+        for t in range(len(k)):
+            a.append(d * a[-1] + k[t] * v[t])
+            b.append(d * b[-1] + k[t])
+        da, db, dd = torch.zeros_like(d), torch.zeros_like(d), torch.zeros_like(d)
+        for t in reversed(range(len(k))):
+            da, db = da + g[t] * b[t + 1], db + g[t] * a[t + 1]
+            dd += (da * a[t + 1] + db * b[t + 1]).sum(0)
+            da, db = da * d, db * d
+        return {"d": dd}
+
+    return Example(forward, wrong, {"d": "n", "k": "t bs n", "v": "t bs n"})
 
 
 @operator(

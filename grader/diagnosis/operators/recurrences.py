@@ -74,7 +74,7 @@ def value_before(program: Program, value: int) -> int | None:
     node = program.nodes[value]
     if node.iteration:
         return iterations_of(program, value)[node.iteration - 1]
-    return next((each.values[0] for each in cached_loop_carried_values(program) if each.values[1] == value), None)
+    return next((each.initial for each in cached_loop_carried_values(program) if each.made[0] == value), None)
 
 
 def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
@@ -86,7 +86,7 @@ def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key,
     key = program.nodes[place[0]].key
     yield (key,)
     count = len(iterations_of(program, place[0]))
-    made = dict.fromkeys(program.nodes[each.values[1]].key for each in cached_loop_carried_values(program))
+    made = dict.fromkeys(program.nodes[each.made[0]].key for each in cached_loop_carried_values(program))
     together = tuple(each for each in made if len(program.forward.by_key[each]) == count)
     if len(together) > 1 and together[0] == key:
         yield together
@@ -813,7 +813,7 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     if not begins_loop(program, place):
         return False
     count = len(iterations_of(program, place[0]))
-    made = (each.values[1] for each in cached_loop_carried_values(program))
+    made = (each.made[0] for each in cached_loop_carried_values(program))
     if not any(len(iterations_of(program, value)) == count for value in made):
         return False
     return all(

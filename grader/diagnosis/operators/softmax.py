@@ -18,6 +18,7 @@ from grader.program.forward import Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.program.selectors import ValueName, values_by_name
+from grader.sampling import positive
 
 from .contract import Example, operator
 from .places import edges
@@ -419,6 +420,50 @@ def _() -> Example:
         return {"u": h.T @ g_scores, "v": h.T @ (g * shares)}
 
     return Example(forward, wrong, {"h": "bs n", "u": "n m", "v": "n m"})
+
+
+def later_values(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield named values of the shape of a softmax that are computed from it, such as the dropped-out weights."""
+    node = program.reader(place)
+    for name, value in values_by_name(program, node.id, node.value.shape).items():
+        if value != node.id and program.forward.ancestors[value] >> node.id & 1:
+            yield name
+
+
+@operator(
+    "later-value-for-probabilities",
+    code="wrong-point",
+    rank=2.6,
+    at=softmaxes.of("softmax"),
+    choices=later_values,
+    message="in the derivative of {step}, {choice} is used in place of the probabilities",
+)
+def use_later_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Compute the contribution of the edge `place` with the chosen value, computed from the softmax, as probabilities.
+
+    Returns `None` where the program has no such value.
+    """
+    value = choice.find(program, place[0])
+    if value is None:
+        return None
+    return program.with_vjp(
+        place, lambda at: vjp_with_probabilities(at, at.program.nodes[value].value, row_axes(at.node))
+    )
+
+
+@use_later_value.example
+def _() -> Example:
+    """Show attention with a dropout mask, where the softmax's derivative is taken at the dropped-out weights."""
+
+    def forward(s: Tensor, drop: Tensor, v: Tensor) -> Tensor:
+        dropped = s.softmax(-1) * drop
+        return dropped @ v
+
+    def wrong(s: Tensor, drop: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dropped, dp = s.softmax(-1) * drop, g @ v.T * drop
+        return {"s": dropped * (dp - (dropped * dp).sum(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"s": "t n", "drop": positive("t n"), "v": "n m"})
 
 
 def is_masked_once(program: Program, place: Place) -> bool:
