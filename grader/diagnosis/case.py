@@ -41,7 +41,10 @@ class Candidate(Protocol):
         """Return the likelihood rank (less is likelier); of all candidates that explain an answer, the least wins."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer whose numbers the candidate explains in every trial."""
+        """Return by target the mistake in each answer that is, in every trial, what the candidate gives.
+
+        Else no item.
+        """
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return whether the candidate changes a gradient that the learner got right, which makes it less likely."""
@@ -79,11 +82,20 @@ class Sample:
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """Return by target the right gradient; or by answer the right value, where the answers are values."""
+        """Return the right array of each answer: its gradient, by target, or, where the answers are values, the value.
+
+        Returns:
+            By target {"w": gradient of w}; by the name of the answer where these are values: {"return": value}.
+        """
         return self._value_of(self.program) if self.is_value else self.program.gradients()
 
     def answers(self, program: Program) -> dict[str, Array]:
-        """Return by target the gradient that a program gives; or by answer its value, where the answers are values.
+        """Return what a program gives for each answer.
+
+        Its gradient, by target, or, where the answers are values, its value.
+
+        Returns:
+            By target, as `right`; by the name of the answer where these are values.
 
         Raises:
             NoCandidate: the gradients cannot be computed.
@@ -122,11 +134,14 @@ class Sample:
         return known
 
     def is_wrong(self, name: str) -> bool:
-        """Return whether the learner's array for a target is wrong in this trial."""
+        """Return whether the learner's array for the target `name` is wrong in this trial; False without any."""
         return name in self.given and not agrees(self.given[name], self.right[name])
 
     def has_shape(self, name: str) -> bool:
-        """Return whether the learner's array for a target has the right shape in this trial."""
+        """Return whether the learner's array for the target `name` has the right shape in this trial.
+
+        False without any.
+        """
         return name in self.given and self.given[name].shape == self.right[name].shape
 
     def is_vague(self, name: str) -> bool:
@@ -160,7 +175,8 @@ class Sample:
 def is_near(array: Array, other: Array, right: Array) -> bool:
     """Return whether a learner's array is that of a candidate but for rounding.
 
-    What a candidate computes as zero may be rounding in the learner's array.
+    Where the candidate gives zeros, small entries of the learner's array count as zeros, for what cancels leaves
+    rounding.
 
     Args:
         array: the learner's array.
@@ -174,14 +190,14 @@ def is_near(array: Array, other: Array, right: Array) -> bool:
 
 
 class Effect(NamedTuple):
-    """Hold what a rewriting does in one trial.
+    """What a rewriting does in one trial.
 
     Args:
         work: the calls of numpy that computing it takes.
-        change: what it changes of the projections, shape: (rows,); `None` if it changes none of these gradients, or
-            gives no gradient.
+        change: what it changes of the projections of the gradients, shape: (rows,); `None` if it changes none of these
+            gradients, or gives no gradient.
         is_vague: whether rounding hides the change.
-        results: the targets whose results it replaces.
+        results: the targets whose gradients it replaces at the end, as `Program.with_result` does.
     """
 
     work: float = 0.0
@@ -195,7 +211,11 @@ _EFFECTS: WeakKeyDictionary[Program, dict[tuple[str, ...], Effects]] = WeakKeyDi
 
 
 class Screen:
-    """One trial in which it is cheap to see whether a rewriting gives the learner's gradients."""
+    """One trial in which it is cheap to see whether a rewriting gives the learner's gradients.
+
+    It compares projections on random directions: a rewriting passes for a target if it moves each of the target's
+    projections from the right one to that of the learner's array.
+    """
 
     def __init__(self, sample: Sample, names: Sequence[str]) -> None:
         """Draw two random directions of each target, and project the learner's arrays on them.
@@ -223,7 +243,10 @@ class Screen:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:
-        """Return what a rewriting does in this trial; it does not depend on the learner's arrays, and is kept."""
+        """Return what a rewriting does in this trial.
+
+        It does not depend on the learner's arrays, and is kept for other answers.
+        """
         effect = self._effects.get(edit)
         if effect is None:
             effect = self._effects[edit] = self._compute_effect(edit)
@@ -290,10 +313,11 @@ class Case:
 
     @cached_property
     def screens(self) -> tuple[Screen, ...]:
-        """Return as few and cheap trials for screening as have, for each target, one in which its answer is wrong.
+        """Return the trials for screening.
 
-        There is none for an answer that has the wrong shape wherever it is wrong, or that is nothing but zeros; nor for
-        a value of the forward pass, which is computed without any sweep.
+        As few and cheap ones as have, for each target, one in which its answer is wrong. There is none for an answer
+        that has the wrong shape wherever it is wrong, or that is nothing but zeros; nor for a value of the forward
+        pass, which is computed without any sweep.
         """
         if self.samples and self.samples[0].is_value:
             return ()
@@ -328,7 +352,10 @@ class Case:
         return {name: screened.get(name) for name in self.names}
 
     def distance(self, name: str) -> tuple[int, int]:
-        """Return how far from the loss a target is, as a pair that sorts; what is made or used last is nearest."""
+        """Return how far from the loss the target `name` is, as a pair that sorts.
+
+        What is made or used last is nearest.
+        """
         if not self.samples or self.samples[0].is_value:
             return 0, 0
         forward = self.samples[0].program.forward
@@ -342,7 +369,7 @@ class Case:
         return frozenset(self.names).difference(*self.explaining.values())
 
     def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Return the targets for which a rewriting gives the learner's arrays, in every trial but for rounding.
+        """Return the targets for which a rewriting gives the learner's arrays in every trial, but for rounding.
 
         Trials in which rounding hides the answer are left out.
 
@@ -355,7 +382,7 @@ class Case:
         return names + self._emptied_by(edit) if names and self.zeros else names
 
     def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return those targets with a zero answer whose gradient is zero, too, in each trial that a rewriting changes.
+        """Return the targets with a zero answer whose gradient a rewriting makes zero, too, where it changes a trial.
 
         Many edits make a gradient zero, so that such an answer alone has no certain cause.
         """
@@ -417,7 +444,7 @@ class Case:
         return reaches_targets(edit.apply(self.listing), self.right_names)
 
     def _screen(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting may explain, as the screens tell, and store what it changes."""
+        """Return the targets whose answers a rewriting may explain by the screens, and store what it changes there."""
         self.work += 1
         if not self.screens:
             return self._without_screen(edit)
@@ -438,7 +465,11 @@ class Case:
         return tuple(names)
 
     def _without_screen(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting may explain where no answer can be screened."""
+        """Return the targets whose answers a rewriting may explain where no answer can be screened.
+
+        All, if the answers are values and it changes the forward pass; else those of a wrong shape whose gradients it
+        replaces.
+        """
         program = self.samples[0].program
         try:
             edited = edit.apply(program)
@@ -449,7 +480,12 @@ class Case:
         return self._reshape(edit, edited.results)
 
     def _reshape(self, edit: Rewriting, results: Collection[str]) -> tuple[str, ...]:
-        """Return the targets with answers of a wrong shape whose results a rewriting replaces, and store them."""
+        """Return those of the targets `results` whose answers have a wrong shape, and store them for the rewriting.
+
+        Args:
+            edit: the rewriting.
+            results: the targets whose gradients it replaces at the end.
+        """
         names = tuple(name for name in self.shapeless if name in results)
         if names:
             self.reshaping[edit] = names
@@ -483,14 +519,20 @@ class Case:
 
 
 def reaches_targets(program: Program, names: Iterable[str]) -> bool:
-    """Return whether the edits of a program may change the gradient of at least one of the targets `names`."""
+    """Return whether the edits of a program may change the gradient of at least one of the targets `names`.
+
+    They may where a path leads from the target through an edit to the loss.
+    """
     right = program.right.forward
     into, _ = program.reach
     return any(into >> right.targets[name] & 1 for name in names)
 
 
 def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
-    """Return a key that sorts samples by how well they serve for screening, the best first."""
+    """Return a key that sorts samples by how well they serve for screening, the best first.
+
+    Better are those without infinite outputs, of no special setting, without a loop of two iterations, and small ones.
+    """
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
     is_number = all(np.isfinite(forward.nodes[output].value).all() for output in forward.outputs)  # or no tangent is

@@ -37,7 +37,7 @@ class DeclaredMistake:
     Args:
         misconception: the declaration, with the formula.
         wrong: for each target that the formula is about the answer, with the learner's array in each trial.
-        right: the right answers, where the formula is for all that is returned at once.
+        right: the answers that are right, where the formula is for all that is returned at once.
         rank: the likelihood rank.
     """
 
@@ -49,8 +49,8 @@ class DeclaredMistake:
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return the mistake by target, for each answer that the formula gives in every trial.
 
-        A formula for all that is returned must give every wrong answer, and leave every right one right; else there is
-        none.
+        A formula for all that is returned must give every wrong answer, and leave every right one right; else the
+        result is empty.
         """
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
@@ -65,14 +65,14 @@ class DeclaredMistake:
 
     @property
     def _is_of_all(self) -> bool:
-        """Return whether the formula is for all that is returned at once."""
+        """Return whether the formula is for all arrays that the learner's function returns, and not for one answer."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
     def _reproduces_answer(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
-        """Return whether the formula gives the learner's arrays, and differs from the right array in some trial.
+        """Return whether the formula gives the learner's array in every trial, and in one trial not the right array.
 
         Args:
-            answer: the answer.
+            answer: declares the answer, such as the gradient `w.g` of the target w.
             pairs: the trials, each with the learner's array in it.
         """
         apart = False
@@ -88,7 +88,11 @@ class DeclaredMistake:
         return apart
 
     def _gives_right_array(self, answer: Answer) -> bool:
-        """Return whether the formula gives the right array of an answer in every trial."""
+        """Return whether the formula gives the right array of an answer in every trial.
+
+        Args:
+            answer: declares the answer, which the learner has right.
+        """
         trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
         return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)
 
@@ -143,12 +147,16 @@ def find_mistakes(
 
 
 def _in_double(pairs: Iterable[TrialArray]) -> list[TrialArray]:
-    """Return the trials with the learner's arrays as real arrays in double precision."""
+    """Return pairs of a trial and the learner's array, with the real part of each array in double precision."""
     return [(trial, array.real.astype(np.float64)) for trial, array in pairs]
 
 
 def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
-    """Return the names of answers in groups that are searched together: of one kind, and each about another target."""
+    """Return the names of answers in groups that are searched together: of one kind, and no two about one target.
+
+    Args:
+        answers: by its name each answer.
+    """
     groups: list[list[str]] = []
     for name, answer in answers.items():
         for group in groups:
@@ -162,7 +170,10 @@ def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
 
 
 def _target_of(answer: Answer) -> str:
-    """Return the target of an answer: the name of what is differentiated, or of the answer itself where nothing is."""
+    """Return the target of an answer: the name of what is differentiated; the answer's own name where nothing is.
+
+    For the answer `w.g`: `w`; for a value, `return`.
+    """
     return answer.wrt or answer.name
 
 
@@ -347,7 +358,10 @@ def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[TrialArray]]
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer the trials, each with the learner's array in it.
+        wrong: by name of the answer, such as `w.g`, the trials, each with the learner's array in it.
+
+    Returns:
+        By name of the answer.
     """
     return {
         answer.name: plain_fact(answer, answer_samples(answer, _in_double(wrong[answer.name])))

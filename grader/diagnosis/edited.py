@@ -77,7 +77,14 @@ def edited(
 def _edited_program(
     forward: Callable[..., Any], edit: Edit, inputs: tuple[tuple[str, Any], ...], out_g: object
 ) -> Program:
-    """Return the edited program of one trial, which is kept; tensors are recognised by their identity."""
+    """Return the program of one trial that `edit` makes of the recorded forward pass; it is kept for other targets.
+
+    Args:
+        forward: the forward pass.
+        edit: takes the program, and inputs by name; returns the edited program.
+        inputs: pairs of a name and a value; a tensor is recognised by its identity.
+        out_g: the upstream gradient, shaped like the output.
+    """
     program, known = _recorded_program(forward, inputs, out_g), dict(inputs)
     names = list(inspect.signature(edit).parameters)[1:]
     return edit(program, **{name: known[name] for name in names})
@@ -85,7 +92,13 @@ def _edited_program(
 
 @lru_cache(16)  # every edit is tried on the same trials
 def _recorded_program(forward: Callable[..., Any], inputs: tuple[tuple[str, Any], ...], out_g: object) -> Program:
-    """Return the forward pass of one trial as a program, which is kept; tensors are recognised by their identity."""
+    """Return the forward pass of one trial as a program, which is kept for other edits.
+
+    Args:
+        forward: the forward pass.
+        inputs: pairs of a name and a value; a tensor is recognised by its identity.
+        out_g: the upstream gradient, shaped like the output.
+    """
     from grader.program.recording import record
 
     return record(forward, dict(inputs), out_g)

@@ -59,7 +59,11 @@ class DescribedRewriting(Rewriting, Protocol):
         """Return the spots at which the program is edited: places that are found in every trial."""
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts to report: what is edited, with the learner's names in the right program of one trial."""
+        """Return the facts to report, such as an edit with its sentence.
+
+        Args:
+            program: the right program of the trial whose names and sizes are in the sentence.
+        """
 
 
 class ExplanatoryRewriting(DescribedRewriting, Protocol):
@@ -76,7 +80,7 @@ class ExplanatoryRewriting(DescribedRewriting, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Edit(ExplanatoryRewriting):
-    """An operator, applied at all places of a spot with one choice.
+    """An operator, applied at all places of a spot with one choice: a sign flipped at `x @ w` in every iteration, say.
 
     Args:
         operator: the operator.
@@ -120,12 +124,24 @@ class Edit(ExplanatoryRewriting):
         return program
 
     def message(self, program: Program) -> str:
-        """Return a clause that says what is wrong, with the learner's names in the right program of one trial."""
+        """Return the operator's message filled in, and in which iterations the edit is.
+
+        "the derivative of `tanh(z)` is missing".
+
+        Args:
+            program: the right program of the trial whose names and sizes are in the message.
+        """
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
         return f"{clause}, {self.spot.iterations_clause}" if self.spot.iterations_clause else clause
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit as its only fact, with the learner's names of values in a right program of one trial."""
+        """Return the edit as its only `Fact`.
+
+        The operator's name, its message fields, and the message filled with them.
+
+        Args:
+            program: the right program of the trial whose names and sizes are in the message.
+        """
         fields = self.operator.message_fields(program, self.spot, self.choice)
         return (Fact(self.operator.name, fields, self.message(program)),)
 
@@ -208,7 +224,10 @@ class EditOnPath(ExplanatoryRewriting):
         return program
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's fact, its clause beginning with the path, as a tuple of one."""
+        """Return the edit's fact, its clause beginning with the path, as a tuple of one.
+
+        "on the path through h in ..., ...".
+        """
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
@@ -217,9 +236,9 @@ class EditOnPath(ExplanatoryRewriting):
 
 @dataclass(frozen=True, eq=False)
 class WithoutIdleEdges(ExplanatoryRewriting):
-    """An edit in a backward pass without idle edges: those whose right contribution is zero.
+    """An edit in a backward pass without idle edges: those whose right contribution is zero, see `idle_edges`.
 
-    A formula that a learner derives does not have them.
+    A formula that a learner derives by hand does not have them, such as the one for a variance.
 
     Args:
         edit: the edit.
@@ -243,10 +262,13 @@ class WithoutIdleEdges(ExplanatoryRewriting):
         return self.edit.rank + IDLE_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program with the edit, and without the idle edges whose readers have another gradient by it.
+        """Return the program with the edit, and without the idle edges that would carry a gradient because of it.
+
+        Unchanged where the edit does not apply in this trial.
 
         Raises:
-            NoCandidate: there are no such edges, so that it would be the edit alone.
+            NoCandidate: there are no such edges, so that it would be the edit alone, or the edit replaces a target's
+                gradient.
         """
         idle = idle_edges(program)
         edited = self.edit.apply(program)
@@ -260,7 +282,7 @@ class WithoutIdleEdges(ExplanatoryRewriting):
         return edited.without(*behind)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit alone: that idle edges are left out needs no word."""
+        """Return the facts of the edit alone, for a learner has no need to know of idle edges."""
         return self.edit.facts(program)
 
 
@@ -307,7 +329,7 @@ class WithRightOutput(ExplanatoryRewriting):
         return edited
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit alone: that the output is right needs no word."""
+        """Return the facts of the edit alone, for a learner has no need to know that the output is right."""
         return self.edit.facts(program)
 
 
@@ -399,16 +421,16 @@ class WithFactor:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
-        """Return the learner's array for a target in a trial, and the edit's gradient."""
+        """Return the learner's array for the target `name` in a trial, and the gradient that the edit gives for it."""
         return sample.given[name], sample.answer(self.edit.apply(sample.program), name)
 
 
 @dataclass(frozen=True, eq=False)
 class FactorOnPath:
-    """A factor of the contribution of certain edges; the rest of the backward pass is right.
+    """A factor of the contribution of certain edges to an answer; the rest of the backward pass is right.
 
     Args:
-        edit: drops these edges, so that its gradient is what the others contribute.
+        edit: drops these edges, so that the gradient with it is what all other edges contribute.
         names: the targets whose answers may have the factor.
     """
 
@@ -439,12 +461,15 @@ class FactorOnPath:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return the operations whose edges have the factor, in words for a learner."""
+        """Return the operations that read by the edges with the factor, in words for a learner.
+
+        `` `h @ u` and `x * h` ``.
+        """
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
     def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
-        """Return what the edges contribute to the learner's array for a target in a trial, and what they should.
+        """Return what the edges contribute to the learner's array for the target `name`, and what they should.
 
         Raises:
             NoCandidate: the learner's array has the wrong shape, or the edit's gradient cannot be computed.
@@ -456,7 +481,9 @@ class FactorOnPath:
 
 
 def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
-    """Return the factor between two arrays as an expression of sizes and constants for every trial, or `None`.
+    """Return the factor between two arrays as an expression of sizes and constants that holds in every trial.
+
+    `None` where a trial has no such factor, no expression gives it in all of them, or too few entries tell it.
 
     Args:
         case: the trials.
@@ -491,12 +518,12 @@ def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Arr
 
 @dataclass(frozen=True, eq=False)
 class EditInRows(ExplanatoryRewriting):
-    """An edit that holds for certain rows of one answer only; the other rows are right.
+    """An edit that holds for certain rows of one answer only; all other rows are right.
 
     Args:
         edit: the edit.
         name: the target of the answer.
-        rows: which of its rows.
+        rows: which of its rows, a key of `ROWS`, such as `"first"` or `"all but the last"`.
     """
 
     edit: DescribedRewriting
@@ -519,7 +546,9 @@ class EditInRows(ExplanatoryRewriting):
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:
-        """Return the program in which the gradient of the target has the edit's rows, and right ones else.
+        """Return the program in which the gradient of the target has the chosen rows as the edit gives them.
+
+        All other rows are right.
 
         Raises:
             NoCandidate: the edit's gradient cannot be computed.
@@ -539,7 +568,10 @@ class EditInRows(ExplanatoryRewriting):
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts, the clause of the first one between the rows and what is right."""
+        """Return the edit's facts, with the rows in the first clause: "for the last row, ....
+
+        The other rows are right".
+        """
         (fact, *others) = self.edit.facts(program)
         says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"
         return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)
@@ -547,7 +579,7 @@ class EditInRows(ExplanatoryRewriting):
 
 @dataclass(frozen=True, eq=False)
 class TwoEdits(ExplanatoryRewriting):
-    """Two edits at once.
+    """Two edits in one program.
 
     Args:
         first: the likelier edit, which gives the code.
@@ -578,7 +610,10 @@ class TwoEdits(ExplanatoryRewriting):
         return (*self.first.spots, *self.second.spots)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake in each answer whose numbers both give, but for answers that the first explains alone."""
+        """Return by target the mistake in each answer whose numbers the two edits together give in every trial.
+
+        If the first edit explains answers by itself, only answers that no rewriting explains so far.
+        """
         names = case.unexplained if self.first_explains else None
         return explained_mistakes(self, case, case.explained_by(self, names))
 

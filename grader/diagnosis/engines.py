@@ -69,7 +69,7 @@ class Engine:
         return session.gradients(script_of_steps(steps, inputs, self._operations()))
 
     def _operations(self) -> dict[str, Operation]:
-        """Return the operations of this engine that differ from the right ones, by name."""
+        """Return by name the operations of this engine that differ from the right ones, such as `mul`."""
         names = {*self.rules, *self.forwards, *self.summed, *self.in_place}
         return {name: self._operation(name) for name in names}
 
@@ -114,7 +114,14 @@ def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...])
 
 
 def _run_in_place(forward: Function, first: Array, *others: Any, **options: object) -> Array:
-    """Return the value of a forward function, written into the array of its first operand if it has that shape."""
+    """Return the value of a forward function, written into the array of its first operand if it has that shape.
+
+    Args:
+        forward: takes the operands by position and the options by name; returns the value.
+        first: the first operand, which is overwritten.
+        others: all further operands.
+        options: the options.
+    """
     import numpy as np
 
     value = np.asarray(forward(first, *others, **options))

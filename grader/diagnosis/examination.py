@@ -44,13 +44,15 @@ def examination(
     Args:
         title: see `Routine`, as for `hints`.
         forward: takes the inputs by name; returns out, whose upstream gradient is in out.g.
-        inputs: the axes of each input whose gradient the backward pass stores; all inputs have at most two names of
-            axes.
-        rights: for each right backward pass what is unusual about it, and its body; the first one is the lesson's.
-        wrongs: for each wrong backward pass what is wrong, its body, and the blind spots of a test that can hide it:
-            names of `blind`, and gradients.
+        inputs: the axes of each input whose gradient the backward pass stores, such as {"x": "bs n"}; all inputs
+            together have at most two names of axes.
+        rights: for each right backward pass what is unusual about it, and its body: ("It sums in a loop", "x.g = ...");
+            the first one is the lesson's.
+        wrongs: for each wrong backward pass what is wrong, its body, and the blind spots of a test that can hide it,
+            names of `blind` or gradients: ("It forgets the batch", "b.g = ...", "one-example", "b.g").
         blind: by name a blind spot of a test: a condition that holds in every call that such a test makes, the same in
-            words, and a question for the learner.
+            words, and a question for the learner: {"one-example": ("len(x) == 1", "It tries batches of one alone",
+            "Which ...?")}.
         hints: three hints.
     """
     signature, gradients = ", ".join([*inputs, "out"]), tuple(f"{name}.g" for name in inputs)
@@ -87,6 +89,8 @@ def source_of(name: str, signature: str, body: str) -> str:
 
 def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Return backward passes whose verdicts reveal how a test compares: whether at all, which entries, and how closely.
+
+    Such as one whose gradients have the right sum alone, which a test accepts that compares sums.
 
     Args:
         right: the body of a right backward pass.
@@ -183,7 +187,14 @@ class _Call:
 
 @lru_cache(16)  # all backward passes of an exercise are called with the same numbers
 def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], ...]) -> list[_Call]:
-    """Return the calls by which a backward pass is judged: one for each size, scale and dtype."""
+    """Return the calls by which a backward pass is judged.
+
+    One for each of `SIZES` and each of `SCALES`, scale and dtype.
+
+    Args:
+        forward: the forward pass.
+        inputs: pairs of an input's name and its axes, such as ("x", "bs n").
+    """
     import torch
 
     from grader.program.recording import record

@@ -65,7 +65,7 @@ def explain(
         budget: the most work of the search, counted in calls of numpy, so that it ends at the same candidate on any
             machine.
         earlier: an explained case of the same answers in more trials, screened in the same trials as this one: then
-            only the candidates are tried that passed its screens.
+            only the candidates are tried that passed its screens; `None` for all candidates.
     """
     operators, others, fits = list(operators), list(others), list[Fit]()
     last, most = float("inf"), budget
@@ -94,12 +94,17 @@ def explain(
 
 
 def is_explained(case: Case, fits: Sequence[Fit]) -> bool:
-    """Return whether every wrong answer of a case is explained by one of the fits."""
+    """Return whether the fits so far explain every wrong answer of a case."""
     return len(_least_ranks(fits)) == len(case.names)
 
 
 def last_rank(case: Case, fits: Sequence[Fit]) -> float:
-    """Return the rank beyond which no candidate changes the explanations; infinite while an answer has none."""
+    """Return the rank beyond which no candidate changes the explanations; infinite while an answer is unexplained.
+
+    Args:
+        case: the wrong answers.
+        fits: the candidates that explain an answer, so far.
+    """
     if not is_explained(case, fits):
         return float("inf")
     ranks = _least_ranks(fits)
@@ -110,8 +115,15 @@ def last_rank(case: Case, fits: Sequence[Fit]) -> float:
 def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
     """Return an explanation of each answer by as few of the candidates as explain all answers, the likeliest of these.
 
-    A candidate that explains several answers is reported at the one nearest to the loss, and the others refer to that
-    one. It may be a little rarer than the candidates that explain one of them alone.
+    A candidate that explains several answers is reported at the one nearest to the loss, and the explanations of the
+    others name that one as their cause. It may be a little rarer than the candidates that explain one of them alone.
+
+    Args:
+        case: the wrong answers.
+        fits: all candidates that explain an answer.
+
+    Returns:
+        By target; answers that no fit explains are missing.
     """
     ranks, explanations = _least_ranks(fits), dict[str, Explanation]()
 

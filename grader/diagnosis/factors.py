@@ -37,11 +37,13 @@ TrialRatios = Sequence[tuple[Trial, float]]
 
 
 def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
-    """Return the factor f with array = f * right in every entry; `None` where there is none, or an array is zero.
+    """Return the factor f with array = f * right in every entry but for rounding.
+
+    Return `None` where there is none, an array is all zero, or the shapes differ.
 
     Args:
         array: an array of any shape.
-        right: the array to compare with; for another shape there is no factor.
+        right: the array to compare with.
     """
     if array.shape != right.shape or not np.any(right):
         return None
@@ -79,7 +81,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
 
 
 class FactorForms:
-    """The values in each trial of all expressions of `explained_factor`, to reject a factor after a few trials."""
+    """The values in each trial of all expressions of `explained_factor`, to reject a factor after few trials."""
 
     @np.errstate(all="ignore")  # a size may be 0
     def __init__(self, trials: Sequence[Trial]) -> None:
@@ -104,10 +106,10 @@ class FactorForms:
         self._values = np.array(every)
 
     def fit(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
-        """Return whether an expression, times a constant, gives a factor in all trials in which it is known so far.
+        """Return whether one expression, times a constant, gives a factor in all trials in which it is known so far.
 
         Args:
-            places: the numbers of these trials.
+            places: the numbers of these trials, from 0.
             ratios: the factor in each of them.
         """
         own = self._values[:, places]
@@ -117,7 +119,12 @@ class FactorForms:
 
 
 def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
-    """Return the value of an expression for each size; NaN where it divides by 0."""
+    """Return the value of an expression, such as n - 1, for each size; NaN where it divides by 0.
+
+    Args:
+        shape: takes a size; returns the value.
+        sizes: shape: (trials,).
+    """
     values = []
     for size in sizes:
         try:
@@ -161,7 +168,13 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
 
 
 def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as n / m of the sizes of two axes, as if divided by the wrong one; `None` where it is none."""
+    """Return the factor as n / m of the sizes of two axes, as if divided by the wrong one, m.
+
+    Return `None` where no two axes give it in every trial.
+
+    Args:
+        ratios: pairs of a trial and the factor's value in it.
+    """
     sizes = axes(ratios[0][0])
     for right, wrong in itertools.permutations(sizes, 2):
         if all(math.isclose(r, axes(t)[right] / axes(t)[wrong], rel_tol=CLOSE) for t, r in ratios):
@@ -171,7 +184,13 @@ def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
 
 
 def _size_function_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as a root, a square or n - 1 of a size n, times a constant; `None` where it is none."""
+    """Return the factor as a root, a square or n - 1 of a size n, times a constant.
+
+    Return `None` where no size gives it in every trial.
+
+    Args:
+        ratios: pairs of a trial and the factor's value in it.
+    """
     for name, size in quantities(ratios[0][0]).items():
         for shape, value in SHAPES_OF_FACTORS.items():
             try:
@@ -190,6 +209,9 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
     """Return the factor as an expression of a plain number among the arguments, such as 1 - p; `None` where it is none.
 
     An expression times a constant counts, too: then the number may have been typed in.
+
+    Args:
+        ratios: pairs of a trial and the factor's value in it.
     """
     trial, first = ratios[0]
     made = [numbers(t) for t, _ in ratios]

@@ -72,18 +72,21 @@ def answer_samples(answer: Answer, pairs: Sequence[TrialArray]) -> list[AnswerSa
 
 
 def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
-    """Return a fact as a mistake.
+    """Return a fact as a mistake that consists of it alone.
+
+    `make_fact("hard-coded", "constant", number="3")` has the sentence of `words.yaml` for `constant`, filled with the
+    3.
 
     Args:
         code: the public code of the mistake.
         name: the name of the fact, under which `words.yaml` has its sentence.
-        parameters: what the sentence speaks of.
+        parameters: what the sentence speaks of, by name.
     """
     return Mistake(code, (Fact(name, parameters),))
 
 
 def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return where two arrays of one shape differ by more than rounding: True for each such entry."""
+    """Return a mask, True for each entry in which two arrays of one shape differ by more than rounding."""
     found: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
     return found
 
@@ -94,7 +97,7 @@ def have_right_shapes(samples: AnswerSamples) -> bool:
 
 
 def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake | None:
-    """Return the fact that an answer is one and the same number in every entry of every trial.
+    """Return the fact that an answer is one and the same number in every entry of every trial; `None` where it is not.
 
     Args:
         samples: the answer in each trial; `None` is returned for a single one.
@@ -107,7 +110,7 @@ def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake
 
 
 def zero_answer(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is 0 but for rounding in every trial, where the right one is not."""
+    """Return the fact that an answer is 0 but for rounding in every trial; `None` where it is not, or is exactly 0."""
     sizes = [(np.abs(sample.array).max(initial=0.0), np.abs(sample.right).max(initial=0.0)) for sample in samples]
     tiny = all(array <= NOTHING * right for array, right in sizes)
     if len(samples) < 2 or not tiny or not any(array for array, _ in sizes):
@@ -116,7 +119,10 @@ def zero_answer(samples: AnswerSamples) -> Mistake | None:
 
 
 def same_shape_in_every_trial(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer has the same shape in every trial, although the sizes of the right one change."""
+    """Return the fact that an answer has one shape in every trial, although the sizes of the right one change.
+
+    Return `None` where its shape changes, that of the right array does not, or it has one entry.
+    """
     shapes, expected = {sample.array.shape for sample in samples}, {sample.right.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
@@ -124,7 +130,7 @@ def same_shape_in_every_trial(samples: AnswerSamples) -> Mistake | None:
 
 
 def imprecise_answer(samples: AnswerSamples, *, most: float = IMPRECISE) -> Mistake | None:
-    """Return the fact that an answer is nearly right in every trial.
+    """Return the fact that an answer is nearly right in every trial; `None` where it is not.
 
     Args:
         samples: the answer in each trial.
@@ -135,7 +141,10 @@ def imprecise_answer(samples: AnswerSamples, *, most: float = IMPRECISE) -> Mist
 
 
 def offset_answer(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the right one plus one number, the same in every entry of every trial."""
+    """Return the fact that an answer is the right one plus one number, the same in every entry of every trial.
+
+    Return `None` where it is not, or where the right answers are one number everywhere.
+    """
     numbers = {float(end(sample.right)) for sample in samples if sample.right.size for end in (np.min, np.max)}
     if not have_right_shapes(samples) or len(numbers) == 1:
         return None
@@ -163,7 +172,7 @@ def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
 def varying_ratio(samples: AnswerSamples) -> Mistake | None:
     """Return the fact that an answer is off by one factor in each trial, but by different factors in different trials.
 
-    It is no fact of single numbers, which always have a factor.
+    Return `None` where that is not so. It is no fact of single numbers, which always have a factor.
     """
     known = [ratio for _, ratio in ratio_in_each_trial(samples)]
     telling = sum(np.count_nonzero(sample.right) >= 3 for sample in samples)
@@ -176,6 +185,8 @@ def varying_ratio(samples: AnswerSamples) -> Mistake | None:
 
 def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
     """Return the fact that an answer is the variable plus a multiple of its gradient, as a step of training makes it.
+
+    Return `None` where it is not: for w and its gradient dw, such as w - 0.1 * dw.
 
     Args:
         answer: the answer; `None` is returned where it is no gradient.
@@ -194,7 +205,10 @@ def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
 
 
 def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the sum of the gradient and the one stored before, each with a constant weight.
+    """Return the fact that an answer is a weighted sum of the gradient and the one stored before, not their sum.
+
+    Such as 0.1 * gradient + 0.9 * before, with the same weights in every trial. Return `None` where it is none, or too
+    few trials tell it.
 
     Args:
         answer: the answer.
@@ -216,7 +230,9 @@ def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | Non
 
 
 def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is right in some trials only, where their sizes or options tell which.
+    """Return the fact that an answer is right in some trials only, where their sizes or options tell which; or `None`.
+
+    Such as "only in a batch of one", or "only where p is 0.5".
 
     Args:
         answer: the answer.
@@ -244,7 +260,10 @@ def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | No
 
 
 def _informative(samples: AnswerSamples) -> AnswerSamples:
-    """Return the samples whose right array is not all zero, for many mistakes give zeros; all if none is left."""
+    """Return the samples whose right array is not all zero, for many mistakes give zeros.
+
+    All samples if there are none.
+    """
     return [sample for sample in samples if np.any(sample.right)] or samples
 
 
@@ -256,17 +275,21 @@ def _right_and_wrong_trials(samples: AnswerSamples) -> tuple[list[Trial], list[T
 
 
 def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is wrong exactly in the trials whose function argument has a certain operation."""
+    """Return the fact that an answer is wrong exactly in the trials whose function argument has a certain operation.
+
+    Such as `tanh` in the function that is passed to the learner's. Return `None` where no operation tells the trials
+    apart.
+    """
     name, parts = told_by(*_right_and_wrong_trials(_informative(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
 
 def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
-    """Return the kinds of some trials' settings, each with the named axes and sizes of its first trial.
+    """Return the kinds of the settings of some trials, each once, with the named axes and sizes of its first trial.
 
     Returns:
-        Lists `[kind, [[axis, size], ...]]`, as message fields.
+        Lists of a kind and its sizes, as message fields: [["a batch of one", [["bs", 1], ["n", 4]]]].
     """
     known = {
         trial.setting.kind: [[axis, size] for axis, size in trial.setting.sizes.items() if not axis.startswith("_")]
@@ -276,7 +299,10 @@ def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
 
 
 def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is right in all entries but in some of those that must be exactly 0."""
+    """Return the fact that an answer is right in all entries but in some of those that must be exactly 0.
+
+    Return `None` where no entry is wrong, a wrong entry need not be 0, or few entries must be 0.
+    """
     zeros = sum(int((sample.right == 0).sum()) for sample in samples)
     if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.right.size for sample in samples):
         return None
@@ -289,6 +315,8 @@ def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
 
 def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
     """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong entries are 0.
+
+    Return `None` where no array of `closed` fits.
 
     Args:
         answer: the answer.
@@ -347,6 +375,7 @@ def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
     """Return the fact about how an answer depends on the upstream gradient, seen in trials that differ in it alone.
 
     The answer does not depend on it, is divided by it, mixes no entries of it where it must, or has a wrong derivative.
+    Return `None` where none of these is true, or no trials differ so.
 
     Args:
         end: the answer in one trial, with the names of the output and of the upstream gradient.
@@ -392,7 +421,7 @@ def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: 
 
 
 def _slope_typed_in(end: End, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the upstream gradient times one number, which is the same in every trial."""
+    """Return the fact that an answer is the upstream gradient times one number, the same in every trial; or `None`."""
     slopes = [one_ratio(sample.array, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
@@ -420,6 +449,8 @@ def _wrong_slope(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
 
 def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
     """Return the fact that an answer has the shape that two inputs make when they are broadcast against each other.
+
+    Return `None` where no two inputs do. With x of shape (4,) and y of shape (4, 1): (4, 4).
 
     Args:
         answer: the answer.
@@ -449,7 +480,11 @@ def wrong_shape(answer: Answer, sample: AnswerSample) -> Mistake:
 
 
 def _shape_fields(answer: Answer, sample: AnswerSample) -> dict[str, Any]:
-    """Return the learner's shape and the right one as message fields, in which each size has the name of its axis."""
+    """Return the message fields `shape` and `expected`: the learner's shape and the right one, with the names of axes.
+
+    Returns:
+        {"shape": [["bs", 4], ["", 3]], "expected": [["bs", 4]]}: for each axis its name, or "", and its size.
+    """
     sizes, right = sample.trial.setting.sizes, sample.right
     axes = sample.trial.axes(answer.wrt) if answer.kind == "gradient" else None
     return {

@@ -28,8 +28,9 @@ class ForwardMode:
 
     Args:
         rules: for an operation the function that computes its tangent: of each operand and its tangent, `(a, da, b,
-            db)`, and of a plain exponent or an index behind them. `"mul values"` is the rule for two dual numbers,
-            `"mul number"` for a plain number behind a dual one, `"rdiv"` for one in front of it, as in `3 / x`.
+            db)`, and of a plain exponent or an index behind them: {"mul": lambda a, da, b, db: da * db}. `"mul values"`
+            is the rule for two dual numbers, `"mul number"` for a plain number behind a dual one, `"rdiv"` for one in
+            front of it, as in `3 / x`.
         number: takes a plain number; returns the tangent that it is given; by default 0.
         exchanged: operations whose two operands are exchanged, by the names of rules.
     """
@@ -58,11 +59,14 @@ class ForwardMode:
         return torch.from_numpy(push(program, {"x": v.numpy()}, self._rule, self._tangent_of_number))
 
     def _tangent_of_number(self, node: Node, slot: int) -> float:
-        """Return the tangent of the plain number in a slot of a node; 0 for an exponent."""
+        """Return the tangent that `number` gives the plain number in a slot of a node.
+
+        0 for an exponent, or by default.
+        """
         return 0.0 if self.number is None or node.name not in TAKES_NUMBERS else self.number(float(node.values[slot]))
 
     def _rule(self, node: Node) -> TangentRule | None:
-        """Return the function that computes a node's tangent by a rule of this class; `None` for the right rule."""
+        """Return the function that computes a node's tangent by a rule of `rules`; `None` for the right rule."""
         formula = next((self.rules[name] for name in _rule_names(node) if name in self.rules), None)
         if formula is None:
             return None

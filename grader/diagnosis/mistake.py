@@ -15,8 +15,9 @@ class Fact:
     """One edit of the right program, or one observation of the numbers, as it is kept in a result.
 
     Args:
-        operator: the name of an operator, or of an observation.
-        parameters: where and with which choice the edit is made, as message fields: names, numbers, and lists of these.
+        operator: the name of an operator, such as "sign-flipped", or of an observation.
+        parameters: where and with which choice the edit is made, as message fields: names, numbers, and lists of these,
+            such as {"step": "`x @ w`", "operand": "x"}.
         says: a clause about the answer; empty where `words.yaml` has one under the name.
     """
 
@@ -31,7 +32,7 @@ class Fact:
 
 
 def _plain_json(value: Any) -> Any:
-    """Return a value as plain JSON.
+    """Return a value as plain JSON: tuples as lists, keys as strings.
 
     What is no mapping, list, string, number, truth value or `None` becomes a string.
     """

@@ -99,7 +99,7 @@ def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return the fact that an answer is not accepted, where several would be; `None` where its number of axes is wrong.
 
     Args:
-        answer: the answer.
+        answer: not read.
         given: the answer in each trial.
     """
     if all(sample.array.ndim == 0 for sample in given):
@@ -117,13 +117,18 @@ def _observe_stored(
     name: str,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
 ) -> Callable[[Answer, AnswerSamples], Mistake | None]:
-    """Return an observation: what was stored in place of the sum of the gradient and the one that was there before.
+    """Return a function that recognises what was stored in place of the gradient plus the one that was there before.
+
+    Such as the gradient alone: then the gradient stored before is lost.
 
     Args:
-        combine: takes the gradient, the one stored before, and the variable; returns what was stored.
+        combine: takes the gradient, the one stored before, and the variable, all of one shape; returns what was stored.
         code: the public code of the mistake.
         name: the name of the fact.
         alone: takes the gradient and the variable; returns what was stored where nothing was there before.
+
+    Returns:
+        A function of the answer and its samples: the fact, or `None` where it is not true in every trial.
     """
 
     def observe(answer: Answer, given: AnswerSamples) -> Mistake | None:
@@ -149,18 +154,24 @@ def _of_samples(
 
 
 def _wrong_shape_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that the learner's array has a wrong shape in a trial; `None` where it never has."""
+    """Return the fact that the learner's array has a wrong shape in one trial or more; `None` where it has in none."""
     sample = next((each for each in given if not each.has_shape), None)
     return None if sample is None else facts.wrong_shape(answer, sample)
 
 
 def _broadcast_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`."""
+    """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`.
+
+    Only the first trial is looked at.
+    """
     return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
 
 
 def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that the answer is wrong, with the number of wrong entries and the error."""
+    """Return the fact that the answer is wrong, with the number of wrong entries and the error; this always applies.
+
+    Or, if the answer is right in all trials that are left, the fact that there is nothing to compare.
+    """
     return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
 
 
@@ -259,7 +270,14 @@ class ProgramObservation:
 
 
 def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
-    """Return an observation of how the answer depends on the upstream gradient; only facts with these names count."""
+    """Return a function that observes how an answer depends on the upstream gradient, see `facts.misused_upstream`.
+
+    Args:
+        names: the names of the facts that count, such as `"upstream-not-in-it"`.
+
+    Returns:
+        A function of the case, the target, the answer and its samples: the fact, or `None` where none of these is true.
+    """
 
     def observe(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
         """Return the fact, or `None` where none with these names is true."""
@@ -274,7 +292,7 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples
 def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
     """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong ones are 0.
 
-    `None` where that is not so.
+    `None` where that is not so, or no spot of the forward pass masks this gradient.
 
     Args:
         case: the case.
@@ -333,11 +351,11 @@ def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: AnswerSample
 
 @dataclass(frozen=True)
 class RowContributions:
-    """The contribution of each row of an axis to an answer in one trial.
+    """The contribution of each row of an axis, such as the rows of a batch, to an answer in one trial.
 
     Args:
         axis: the name of the axis of the rows.
-        parts: the contributions; shape: (rows, entries of the answer).
+        parts: the contributions; shape: (rows, entries of the answer). Their sum over the rows is the right answer.
         array: the learner's array; shape: (entries of the answer,).
         width: the number of entries of a row.
     """
@@ -348,11 +366,9 @@ class RowContributions:
     width: int
 
     def counted_rows(self) -> Array | None:
-        """Return which rows the learner's array counts, as 1 or 0 for each.
+        """Return which rows the learner's array is the sum of, as 1 or 0 for each; shape: (rows,).
 
-        `None` where no choice adds up to the array.
-
-        Of several choices it is one of the most rows.
+        Of several possible sets of rows it is one with the most rows. Return `None` where no set adds up to the array.
         """
         choices, bound = _row_choices(len(self.parts)), MATCH * np.abs(self.parts).max()
         for entries in (slice(None, None, 1 + self.array.size // FEW_ENTRIES), slice(None)):  # first a few of them
@@ -361,9 +377,9 @@ class RowContributions:
         return np.asarray(choices[0]) if len(choices) else None
 
     def weights(self) -> Array | None:
-        """Return the weights with which the rows add up to the learner's array.
+        """Return the weights with which the rows add up to the learner's array; shape: (rows,).
 
-        `None` if there are none, or all equal.
+        Return `None` where there are none, several, or all are equal.
         """
         weights, _, rank, _ = np.linalg.lstsq(self.parts.T, self.array, rcond=1e-6)
         off = np.abs(weights @ self.parts - self.array).max()
@@ -374,12 +390,15 @@ class RowContributions:
 
 @cache
 def _row_choices(rows: int) -> Array:
-    """Return every choice of rows as ones and zeros, those of the most rows first; shape: (choices, rows)."""
+    """Return every set of rows as ones and zeros, those with the most rows first; shape: (sets, rows).
+
+    For 2 rows: [[1, 1], [0, 1], [1, 0], [0, 0]].
+    """
     return np.array(sorted(itertools.product((0.0, 1.0), repeat=rows), key=lambda way: -sum(way)))
 
 
 def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
-    """Yield where a gradient can be split into rows, as an edge and an axis of the gradient along it.
+    """Yield where a gradient can be split into rows, as an edge and an axis of the gradient along it, from the back.
 
     The edges are those from the loss to an output, or, where the output is a number, from a reduction to its terms.
     """
@@ -427,7 +446,9 @@ def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> Ro
 
 
 def _uncounted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that only certain rows count, or `None`; in two trials or more some must be left out.
+    """Return the fact that only certain rows count in the answer; `None` where that is not so.
+
+    Some rows must be left out in two trials or more.
 
     Args:
         known: the contributions of the rows in each trial.
@@ -444,10 +465,10 @@ def _uncounted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
 
 
 def _weighted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that each row has a weight of its own, or `None`.
+    """Return the fact that each row counts with a weight of its own.
 
-    The answers must have entries enough to tell. Rows of one entry are left out: a wrong derivative is a factor of each
-    entry, too.
+    `None` where that is not so, or too few entries tell it. Rows of one entry are left out: a wrong derivative is a
+    factor of each entry, too.
 
     Args:
         known: the contributions of the rows in each trial.
@@ -472,11 +493,10 @@ SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, AnswerSamples], Mistake | 
 
 @dataclass(frozen=True)
 class FirstWrongGradient:
-    """A candidate: the gradient of one value is wrong, and all from there to the inputs is right.
+    """A candidate: the gradient of one value is wrong, and the backward pass from this value to the inputs is right.
 
-    It is the value nearest to the loss for which that is so.
-
-    Answers that are all explained by the gradient of one value have one cause; the others are looked at one by one.
+    It is the value nearest to the loss for which that is so. Answers that the gradient of one value explains together
+    have one cause; the others are looked at one by one.
 
     Args:
         rank: the likelihood rank.
@@ -502,7 +522,7 @@ class FirstWrongGradient:
 
 
 def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
-    """Return the node nearest to the loss whose wrong gradient alone explains some answers.
+    """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
 
     A second trial must agree if there is one in which they are all wrong.
 
@@ -512,7 +532,7 @@ def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | No
         names: the targets of the answers.
 
     Returns:
-        `None` where there is no such node.
+        The node; `None` where there is none, or an answer has the wrong shape.
     """
     program = sample.program
     if not all(map(sample.has_shape, names)):
@@ -529,9 +549,10 @@ def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | No
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the node before any invertible pointwise functions that lead to a node, or the node itself.
+    """Return the node before the chain of invertible pointwise functions that makes a node's value.
 
-    Behind such a function, a gradient explains as much as before it, so that the later node would not be certain.
+    The node without any. For exp(tanh(x @ w)): the product. Any of these gradients explains as much, so that a later
+    one would not be certain.
     """
     while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
         ((slot, operand),) = program.forward.edges[node.id]
@@ -544,13 +565,23 @@ def _before_bijections(program: Program, node: Node) -> Node:
 
 
 def value_in_program(node: Node, program: Program) -> int | None:
-    """Return the id of a node's value in the program of another trial, in the same iteration; `None` without any."""
+    """Return the id of a node's value in the program of another trial, in the same iteration.
+
+    Return `None` where that trial has no such node.
+
+    Args:
+        node: the node, of the program of one trial.
+        program: the program of the other trial.
+    """
     same = program.forward.by_key.get(node.key, ())
     return same[node.iteration] if node.iteration < len(same) else None
 
 
 def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> bool:
-    """Return whether a node lies between the loss and all of some targets, and its gradient can be solved for."""
+    """Return whether a node lies between the loss and all targets `names`, and its gradient can be solved for.
+
+    That takes more entries of the targets than the node's value has, and no more than `MOST_ENTRIES` of the value.
+    """
     forward = program.forward
     targets = [forward.targets[name] for name in names]
     spare = sum(program.nodes[target].value.size for target in targets) - node.value.size
@@ -587,7 +618,9 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
 
 
 def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
-    """Return the greatest entry that least squares leave of a difference; infinite with too few equations to tell.
+    """Return the greatest absolute entry of `difference - jacobian @ v`, with the v that makes its squares least.
+
+    Infinite if there are hardly more equations than unknowns, so that they always have a solution.
 
     Args:
         jacobian: shape: (equations, unknowns).

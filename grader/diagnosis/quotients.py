@@ -68,10 +68,13 @@ class Quotient:
         return cls(f, x, v[0] if v else None, h, ahead, behind)
 
     def height(self, place: float, step: Any = None) -> Any:
-        """Return the function's value, weighted and summed, with x moved: once for each entry of x that is moved alone.
+        """Return the function's value where x is moved by some steps.
+
+        For a tensor once for each entry, which alone is moved. For a function of several values these are weighted by v
+        and summed.
 
         Args:
-            place: by how many steps x is moved.
+            place: by how many steps x is moved: 1 for f(x + h).
             step: the step in place of `h`: a number, or one for each entry of x.
 
         Returns:
@@ -86,7 +89,7 @@ class Quotient:
         return np.array(numbers).reshape(self.x.shape)
 
     def at(self, place: float) -> float:
-        """Return the function's value at the number `place` itself.
+        """Return the function's value at the number `place` itself: f(place), whatever x is.
 
         Raises:
             ValueError: x is no number.
@@ -96,12 +99,15 @@ class Quotient:
         return float(self.f(place))
 
     def rise(self, ahead: float, behind: float, step: Any = None) -> Any:
-        """Return the function's value at the place `ahead` minus the one at `behind`; shape: that of x.
+        """Return the function's value at the place `ahead` minus the one at `behind`: f(x + h) - f(x) for 1 and 0.
 
         Args:
             ahead: in steps from x.
             behind: in steps from x.
             step: the step in place of `h`.
+
+        Returns:
+            Shape: that of x.
         """
         return self.height(ahead, step) - self.height(behind, step)
 
@@ -131,7 +137,7 @@ class Quotient:
 
 
 def place_pairs() -> Iterator[tuple[float, float]]:
-    """Yield every two of `PLACES` as (ahead, behind), the greater one first."""
+    """Yield every two of `PLACES` as (ahead, behind), with ahead > behind: (1, 0) for f(x + h) - f(x), for instance."""
     return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
 
 
@@ -159,7 +165,7 @@ OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)  # what may be typed in
 
 @dataclass(frozen=True)
 class Slip:
-    """A wrong difference quotient.
+    """A wrong difference quotient, such as one that is not divided by the step.
 
     Args:
         name: the name of the fact.
@@ -177,7 +183,10 @@ class Slip:
 
 
 def _slope(quotient: Quotient) -> Array:
-    """Return the value of a quotient: the difference of the function's values divided by the distance of the places."""
+    """Return the value of a quotient, such as (f(x + h) - f(x)) / h, for each entry of x.
+
+    Its rise divided by its run.
+    """
     return np.asarray(quotient.right_rise() / quotient.run)
 
 
@@ -198,7 +207,9 @@ def _weights(quotient: Quotient) -> Array:
 
 
 def _slope_without_weights(quotient: Quotient) -> Array:
-    """Return the slope of the sum of the function's values without the weights.
+    """Return the quotient of f without the weights: (sum(f(x + h)) - sum(f(x))) / h for each entry of x, say.
+
+    It approximates the derivative of the plain sum of f's values, where they must be weighted by v.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -208,7 +219,9 @@ def _slope_without_weights(quotient: Quotient) -> Array:
 
 
 def _slope_weighted_by_value(quotient: Quotient) -> Array:
-    """Return the slope of the sum of the function's values, weighted with these values at x in place of the weights.
+    """Return the quotient of f with its own values at x for weights: sum(f(x) * (f(x + h) - f(x))) / h, say.
+
+    One number for each entry of x, which alone is moved. The right weights are v.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -218,7 +231,9 @@ def _slope_weighted_by_value(quotient: Quotient) -> Array:
 
 
 def _slope_with_squared_weights(quotient: Quotient) -> Array:
-    """Return the slope of the sum of the function's values, weighted with the squares of the weights.
+    """Return the quotient of f with the squares of the weights: sum(v * v * (f(x + h) - f(x))) / h, say.
+
+    One number for each entry of x, which alone is moved. The right weights are v.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -283,9 +298,9 @@ SLIPS = (
 
 
 def slips_of_places(ahead: float, behind: float) -> Iterator[Slip]:
-    """Yield the quotients that take the function at two wrong places of `PLACES`.
+    """Yield, as `Slip`s, the quotients that take the function at two wrong places, such as f(x) - f(x - h).
 
-    Each comes divided by the distance of these places, and by that of the right ones.
+    Every two of `PLACES`, divided by the distance of these places, and by that of the right ones.
 
     Args:
         ahead: the right place of the first function value, in steps from x.
@@ -354,7 +369,14 @@ def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]])
 
 
 def _message_fields(samples: AnswerSamples, right: Sequence[float]) -> dict[str, str]:
-    """Return the fields of messages: the learner's names of the arguments, and the right two places."""
+    """Return the message fields: the learner's names of the arguments, and the two right places as text.
+
+    Such as {"f": "f", "x": "x", "v": "", "h": "h", "ahead": "x + h", "behind": "x"}.
+
+    Args:
+        samples: the answer in each trial.
+        right: the right places, ahead and behind, in steps from x.
+    """
     f, x, *weights, h = samples[0].trial.inputs
     names = {"f": f, "x": x, "v": weights[0] if weights else "", "h": h}
     return {

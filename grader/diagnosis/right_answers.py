@@ -48,10 +48,7 @@ class EditOfRightAnswer:
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier).
-
-        The edit's, and more where a wrong forward pass is likelier.
-        """
+        """Return the likelihood rank: that of the edit plus `extra_rank`; less is likelier."""
         return self.candidate.rank + self.extra_rank
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:

@@ -57,7 +57,7 @@ LEAST = 1.0  # no operator has a lesser rank
 
 @dataclass(frozen=True)
 class Source:
-    """A source of candidates in rising rank.
+    """A source of candidates in rising rank, such as all edits with one operator.
 
     Args:
         rank: a rank that no candidate falls below.
@@ -128,7 +128,10 @@ def _candidates_of(source: Source) -> Iterator[Candidate]:
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
-    """Yield every edit with an operator at a spot of a program, those at narrower spots first."""
+    """Yield every edit with an operator in a program: at each spot, each choice there.
+
+    Those at narrower spots first.
+    """
     known = _EDITS.setdefault(program, {})
     listed = known.get(operator)
     if listed is None:
@@ -153,7 +156,10 @@ def has_output_in_derivative(program: Program) -> bool:
 
 
 def edits_with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield every edit of the forward pass with an operator, where the vjp of the last operation stays right."""
+    """Yield the edits of the forward pass with an operator, as `WithRightOutput`: the output's own vjp is right.
+
+    None for an operator that changes the backward pass alone.
+    """
     for edit in edits(operator, program):
         try:
             if edit.apply(program).forward is program.forward:
@@ -164,7 +170,11 @@ def edits_with_right_output(operator: Operator[Hashable], program: Program) -> I
 
 
 def edits_in_rows(case: Case) -> Iterator[Candidate]:
-    """Yield likely edits for certain rows of an answer, if it is wrong in exactly these rows."""
+    """Yield edits that hold for some rows of an answer alone, for each answer that is wrong in exactly these rows.
+
+    The rows are a key of `ROWS`, such as the last one. First, as `EditInRows`, a gradient of 0 in these rows; then each
+    single edit so far with a rank up to `LIKELY` that changes the gradient of the answer's target.
+    """
     wrong_rows = {name: rows for screen in case.screens for name in screen.names if (rows := _wrong_rows(screen, name))}
     yield from (EditInRows(NoGradient(), name, rows) for name, rows in wrong_rows.items())
     for edit, screen, change in _changes_by_screen(case):
@@ -177,7 +187,9 @@ def edits_in_rows(case: Case) -> Iterator[Candidate]:
 
 
 def _wrong_rows(screen: Screen, name: str) -> Rows | None:
-    """Return which rows of an answer are wrong: a key of `ROWS`, such as `"last"`; `None` where none of these fits.
+    """Return which rows of the answer `name` are wrong, as a key of `ROWS`, such as `"last"`.
+
+    Return `None` where other rows are wrong, or the answer has less than `LEAST_ROWS`.
 
     Args:
         screen: the trial.
@@ -197,7 +209,11 @@ def _wrong_rows(screen: Screen, name: str) -> Rows | None:
 
 
 def edits_on_path(case: Case) -> Iterator[Candidate]:
-    """Yield the likeliest edits along one kind of edges, where several lead from an edited node to a wrong answer."""
+    """Yield the likeliest edits, along the edges of one spot alone, as `EditOnPath`s.
+
+    Those edits so far with a rank up to `LIKELIEST`, and the edges of a reader with several operands that lead from the
+    edited place to a target whose gradient the edit changes.
+    """
     program = case.listing
     forks = [(spot, _targets_of_edges(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
     for edit, screen, change in _changes_by_screen(case):
@@ -221,7 +237,7 @@ def _is_fork(program: Program, place: tuple[int, int]) -> bool:
 
 
 def _targets_of_edges(program: Program, spot: Spot) -> int:
-    """Return the values that some edges lead a gradient to, directly or not, as a bit mask."""
+    """Return the values that the edges of a spot lead a gradient to, directly or not, as a bit mask."""
     mask = 0
     for place in spot.places(program):
         mask |= program.forward.ancestors[program.source(place)]
@@ -229,9 +245,9 @@ def _targets_of_edges(program: Program, spot: Spot) -> int:
 
 
 def right_with_factor(case: Case) -> Iterator[Candidate]:
-    """Yield a candidate for answers that are the right gradient times a factor.
+    """Yield one candidate, the right gradient times a factor, for the answers that are so by their projections.
 
-    These are the answers whose projections on random directions are a multiple of the right ones.
+    Nothing where there are none. Projections are those on random directions, see `Screen`.
     """
     names = [name for screen in case.screens for name in _targets_with_multiple(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
@@ -239,10 +255,10 @@ def right_with_factor(case: Case) -> Iterator[Candidate]:
 
 
 def edits_with_factor(case: Case) -> Iterator[Candidate]:
-    """Yield candidates for answers that are the gradient of an edit times a factor.
+    """Yield candidates for answers that are the gradient of an edit times a factor, as `WithFactor`s.
 
-    These are the answers whose projections on random directions are a multiple of the edit's. Rarer edits, which are
-    tried meanwhile, have their turn afterwards.
+    These are the answers whose projections on random directions are a multiple of the edit's. Edits that are tried
+    while this goes on have their turn afterwards.
     """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
@@ -262,7 +278,7 @@ def edits_with_factor(case: Case) -> Iterator[Candidate]:
 
 
 def factors_on_paths(case: Case) -> Iterator[Candidate]:
-    """Yield candidates for answers in which certain edges contribute a multiple of what they should.
+    """Yield `FactorOnPath`s for answers in which certain edges contribute a multiple of what they should.
 
     These are the answers whose projections are off by a multiple of what the edges contribute.
     """
@@ -274,26 +290,33 @@ def factors_on_paths(case: Case) -> Iterator[Candidate]:
 
 
 def _only_drops_edges(program: Program) -> bool:
-    """Return whether all edits of a program drop edges."""
+    """Return whether all edits of a program drop edges, by `Program.without`, and there is one or more."""
     return bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
 
 
 def pairs_of_edits(case: Case) -> Iterator[Candidate]:
-    """Yield pairs of edits whose changes add up to what an answer is off by, and pairs of likely ones that interact."""
+    """Yield pairs of edits that together may explain an answer, as `TwoEdits`, the likeliest first.
+
+    Pairs whose changes of the projections add up to what an answer is off by, and pairs of the likeliest edits, which
+    may interact.
+    """
     candidates = [*_pairs_adding_up(case), *_interacting_pairs(case)]
     yield from sorted(candidates, key=lambda both: both.rank)
 
 
 def explaining_edits(case: Case) -> list[Edit]:
-    """Return the likeliest edits that explain some answers, and lead to others that no edit explains."""
+    """Return the likeliest edits that explain an answer, and may change an answer that no edit explains.
+
+    At most two.
+    """
     edits = (edit for edit in case.explaining if isinstance(edit, Edit))
     return [edit for edit in edits if _may_change(edit, case, case.unexplained)][:MOST_KNOWN]
 
 
 def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable]]) -> Iterator[Candidate]:
-    """Yield an edit that explains some answers, paired with a second one: another answer may have both mistakes in it.
+    """Yield an edit that explains an answer, paired with a second edit, for further answers with both mistakes in them.
 
-    A second edit that leads to an answer which the first explains alone is left out.
+    A second edit that may change an answer which the first explains alone is left out.
 
     Args:
         case: the wrong answers, after the search for single edits.
@@ -308,7 +331,10 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
 
 
 def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
-    """Return whether an edit leads to one of some answers."""
+    """Return whether an edit may change the gradient of one of the targets `names`.
+
+    False where it cannot be computed.
+    """
     try:
         return reaches_targets(edit.apply(case.listing), names)
     except NoCandidate:
@@ -316,7 +342,7 @@ def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
 
 
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
-    """Yield two edits whose changes of the projections add up to what an answer's projections are off by."""
+    """Yield two edits whose changes of an answer's projections add up to what these are off by, as `TwoEdits`."""
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)
         for name in screen.names if len(made) > 1 else ():
@@ -338,7 +364,7 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
 
 
 def _interacting_pairs(case: Case) -> Iterator[TwoEdits]:
-    """Yield every two of the likeliest edits that change a gradient and are at different places."""
+    """Yield every two of the likeliest edits that change a gradient and have no place in common, as `TwoEdits`."""
     likely = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELIEST][:MOST_INTERACTING]
     for first, second in itertools.combinations(likely, 2):
         if not set(first.spot.places(case.listing)) & set(second.spot.places(case.listing)):
@@ -369,11 +395,11 @@ def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
 
 
 def _moved_targets(screen: Screen, change: Array) -> list[str]:
-    """Return the targets whose gradients a change moves, as far as projections on random directions show it.
+    """Return the targets whose projections on random directions a change moves by more than rounding.
 
     Args:
         screen: the trial.
-        change: shape: (rows,).
+        change: what a rewriting changes of the projections; shape: (rows,).
     """
     moves = np.abs(change) > screen.bounds
     return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]

@@ -100,7 +100,7 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
     Args:
         program: the right program.
         place: a node whose derivative is a mask.
-        choice: the slots of the operands whose contribution is edited.
+        choice: the slots of the operands whose contribution is edited: (0, 1) for both of `maximum(a, b)`.
 
     Returns:
         The rewritten program; never `None`.
@@ -177,7 +177,7 @@ def _() -> Example:
 
 
 def is_product_with_mask(program: Program, place: Place) -> bool:
-    """Return whether a node multiplies an operand that gets a gradient by an array of zeros and ones."""
+    """Return whether the node `place` multiplies an operand that gets a gradient by an array of zeros and ones."""
     return has_mask(program, place) and program.reader(place).name == "mul"
 
 
@@ -243,7 +243,9 @@ def branch_slots(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
 def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program | None:
-    """Give the upstream gradient at every entry to one operand of a `where` or `maximum`, and none to the rest.
+    """Give the upstream gradient at every entry to one operand of a `where` or `maximum`, and none to the others.
+
+    For `where(c, a, b)` and slot 1: a gets g, and b nothing.
 
     Args:
         program: the right program.
@@ -290,7 +292,7 @@ HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = 
 
 
 def _option(node: Node, name: str) -> float:
-    """Return a constant number of a node: the option of the given name, or else its second operand."""
+    """Return a constant number of a node: the option of the given name, such as "alpha", or else its second operand."""
     return float(str(node.options[name])) if name in node.options else float(np.asarray(node.values[1]))
 
 
@@ -406,7 +408,7 @@ def mask_with_comparison(program: Program, place: Place, slot: int, comparison: 
 
 
 def is_masked_by_comparison(program: Program, place: Place) -> bool:
-    """Return whether the vjp along an edge multiplies by the mask of a comparison, as for z in `where(z > 0, z, y)`."""
+    """Return whether a comparison makes the mask in the vjp of the edge `place`, as for z in `where(z > 0, z, y)`."""
     return program.reader(place).name in ("where", "masked_fill", "mul") and comparison_of(program, place) is not None
 
 
@@ -539,7 +541,7 @@ Tie = Literal["counts", "does not count", "first", "second"]
 
 
 def has_ties(program: Program, place: Place) -> bool:
-    """Return whether the branches of a node meet exactly at an entry, as those of relu(x) do where x is 0."""
+    """Return whether the branches of the node `place` meet exactly at an entry, as those of relu(x) do where x is 0."""
     return any(bool(ties_of(program, place, slot).any()) for slot, _ in program.forward.edges[place[0]])
 
 

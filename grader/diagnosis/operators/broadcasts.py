@@ -30,9 +30,9 @@ broadcast_edges = edges.where(lambda program, place: may_broadcast(program, plac
 
 
 def may_broadcast(program: Program, place: Place) -> bool:
-    """Return whether the reader of an edge may broadcast its operand: an `expand`, or pointwise of two operands.
+    """Return whether the reader of the edge `place` may broadcast its operand.
 
-    In some trials the shapes may be equal, so that nothing is broadcast.
+    An `expand`, or pointwise of two operands. In some trials the shapes may be equal, so that nothing is broadcast.
     """
     node = program.reader(place)
     return node.name == "expand" or (node.operation.family == "pointwise" and len(node.values) > 1)
@@ -41,7 +41,7 @@ def may_broadcast(program: Program, place: Place) -> bool:
 def contributions_of_copies(at: EdgeContext) -> Array:
     """Return the contribution of every copy of a broadcast operand, before the sum over copies.
 
-    For b in `x + b` it is g. The shape is that of the reader's value.
+    For the edge `at` of b in `x + b` it is g, for that in `x * b` it is g * x. The shape is that of the reader's value.
     """
     return at.g if at.node.name == "expand" else np.asarray(at.g * local_derivative_at(at))
 
@@ -93,7 +93,8 @@ class CopyReduction:
     Args:
         code: the public code.
         clause: what is done, as a message says it, with the field `{axes}`.
-        of: takes the contributions and the axes of the copies; returns them reduced to size 1 along these axes.
+        of: takes the contributions and the axes of the copies, from the front; returns them reduced to size 1 along
+            these axes, such as their mean.
     """
 
     code: str
@@ -102,12 +103,27 @@ class CopyReduction:
 
 
 def _slice_along(array: Array, axes: tuple[int, ...], which: slice) -> Array:
-    """Return the part of an array that a slice selects along each of some axes; the number of axes stays the same."""
+    """Return the entries of an array that one slice selects along each of the given axes; the number of axes stays.
+
+    `_slice_along(x, (0, 1), slice(0, 1))` is x[:1, :1].
+
+    Args:
+        array: any shape.
+        axes: the axes, counted from the front.
+        which: the slice.
+    """
     return array[tuple(which if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
 def _last_nonzero(array: Array, axes: tuple[int, ...]) -> Array:
-    """Return the last entry along some axes that is not 0, or 0 where all are, with size 1 along these axes."""
+    """Return the last entry along some axes that is not 0, or 0 where all are; with size 1 along these axes.
+
+    For [[1, 2], [0, 3]] and axis 0: [[1, 3]].
+
+    Args:
+        array: any shape.
+        axes: the axes, counted from the front; several are gone through as one, in their order.
+    """
     moved = np.moveaxis(array, axes, range(len(axes)))
     flat = moved.reshape(-1, *moved.shape[len(axes) :])
     last = len(flat) - 1 - (flat[::-1] != 0).argmax(0)
@@ -153,7 +169,11 @@ class ReducedCopies:
 
 
 def describe_broadcast_axes(along: Along) -> str:
-    """Return what a learner calls the new, the stretched, or all axes along which an operand was broadcast."""
+    """Return what a learner calls the axes along which an operand was broadcast: `the new axes`, for instance.
+
+    Args:
+        along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant.
+    """
     words = {"every axis": "the axes", "new axes": "the new axes", "stretched axes": "the axes of size 1"}
     return f"{words[along]} that it was broadcast along" if along == "every axis" else words[along]
 
@@ -171,6 +191,8 @@ def describe_broadcast_axes(along: Along) -> str:
 )
 def reduce_copies_wrongly(program: Program, place: Place, choice: ReducedCopies) -> Program | None:
     """Average the contributions of the copies of a broadcast operand, or keep one of them, in place of their sum.
+
+    For b in `x + b` and `ReducedCopies("last", "every axis")`: g[-1] in place of g.sum(0).
 
     Args:
         program: the right program.
@@ -255,10 +277,10 @@ WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array
 
 
 def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SHAPES`, each of which is a wrong sum over the contributions of copies.
+    """Yield the keys of `WRONG_SHAPES`, such as "nothing" or "the first axis".
 
-    A sum over wrong axes has a wrong shape, which only a whole answer can have: nothing is yielded where the edge is
-    not the only one to a target.
+    Wrong sums over the contributions of copies. A sum over wrong axes has a wrong shape, which only a whole answer can
+    have: nothing is yielded where the edge is not the only one to a target.
 
     Args:
         program: the program of a trial.
@@ -293,7 +315,7 @@ def sum_to_wrong_shape(program: Program, place: Place, choice: str) -> Program |
     Args:
         program: the right program.
         place: the edge (broadcasting operation, slot of the operand).
-        choice: which sum, a key of `WRONG_SHAPES`.
+        choice: which sum, a key of `WRONG_SHAPES`: "new axes" in the example.
 
     Returns:
         The rewritten program; `None` where the edge is not the only one to a target.
@@ -334,9 +356,10 @@ WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
 
 
 def wrong_sums(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SUMS`: what is done before the contributions of copies are summed.
+    """Yield the keys of `WRONG_SUMS`, "first" and "reshaped".
 
-    To sum the upstream gradient before the product is a mistake of products alone.
+    What is done before the contributions of copies are summed. "first", that g is summed before it is multiplied by the
+    partner operand, is a mistake of products alone.
 
     Args:
         program: the program of a trial.
@@ -359,6 +382,8 @@ def wrong_sums(program: Program, place: Place) -> Iterator[str]:
 )
 def sum_copies_wrongly(program: Program, place: Place, choice: str) -> Program | None:
     """Sum g before it is multiplied by the partner operand, or reshape the contributions before they are summed.
+
+    For b of shape (m,) in `x * b`: g.sum(0) * x, summed to the shape of b, or (g * x).reshape(-1, m).sum(0).
 
     Args:
         program: the right program.

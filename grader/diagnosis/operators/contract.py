@@ -62,8 +62,9 @@ class Example:
     Args:
         forward: takes the inputs by name; returns the output.
         wrong: takes the inputs by name, and the upstream gradient `g`, shaped like the output; returns the gradient of
-            one input or more by name, at least one of them wrong, in plain torch.
-        inputs: for each input its axes, such as `"bs n"`, for normal numbers; or a sampler of `grader.sampling`.
+            one input or more by name, at least one of them wrong, in plain torch: {"w": x.T @ g}.
+        inputs: for each input its axes, such as {"x": "bs n", "w": "n m"}, for normal numbers of these shapes, in which
+            each name has one size; or a sampler of `grader.sampling`.
     """
 
     forward: Callable[..., torch.Tensor]
@@ -95,7 +96,7 @@ class Example:
 
 
 def _to_tensor(value: object) -> object:
-    """Return a NumPy array as a tensor, of doubles if it holds floats; return any other value as it is."""
+    """Return a NumPy array as a tensor, of doubles if it holds floats; return a value that is no array as it is."""
     if not isinstance(value, np.ndarray):
         return value
     return torch.from_numpy(value.astype(np.float64) if value.dtype.kind == "f" else value)
@@ -110,11 +111,14 @@ class Operator(Generic[C]):
         code: the public code of the mistake (`grader.results.CODES`), or the function that returns it for a choice.
         rank: the likelihood rank: 1 is common, 5 is rare; of all edits that explain an answer, the least rank is shown.
         at: the kind of places where it works, such as `edges.of("matmul")`.
-        message: a clause about the answer; its fields in braces are those of `message_fields` and of `fields`.
+        message: a clause about the answer, such as "the derivative of {step} is missing"; its fields in braces are
+            those of `message_fields` and of `fields`.
         rewrite: takes a program, a place and a choice; returns the program with the mistake at that place, or `None`
             where the operator does not apply.
-        choices: takes a program and a place; returns the choices that there are at the place.
-        fields: takes a program, a place and a choice; returns further fields of the message by name.
+        choices: takes a program and a place; returns the choices that there are at the place, such as the axes of an
+            array.
+        fields: takes a program, a place and a choice; returns further fields of the message by name: {"axis": "axis 0
+            of x"}.
         examples: wrong gradients that the search must explain with this operator.
     """
 
@@ -145,7 +149,7 @@ class Operator(Generic[C]):
         return build
 
     def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
-        """Return the choices for an edit at a spot: those at its `typical_place`."""
+        """Return the choices for an edit at a spot, such as the axes of the operand: those at its `typical_place`."""
         return self.choices(program, typical_place(program, spot))
 
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:
@@ -237,7 +241,11 @@ def typical_place(program: Program, spot: Spot) -> Place:
     """Return the place at which the choices of a spot are listed: its first one in the second iteration of a loop.
 
     The first iteration reads values that were made in front of the loop. Where no place of the spot is in a second
-    iteration, it is the first place of all.
+    iteration, return its first place.
+
+    Args:
+        program: the program of a trial.
+        spot: one place or more of this program.
     """
     places = spot.places(program)
     later = (place for place in places if place[0] != SINK and program.nodes[place[0]].iteration == 1)
@@ -245,7 +253,10 @@ def typical_place(program: Program, spot: Spot) -> Place:
 
 
 def describe_choice(program: Program, choice: Hashable) -> str:
-    """Return a choice in the learner's words: the name of a value, the operation that reads it, or `str(choice)`."""
+    """Return a choice in the learner's words: the name of a value, the operation of an `EdgeKind`, or `str(choice)`.
+
+    For `NamedValue("x")`: `x`; for "sum": `sum`.
+    """
     if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
     if isinstance(choice, EdgeKind):
@@ -267,12 +278,13 @@ def name_read_by(program: Program, reader: int, value: int) -> str:
 
 
 def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
-    """Return the operation that reads a value, in the learner's words, such as `` `h @ u` of the next iteration ``.
+    """Return the operation that reads a value by edges of a kind, in the learner's words.
+
+    `` `h @ u` of the next iteration ``. For the edge from the loss, whose kind has no key, the name of the output.
 
     Args:
         program: the program of a trial.
-        kind: which readers of the value are meant; without a reader it is the edge from the loss, and the name of the
-            output is returned.
+        kind: the kind of edges.
     """
     if not kind.key:
         return program.output_name

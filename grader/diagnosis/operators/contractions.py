@@ -64,6 +64,8 @@ def product_shapes(node: Node, slot: int) -> dict[ProductArray, tuple[int, ...]]
 def contribution_with(at: EdgeContext, changes: Mapping[ProductArray, Callable[[Array], Array]]) -> Array:
     """Return the contribution to a factor of a product, with changes made to the arrays that it is computed from.
 
+    For `x @ w`, its edge of x and {"partner": transpose}: g @ w in place of g @ w.T.
+
     Args:
         at: an edge (product of two arrays, slot of the factor), with the upstream gradient.
         changes: functions to apply, by the array: `"upstream"` and `"partner"` before the product is computed,
@@ -81,7 +83,9 @@ def contribution_with(at: EdgeContext, changes: Mapping[ProductArray, Callable[[
 
 
 def name_product_array(program: Program, place: Place, part: ProductArray) -> str:
-    """Return what a learner calls an array in the contribution to a factor: g, the partner factor, or the result.
+    """Return what a learner calls an array in the contribution to a factor: `w` for the partner factor of x in `x @ w`.
+
+    `the upstream gradient` and `the product with the upstream gradient` for the two others.
 
     Args:
         program: the program of a trial.
@@ -103,9 +107,12 @@ def name_product_array(program: Program, place: Place, part: ProductArray) -> st
 class Arrangement:
     """A wrong arrangement of the two factors of a contribution: the upstream gradient and the partner factor.
 
+    For g @ w.T, the right contribution to x in x @ w, `Arrangement(("partner",))` is g @ w, and `Arrangement((),
+    exchanged=True)` is w.T @ g.
+
     Args:
         transposed: the factors whose last two axes are the other way round than they must be.
-        exchanged: the left factor is on the right.
+        exchanged: whether the left factor is on the right.
     """
 
     transposed: tuple[ProductArray, ...]
@@ -142,7 +149,7 @@ def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
 
 
 def _arrays_to_transpose(arrangement: Arrangement) -> tuple[ProductArray, ...]:
-    """Return the arrays of a contribution to transpose in order to get a wrong arrangement.
+    """Return the arrays of a contribution, such as ("partner", "result"), to transpose for a wrong arrangement.
 
     Exchanging factors is transposing, since B A = (A.T B.T).T.
     """
@@ -182,7 +189,8 @@ def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Pr
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
-        choice: which arrays are transposed wrongly, and whether they are exchanged.
+        choice: which arrays are transposed wrongly, and whether they are exchanged: `Arrangement(("partner",))` in the
+            example.
 
     Returns:
         The rewritten program; never `None`.
@@ -342,7 +350,7 @@ def _() -> Example:
 
 
 def has_matrix_as_partner(program: Program, place: Place) -> bool:
-    """Return whether the partner factor of an edge to a factor of a product has at least two axes."""
+    """Return whether the partner factor of the edge `place`, which leads into a product, has two axes or more."""
     return len(product_shapes(program.reader(place), place[1])["partner"]) > 1
 
 
@@ -370,7 +378,7 @@ def invert_partner(program: Program, place: Place, choice: None) -> Program | No
 
 
 def inverse_name(program: Program, place: Place) -> str:
-    """Return "inverse" where the partner factor in a product is square, else "pseudo-inverse"."""
+    """Return "inverse" where the partner factor of the edge `place` is square, else "pseudo-inverse"."""
     shape = product_shapes(program.reader(place), place[1])["partner"]
     return "inverse" if shape[-1] == shape[-2] else "pseudo-inverse"
 
@@ -421,7 +429,7 @@ def _() -> Example:
 
 
 def keeps_shape_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the reader of an edge keeps its operand's shape, so that both can have the same gradient."""
+    """Return whether the reader of the edge `place` has its operand's shape, as `x @ w` has, if w is square."""
     node = program.reader(place)
     return node.value.shape == np.shape(node.values[place[1]])
 
@@ -490,7 +498,7 @@ def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArra
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
-        choice: which of the three arrays.
+        choice: which of the three arrays: `"partner"`, `"upstream"` or `"result"`.
 
     Returns:
         The rewritten program; never `None`.

@@ -46,12 +46,18 @@ def describe_affects(program: Program, affects: Affects) -> str:
 
 
 def is_mask_or_index(node: Node) -> bool:
-    """Return whether a node's value has no gradient because it is a mask or holds whole numbers."""
+    """Return whether a node's value holds no floating-point numbers, so no gradient: a mask, or an index array."""
     return node.value.dtype.kind != "f"
 
 
 def possible_affects(node: Node, *names: Affects) -> tuple[Affects, ...]:
-    """Return what a change of a node may affect: the given names, but `"all"` alone for a mask or an index array."""
+    """Return what a change of a node may affect: the given names, but `"all"` alone for a mask or an index array.
+
+    Args:
+        node: the node.
+        names: of `"all"`, `"values"`, `"backward"` and `"partners"` those that the operator uses; see
+            `Program.with_nodes`.
+    """
     return ("all",) if is_mask_or_index(node) else names
 
 
@@ -162,7 +168,8 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
     Args:
         program: the right program.
         place: a node.
-        choice: which operand, and what it affects: both passes, the values alone, or the partner operands alone.
+        choice: which operand, and what it affects: `Omission(0, "values", ...)` in the example, with the derivative of
+            tanh still there.
 
     Returns:
         The rewritten program; `None` where the node has no such slot in this trial.
@@ -173,7 +180,10 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
 
 
 def replace_by_operand(node: Node, kept: int) -> Node:
-    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b, and broadcast."""
+    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b.
+
+    Its operation becomes the identity, or a negation.
+    """
     if node.name == "sub" and kept == 1:
         return node.with_operation(OPERATIONS["neg"], (1,))
     operand = np.asarray(node.values[kept])
@@ -229,7 +239,7 @@ def _() -> Example:
 
 
 def only_changes_shape(program: Program, place: Place) -> bool:
-    """Return whether a node only gives its operand a new shape, such as an `unsqueeze` or a transpose."""
+    """Return whether the node `place` only gives its operand a new shape, such as an `unsqueeze` or a transpose."""
     node = program.nodes[place[0]]
     kinds = ("unsqueeze", "reshape", "squeeze", "getitem", "transpose", "permute")
     same = node.value.size == np.size(node.values[0]) and len(node.operands) == 1
@@ -308,7 +318,7 @@ class NumberChange:
     code: str
 
     def number(self, node: Node) -> float:
-        """Return the right number, as a given node has it in its slot or option."""
+        """Return the right number, as the given node has it in the slot or option of this change."""
         return _number_in_slot(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
 
     def change(self, node: Node) -> Node:
@@ -365,7 +375,7 @@ def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
 
 
 def is_masked_with_infinity(program: Program, place: Place) -> bool:
-    """Return whether a node sets masked entries to minus infinity, so that a softmax gives them the probability 0."""
+    """Return whether the node `place` sets masked entries to minus infinity, so that a softmax gives them 0."""
     node = program.nodes[place[0]]
     return node.name in MASKING and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
 
@@ -458,7 +468,7 @@ def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Pr
     Args:
         program: the right program.
         place: a node.
-        choice: which number, and what the change affects.
+        choice: which number, and what the change affects: `NumberChange(1, "", "missing", "all", ...)` for x / 3.
 
     Returns:
         The rewritten program; never `None`.
@@ -513,7 +523,8 @@ def change_number(program: Program, place: Place, choice: NumberChange) -> Progr
     Args:
         program: the right program.
         place: a node.
-        choice: which number, what becomes of it, and what the change affects.
+        choice: which number, what becomes of it, and what the change affects: `NumberChange(1, "", "halved", "all",
+            ...)` makes x / 3 of x / 6.
 
     Returns:
         The rewritten program; never `None`.
@@ -687,12 +698,15 @@ def _() -> Example:
 
 
 def to_operation(operation: str) -> Change:
-    """Return a change of a node that keeps its operands and options, and computes the named operation instead."""
+    """Return a change of a node that keeps its operands and options, and computes the operation of this name.
+
+    `to_operation("cos")` makes cos(x) of sin(x).
+    """
     return lambda node: replace(node, operation=OPERATIONS[operation])
 
 
 def negate_value(node: Node) -> Node:
-    """Return the node with its value negated, and so its vjps."""
+    """Return the node with its value and its vjps negated: -sin(x) for sin(x)."""
     return node.then(np.negative, np.negative)
 
 
@@ -828,8 +842,8 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
     Args:
         program: the right program.
         place: a node.
-        choice: which function, and what the change affects: both passes, the values, the derivative, or partner
-            operands.
+        choice: which function, and what the change affects: `FunctionReplacement(Function("the tanh", ...),
+            "backward")`, say.
 
     Returns:
         The rewritten program; `None` where this node's operation is never taken for that function.
@@ -883,7 +897,10 @@ def _() -> Example:
 
 
 def sine_cosine_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return what an exchange of sine and cosine may affect: both passes, or the partner operands alone."""
+    """Return what an exchange of sine and cosine may affect: `"all"`, both passes, or `"partners"` alone.
+
+    See `Program.with_nodes`.
+    """
     return ("all", "partners")
 
 
@@ -925,7 +942,7 @@ def apply_function_to_output(program: Program, place: Place, choice: str) -> Pro
     Args:
         program: the right program.
         place: the edge from the loss to the output.
-        choice: which function, a key of `OUTPUT_FUNCTIONS`.
+        choice: which function, a key of `OUTPUT_FUNCTIONS`: "the root" in the example.
 
     Returns:
         The rewritten program; never `None`.
@@ -968,7 +985,7 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
     Args:
         program: the right program.
         place: the node of the sine.
-        choice: what the exchange affects: both passes, or the partner operands alone.
+        choice: what the exchange affects: `"all"`, both passes, or `"partners"`, the partner operands alone.
 
     Returns:
         The rewritten program; `None` where there is no cosine of the same angle.
@@ -1014,7 +1031,10 @@ class FlagChange:
     affects: Affects
 
     def value(self, node: Node) -> object:
-        """Return the wrong value of the option, which is the one that the node does not have."""
+        """Return the wrong value of the option for a node, which is the one of the two that it does not have.
+
+        False for True.
+        """
         own = node.options[self.option]
         return {"none": "tanh", "tanh": "none"}[str(own)] if isinstance(own, str) else not own
 
@@ -1264,7 +1284,13 @@ class ValueExchange:
 
 
 def is_complement(program: Program, value: int, other: int) -> bool:
-    """Return whether the value `other` is computed as 1 less the value `value`, as the two gates of a mixture are."""
+    """Return whether the value `other` is computed as 1 - `value`, as the second gate of z * h + (1 - z) * n is.
+
+    Args:
+        program: the program of a trial.
+        value: the id of z.
+        other: the id of 1 - z.
+    """
     node = program.nodes[other]
     return node.name == "sub" and node.operand(1) == value and _number_in_slot(node, 0) == 1.0
 
@@ -1608,7 +1634,10 @@ def first_slot_of_shape(node: Node) -> int | None:
 
 
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
-    """Return whether the order of a node and its only reader matters: not where both are sums, or both products."""
+    """Return whether the order of the node `place` and its only reader matters.
+
+    Not where both are sums, or both products.
+    """
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")
     return reader is not None and not ({reader.name, program.nodes[place[0]].name} <= {*linear} or
@@ -1616,7 +1645,10 @@ def has_noncommuting_reader(program: Program, place: Place) -> bool:
 
 
 def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return what an exchange of two operations may affect: both passes, the values alone, or the derivatives alone."""
+    """Return what an exchange of two operations may affect: `"all"`, `"values"` alone, or `"backward"` alone.
+
+    See `Program.with_nodes`.
+    """
     return ("all", "values", "backward")
 
 
@@ -1640,7 +1672,7 @@ def exchange_operations(program: Program, place: Place, choice: Affects) -> Prog
     Args:
         program: the right program.
         place: the node of the operation that comes first.
-        choice: what the exchange affects, see `Program.with_nodes`.
+        choice: what the exchange affects, `"all"`, `"values"` or `"backward"`; see `Program.with_nodes`.
 
     Returns:
         The rewritten program; `None` where the two cannot be exchanged in this trial.

@@ -41,9 +41,7 @@ COPYING = ("repeat_interleave", "repeat", "tile")  # what takes every entry seve
 def selected_positions(node: Node) -> Array:
     """Return for each entry of a selection's value its position in the flattened operand.
 
-    Whole numbers, shaped like the value.
-
-    For `x[:, 1]` with x of shape (2, 3) it is [1, 4].
+    Whole numbers, shaped like it. For `x[:, 1]` with x of shape (2, 3) it is [1, 4].
     """
     x = np.asarray(node.values[0])
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
@@ -115,15 +113,14 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
 
 
 def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
-    """Return an array in which each position holds the sum of the last rows of `g` in a row that go to this position.
+    """Return an array in which each position holds the sum of the last rows of g in a row that go to this position.
 
-    Where the index is [0, 0, 1, 0], position 0 gets the fourth row of `g` alone, as the run of two is overwritten by
-    it.
+    Where the index is [0, 0, 1, 0], position 0 gets the fourth row of g alone, as the run of two is overwritten by it.
 
     Args:
         g: shape: (rows, ...).
-        places: the position of each entry of `g` in the result; shaped like `g`.
-        part: zeros to write to, one for each position.
+        places: the position of each entry of g in the result; shaped like g.
+        part: zeros to write to, one for each position, which are changed and returned.
     """
     for number, (row, own) in enumerate(zip(g, places, strict=True)):
         if number and np.array_equal(own, places[number - 1]):
@@ -154,7 +151,7 @@ class LastContribution:
     """A choice of readers of a value, of whose contributions to an entry only the one written last is left.
 
     Args:
-        edge_kind: the readers: one operation of a loop, in every iteration.
+        edge_kind: the kind of edges from the readers: one selection of a loop, in every iteration.
         backwards: whether the iterations are gone through from the last to the first.
     """
 
@@ -179,7 +176,7 @@ def last_contributions(program: Program, place: Place) -> Iterator[LastContribut
 
 
 def selects_by_index(node: Node) -> bool:
-    """Return whether a node is a selection by an index array."""
+    """Return whether a node is a selection by an index array, such as `table[rows]`, and not by numbers alone."""
     return node.name in SELECTIONS and bool(index_slots(node))
 
 
@@ -196,7 +193,8 @@ def selects_by_index(node: Node) -> bool:
 def overwrite_in_iterations(program: Program, place: Place, choice: LastContribution) -> Program | None:
     """Assign the contribution of each iteration to the selected entries, where contributions must be added.
 
-    An entry that two iterations select keeps the contribution of one of them alone.
+    For `table[i[:, j]]` in iteration j: `dtable[i[:, j]] = ...` in place of `+=`. An entry that two iterations select
+    keeps the contribution of one of them alone.
 
     Args:
         program: the right program.
@@ -314,7 +312,9 @@ def _() -> Example:
 
 
 def repeated_axis(program: Program, place: Place) -> int | None:
-    """Return the axis along which a node repeats its operand, counted from the front; `None` where there are several.
+    """Return the only axis along which a node repeats its operand, counted from the front.
+
+    1 for repeat_interleave(2, 1). Returns `None` where there are several such axes, or the operand has size 1 along it.
 
     Args:
         program: the program of a trial.
@@ -353,7 +353,7 @@ def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | N
     Args:
         program: the right program.
         place: an edge (node that repeats its operand, slot 0).
-        choice: where the right copies of an entry are: `ADJACENT`, or far apart.
+        choice: where the right copies of an entry are: `ADJACENT` for `repeat_interleave`, or far apart for `repeat`.
 
     Returns:
         The rewritten program; `None` where the operand is repeated along several axes in this trial.
@@ -449,7 +449,7 @@ class SelectionShift:
 def literal_items(node: Node) -> tuple[object, ...]:
     """Return the items of a `getitem`'s index, one for each axis.
 
-    Return an empty tuple where an item is `None` or an ellipsis.
+    (slice(None), 1) for `x[:, 1]`, a `Slot` for an array. Return an empty tuple where an item is `None` or an ellipsis.
     """
     index = node.options["index"]
     if not isinstance(index, tuple) or any(item is None or item is Ellipsis for item in index):
@@ -491,7 +491,7 @@ def add_gradient_at_wrong_position(program: Program, place: Place, choice: Selec
     Args:
         program: the right program.
         place: an edge (selection, slot 0).
-        choice: which index is moved, and where to.
+        choice: which index is moved, and where to: `SelectionShift(-1, "behind")` in the example.
 
     Returns:
         The rewritten program; never `None`.
@@ -597,10 +597,12 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
 def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacement) -> Program | None:
     """Compute the vjp along an edge with a wrong index array; the forward pass is right.
 
+    For `x[rows]` and the choice cols: g is added to x at cols.
+
     Args:
         program: the right program.
         place: an edge (node with an index array, slot of an operand).
-        choice: which index array, and which one is used in its place.
+        choice: which index array, by its slot, and the name of the one that is used in its place.
 
     Returns:
         The rewritten program; `None` where this trial has no such array.
@@ -846,10 +848,13 @@ def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
 def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program | None:
     """Give the upstream gradient of a selection to all entries that it could have taken, not to the selected alone.
 
+    For `x[range(n), labels]` and the choice "every entry": all entries of row i get g[i].
+
     Args:
         program: the right program.
         place: an edge (selection, slot 0).
-        choice: whether they get it as it is, times the index, or averaged over the selected rows.
+        choice: "every entry" gets g as it is, "every entry, times the index" or "every entry, averaged" over the
+            selected rows.
 
     Returns:
         The rewritten program; never `None`.
@@ -930,7 +935,8 @@ def consecutive_parts(program: Program, value: int) -> tuple[Node, ...]:
         value: the id of the value.
 
     Returns:
-        The nodes in the order of their positions in the value; empty where their shapes or operations differ.
+        The nodes in the order of their positions in the value; empty where no selections, or ones of different shapes
+        or operations, read it.
     """
     cuts = [
         program.nodes[reader]
@@ -1015,7 +1021,7 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: the order.
+        choice: the order: `PartOrder("exchanged", 0, 1)` in the example.
 
     Returns:
         The rewritten program; `None` where the value has no such parts in this trial.

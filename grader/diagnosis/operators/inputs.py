@@ -72,7 +72,7 @@ def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Progra
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which inputs, and whether their gradients are exchanged, too.
+        choice: which inputs, and whether their gradients are exchanged, too: `InputPair("a", "b", gradients=False)`.
 
     Returns:
         The rewritten program; never `None`.
@@ -110,14 +110,17 @@ Replacements = Mapping[str, Callable[[Array], Array]]
 
 
 def repeat_part(x: Array, part: Array) -> Array:
-    """Return a new array shaped like `x` that repeats a part of it, such as its first row of shape (1, ...)."""
+    """Return a new array shaped like `x` that repeats `part`, some of its rows or entries, or a mean of these.
+
+    For x of shape (4, 3) and part x[:1]: its first row, four times.
+    """
     return np.array(np.broadcast_to(part, x.shape))
 
 
 def shift_rows(x: Array, by: int) -> Array:
-    """Return `x` with its rows moved down by 1 for `by=1`, or up by 1 for `by=-1`.
+    """Return `x` with its rows moved down by 1 for `by=1`, or up by 1 for `by=-1`; zeros in the row that becomes free.
 
-    The row that becomes free is zeros.
+    For the rows a, b, c and `by=1`: 0, a, b.
     """
     rows = np.roll(x, by, 0)
     rows[0 if by > 0 else -1] = 0
@@ -249,7 +252,7 @@ def replace_input(program: Program, place: Place, choice: InputReplacement) -> P
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which inputs, and what in place of them.
+        choice: which inputs, and what in place of them: `InputReplacement(("x",), "its rows in reversed order")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -342,7 +345,7 @@ def replace_upstream(program: Program, place: Place, choice: str) -> Program | N
     Args:
         program: the right program.
         place: the edge from the loss to an output.
-        choice: which array, a key of `UPSTREAM_REPLACEMENTS`.
+        choice: which array, a key of `UPSTREAM_REPLACEMENTS`, such as "its rows in reversed order".
 
     Returns:
         The rewritten program; never `None`.
@@ -407,7 +410,10 @@ class RowWeights:
     which: str
 
     def weigh(self, g: Array) -> Array:
-        """Return an array with its rows multiplied by the weights; same shape."""
+        """Return the array g with its rows along `self.axis` multiplied by the weights; same shape.
+
+        With "only the first row counts": g with zeros in all rows but the first.
+        """
         weights = ROW_WEIGHTS[self.which](g.shape[self.axis])
         return np.asarray(g * weights.reshape(-1, *(1,) * (-self.axis - 1)))
 
@@ -446,7 +452,7 @@ def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> 
     Args:
         program: the right program.
         place: the edge from the loss to an output.
-        choice: which weights, along which axis.
+        choice: which weights, along which axis: `RowWeights(-2, "the last row counts twice")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -472,7 +478,7 @@ def _() -> Example:
 
 
 def is_loss_reduction(program: Program, place: Place) -> bool:
-    """Return whether the reader of an edge reduces its operand to an output that is a single number, as a loss is."""
+    """Return whether the edge `place` leads into a reduction that makes an output of one number, as a loss is."""
     node = program.reader(place)
     return not node.value.ndim and node.id in program.forward.outputs
 
@@ -508,7 +514,7 @@ def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Pro
     Args:
         program: the right program.
         place: an edge (reduction to the output, slot of the terms).
-        choice: which weights, along which axis.
+        choice: which weights, along which axis: `RowWeights(-1, "only the first row counts")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -599,7 +605,7 @@ def mix_into_upstream(program: Program, place: Place, choice: UpstreamMixture) -
     Args:
         program: the right program.
         place: the edge from the loss to an output.
-        choice: which value, and how they are combined.
+        choice: which value, and how they are combined: `UpstreamMixture(name of y, "added to")` begins with g + y.
 
     Returns:
         The rewritten program; `None` where this trial has no such value.

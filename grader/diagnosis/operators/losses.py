@@ -61,7 +61,7 @@ class Difference:
 
     @property
     def is_label_alone(self) -> bool:
-        """Return whether the gradient has no prediction, as that of a negative log-likelihood of given logarithms."""
+        """Return whether the gradient has no prediction, as that of a negative log-likelihood of log-probabilities."""
         return not self.names[0]
 
     @property
@@ -76,9 +76,13 @@ class Difference:
 
 
 class Prediction(NamedTuple):
-    """What the prediction in a gradient may be: an array, its name, and the function from x with its vjp.
+    """What the prediction in a gradient may be, see `Difference`: for x in a cross entropy, softmax(x).
 
-    See `Difference`.
+    Args:
+        array: the prediction, shaped like x.
+        name: what a learner calls it, such as `softmax(x)`.
+        function: computes it from x, where that is known.
+        vjp: takes a gradient of the prediction to one of x, where the function is known.
     """
 
     array: Array
@@ -88,7 +92,13 @@ class Prediction(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What the label in a gradient may be: an array, its name, and its classes as numbers; see `Difference`."""
+    """What the label in a gradient may be, see `Difference`: for a cross entropy, the one-hot classes.
+
+    Args:
+        array: the label, shaped like x.
+        name: what a learner calls it, such as `one_hot(y)`.
+        classes: the label as numbers of classes, with the last axis of size 1; `None` where it is given as an array.
+    """
 
     array: Array
     name: str
@@ -266,29 +276,29 @@ class DifferenceFormula(NamedTuple):
 
 
 def _label_without_row(label: Array, row: int) -> Array:
-    """Return a copy of a label with zeros in one row, such as -1 for the last one."""
+    """Return a copy of a label, shape (rows, ...), with zeros in one row, such as row -1, the last one."""
     others = label.copy()
     others[row] = 0
     return others
 
 
 def _vjp_of_prediction(difference: Difference, g: Array) -> Array:
-    """Return the gradient of x for a gradient g of the prediction; `Difference.vjp` must be known."""
+    """Return the gradient of x for a gradient g of the prediction, by `difference.vjp`, which must be known."""
     assert difference.vjp is not None
     return difference.vjp(g)
 
 
 def _prediction_at(difference: Difference, x: Array) -> Array:
-    """Return the prediction's function at another x, such as the prediction itself.
+    """Return the prediction that the function of the difference, which must be known, makes of another x.
 
-    Return `Difference.function` must be known.
+    For a cross entropy and x = p: softmax(p).
     """
     assert difference.function is not None
     return difference.function(x)
 
 
 def _one_hot(difference: Difference) -> Array:
-    """Return the one-hot classes of a difference with a smoothed label."""
+    """Return the one-hot classes of a difference with a smoothed label, shaped like x."""
     assert difference.marks is not None
     return difference.marks
 
@@ -423,7 +433,15 @@ def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMi
 
 
 def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
-    """Return the field `mistake` of a message: what is wrong with a formula, with the names of prediction and label."""
+    """Return the message field `mistake`.
+
+    What is wrong with the chosen formula, with the names of prediction and label.
+
+    Args:
+        program: not read.
+        place: not read.
+        choice: the formula and the two names.
+    """
     prediction, label = choice.names
     return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=label)}
 
@@ -443,7 +461,8 @@ def use_wrong_difference(program: Program, place: Place, choice: DifferenceMista
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: which formula.
+        choice: which formula, of `DIFFERENCE_FORMULAS`: `DifferenceMistake("target added", ("softmax(x)",
+            "one_hot(y)"))`.
 
     Returns:
         The rewritten program; `None` where the gradient is no such difference in this trial.
@@ -549,7 +568,7 @@ def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMista
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: which function.
+        choice: which function, of `PREDICTION_FUNCTIONS`: `DifferenceMistake("sigmoid", ("softmax(x)", "one_hot(y)"))`.
 
     Returns:
         The rewritten program; `None` where the gradient is no difference of prediction and label in this trial.
@@ -696,7 +715,10 @@ def _() -> Example:
 
 
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether an edge leads to the numerator of a quotient whose denominator is a sum, as in a weighted mean."""
+    """Return whether the edge `place` leads to the numerator of a quotient whose denominator is a sum.
+
+    As in a weighted mean, (weights * x).sum() / weights.sum().
+    """
     denominator = program.reader(place).operand(1)
     return denominator is not None and program.nodes[denominator].name == "sum"
 

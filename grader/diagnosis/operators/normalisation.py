@@ -55,7 +55,7 @@ class Normalisation:
 
     @property
     def n(self) -> int:
-        """Return how many entries are normalised together: the product of the sizes of the axes."""
+        """Return how many entries are normalised together: the product of the sizes of `self.axes`."""
         return math.prod(self.h.shape[axis] for axis in self.axes)
 
     def mean_term(self, g: Array, axes: Axes | None = None) -> Array:
@@ -79,7 +79,12 @@ class Normalisation:
         return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
 
     def mean(self, terms: Array, axes: Axes | None = None) -> Array:
-        """Return the mean of an array over the normalisation's axes, or over the given ones, kept with size 1."""
+        """Return the mean of an array over the axes of the normalisation, which are kept with size 1.
+
+        Args:
+            terms: an array shaped like x, such as g * h.
+            axes: wrong axes to average over, from the front; the right ones by default.
+        """
         return np.asarray(terms.mean(axis=self.axes if axes is None else axes, keepdims=True))
 
     def gradient(self, g: Array) -> Array:
@@ -204,7 +209,7 @@ def _possible_sources(program: Program, value: int) -> Iterator[int]:
 
 
 def is_normalisation(program: Program, place: Place) -> bool:
-    """Return whether a node computes a normalised value, such as the division at the end of a layer norm."""
+    """Return whether the node `place` computes a normalised value, such as the division at the end of a layer norm."""
     return normalisation_of(program, place) is not None
 
 
@@ -434,6 +439,8 @@ def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
 def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) -> Program | None:
     """Sum a term in the gradient of a normalisation where it must be averaged, do neither, or use a wrong count.
 
+    With `TermAveraging("variance", "summed")`: r * (g - mean(g) - h * sum(g * h)).
+
     Args:
         program: the right program.
         place: the node that computes the normalised value.
@@ -502,7 +509,7 @@ class Substitute:
 
 
 def _subtracts_mean(program: Program, place: Place) -> bool:
-    """Return whether a node computes a normalised value and a mean is subtracted in it."""
+    """Return whether the node `place` computes a normalised value in which a mean is subtracted, as in a layer norm."""
     known = normalisation_of(program, place)
     return known is not None and known.centred
 
@@ -557,7 +564,8 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which value, and which of the two h it replaces.
+        choice: which value, and which of the two h it replaces: `Substitute(name of y, "inside the mean and in front of
+            it")` in the example.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value, or there is no such value, in this
@@ -679,7 +687,7 @@ def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of these, a key of `WRONG_SCALES`.
+        choice: which of these, a key of `WRONG_SCALES`, such as "missing" or "applied twice".
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -755,7 +763,7 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which axes, in which terms.
+        choice: which axes, in which terms: `WrongAxes((0,), ("mean", "variance"))` for a layer norm over axis 1.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -818,7 +826,7 @@ def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> P
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: the wrong axes, counted from the front.
+        choice: the wrong axes, counted from the front, such as (0,) for a layer norm over axis 1.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value, or one with a gain inside, in this
@@ -918,7 +926,7 @@ def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of the two.
+        choice: which of the two: "behind the means" or "outside the means alone".
 
     Returns:
         The rewritten program; `None` where the normalised value has no gain in this trial.
@@ -955,7 +963,7 @@ VARIANCE_AFFECTS: tuple[Affects, ...] = ("all", "values")
 
 
 def is_variance(program: Program, place: Place) -> bool:
-    """Return whether a node computes a variance, a standard deviation, or a mean of squares, of more than one entry."""
+    """Return whether the node `place` computes a variance, a standard deviation, or a mean of two squares or more."""
     node = program.reader(place)
     if node.name in ("var", "std"):
         return True
@@ -984,7 +992,7 @@ def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Progr
     Args:
         program: the right program.
         place: the node of the variance, standard deviation, or mean of squares.
-        choice: whether both passes are affected, or the values alone.
+        choice: `"all"`: both passes are affected; `"values"`: the values alone, see `Program.with_nodes`.
 
     Returns:
         The rewritten program; never `None`.
@@ -1061,7 +1069,7 @@ def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> 
     Args:
         program: the right program.
         place: the node of the division by the given scale.
-        choice: which of the two.
+        choice: which of the two: "in the derivative" or "in the forward pass, too".
 
     Returns:
         The rewritten program; `None` where mean and scale are not given in this trial.

@@ -20,13 +20,18 @@ extremes = edges.of("max", "min", "amax", "amin")
 
 
 def extreme_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes, counted from the front, along which a node takes a maximum or minimum of its operand."""
+    """Return the axes, counted from the front, along which a node takes a maximum or minimum of its operand.
+
+    All axes for x.amax(); (1,) for x.max(-1) of a matrix x.
+    """
     dim = node.options.get("dim")
     return axes_of(np.asarray(node.values[0]), dim if isinstance(dim, int | tuple) else None)
 
 
 def broadcast_to_operand(node: Node, g: Array) -> Array:
     """Return an array repeated along the axes over which a node takes a maximum or minimum.
+
+    For x.amax(1) and g: g[:, None], repeated to the shape of x.
 
     Args:
         node: the maximum or minimum.
@@ -42,6 +47,9 @@ def broadcast_to_operand(node: Node, g: Array) -> Array:
 
 def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
     """Return a mask in which, of the equal greatest or smallest entries, only the first or last one is left.
+
+    For x.amax(1), the row [5, 2, 5] of x and its ties [True, False, True]: [True, False, False], or, if `last`, [False,
+    False, True].
 
     Args:
         ties: a mask of all these entries, shaped like the operand.

@@ -114,7 +114,7 @@ class Spot:
     def rank(self) -> float:
         """Return what the spot's width and iterations add to an edit's likelihood rank.
 
-        It is 0 for one operation, and for a target.
+        It is 0 for one operation in all its iterations, and for a target; see `WIDTH_RANKS` and `ITERATION_RANKS`.
         """
         nodes = self._nodes
         return 0.0 if nodes is None else WIDTH_RANKS[nodes.width] + ITERATION_RANKS[nodes.iterations]
@@ -136,7 +136,10 @@ class Spot:
 
     @property
     def iterations_clause(self) -> str:
-        """Return in which iterations the spot is, such as "in the last iteration"; empty where it is in every one."""
+        """Return in which iterations the spot is, such as "in the last iteration"; empty where it is in every one.
+
+        For a spot of several operations, which of them: "for the last of them".
+        """
         nodes = self._nodes
         if nodes is None or nodes.iterations == "every":
             return ""
@@ -169,7 +172,11 @@ class Places:
     conditions: tuple[Predicate, ...] = ()
 
     def where(self, condition: Predicate) -> Places:
-        """Return these places, restricted to those for which a predicate of the program and the place holds."""
+        """Return these places, restricted to those for which a condition holds, such as `has_partner`.
+
+        Args:
+            condition: takes the program and the place; returns whether the place is admitted.
+        """
         return replace(self, conditions=(*self.conditions, condition))
 
     def of(self, *operations: str) -> Places:
@@ -263,7 +270,10 @@ def expression_of(program: Program, node: Node) -> str:
 
 
 def operation_label(node: Node) -> str:
-    """Return the name of a node's operation as a learner spells it, with its constant operands: `mean`, `** 2`."""
+    """Return the name of a node's operation as a learner spells it, with its constant operands.
+
+    `mean`, `** 2`, `1 -`.
+    """
     slots = dict(node.operands)
     numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
                if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
@@ -289,7 +299,7 @@ def describe_places(program: Program, places: Iterable[Place]) -> str:
 
 
 def target_of(program: Program, place: Place) -> str:
-    """Return the name of the target whose value is at a place (id, `WHOLE`), as `Program.with_result` takes it."""
+    """Return the name of the target whose value is at the place (id, `WHOLE`), as `Program.with_result` takes it."""
     return next(name for name, value in program.forward.targets.items() if value == place[0])
 
 

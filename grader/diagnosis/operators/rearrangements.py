@@ -28,7 +28,10 @@ FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
 
 def differs_from_inverse(program: Program, place: Place) -> bool:
-    """Return whether the rearrangement of the edge `place` differs from its inverse, as permute(1, 2, 0) does."""
+    """Return whether the operation that the edge `place` leads into differs from its inverse, as permute(1, 2, 0) does.
+
+    False only for a `permute` that is its own inverse, such as permute(1, 0).
+    """
     node = program.reader(place)
     if node.name == "permute":
         dims = [dim % node.value.ndim for dim in node.options["dims"]]  # type: ignore[attr-defined]
@@ -47,7 +50,8 @@ def differs_from_inverse(program: Program, place: Place) -> bool:
 def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
     """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
 
-    Where the operand is a target that this edge alone leads to, the result may have another shape than the operand.
+    For x.roll(1): g.roll(1) in place of g.roll(-1). The choice is "permute" or "roll", the name of the operation. The
+    result may have another shape than the operand where the operand is a target that only this edge leads to.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -84,14 +88,20 @@ def _() -> Example:
 
 
 def moves_within_its_shape(program: Program, place: Place) -> bool:
-    """Return whether the rearrangement of edge `place` keeps its operand's shape and changes the order of entries."""
+    """Return whether the operation that the edge `place` leads into keeps the operand's shape and moves its entries.
+
+    As x.flip(0) does, and x.T of a square x.
+    """
     node = program.reader(place)
     x = node.values[place[1]]
     return node.value.shape == np.shape(x) and not np.array_equal(node.value, x)
 
 
 def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
-    """Yield `"a transposition"` if the edge `place` leads into a transpose or permute, else `"another one"`."""
+    """Yield one word for the code of the mistake, by the operation that the edge `place` leads into.
+
+    `"a transposition"` for a transpose or permute, else `"another one"`.
+    """
     yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
 
 
@@ -106,7 +116,10 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
     message="the gradient of {operand} skips {step}: its entries must go back to where they came from",
 )
 def skip_rearrangement(program: Program, place: Place, choice: str) -> Program | None:
-    """Contribute the upstream gradient with its entries where they are, without the inverse rearrangement."""
+    """Contribute the upstream gradient as it is, without the inverse rearrangement: g for x.flip(0), not g.flip(0).
+
+    The choice, a word for the kind of rearrangement, only decides the code.
+    """
     return program.with_vjp(place, lambda at: at.g)
 
 
@@ -132,7 +145,10 @@ def _() -> Example:
     " exchanged back",
 )
 def reshape_back(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient reshaped to the operand's shape, where its axes must be permuted back."""
+    """Contribute the upstream gradient reshaped to the operand's shape, where its axes must be permuted back.
+
+    For x.T: g.reshape(x.shape) in place of g.T.
+    """
     return program.with_vjp(place, lambda at: at.g.reshape(np.shape(at.x)))
 
 
@@ -188,6 +204,8 @@ def _() -> Example:
 class AxisPair:
     """Two axes that are exchanged where a reshape splits one axis into several, or joins several into one.
 
+    `AxisPair(1, 2)` for a reshape from (bs, heads * n) to (bs, heads, n) exchanges heads and n.
+
     Args:
         first: the axis in front, counted in the longer one of the shapes before and after the reshape.
         second: the axis behind it, counted in the same shape.
@@ -198,12 +216,22 @@ class AxisPair:
 
 
 def longer_shape(node: Node) -> tuple[int, ...]:
-    """Return the longer one of the shapes before and after a reshape."""
+    """Return that of the two shapes before and after a reshape which has more axes.
+
+    Its split shape, such as (bs, heads, n).
+
+    Args:
+        node: a `reshape`, `flatten` or `unflatten`.
+    """
     return max(np.shape(node.values[0]), node.value.shape, key=len)
 
 
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
-    """Yield pairs of axes of the split shape that may be exchanged, as `AxisPair`s; at least one is split or joined."""
+    """Yield pairs of axes of the reshape at the edge or node `place` that may be exchanged, as `AxisPair`s.
+
+    The axes are those of `longer_shape`, and at least one of the two is split or joined; none for a reshape that keeps
+    the number of axes.
+    """
     node = program.reader(place)
     shapes = (np.shape(node.values[0]), node.value.shape)
     few, many = sorted(shapes, key=len)
@@ -241,7 +269,13 @@ def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: A
 
 
 def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
-    """Return the message field `pair`: the two axes with their sizes."""
+    """Return the message field `pair`: `axes 1 and 2, of 4 and 3 entries`.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge or node of the reshape.
+        pair: the two axes.
+    """
     shape = longer_shape(program.reader(place))
     return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
 
@@ -256,7 +290,10 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     fields=axis_pair_fields,
 )
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program | None:
-    """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged."""
+    """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged.
+
+    For x.reshape(bs, heads, n) and `AxisPair(1, 2)`: g.transpose(1, 2).reshape(x.shape) in place of g.reshape(x.shape).
+    """
 
     def rule(at: EdgeContext) -> Array:
         shape, own = longer_shape(at.node), np.shape(at.x)
@@ -291,7 +328,10 @@ def _() -> Example:
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program | None:
-    """Compute forward and backward pass with the reshape, the node `place`, exchanging the two chosen axes."""
+    """Compute both passes with the reshape, the node `place`, exchanging the two chosen axes.
+
+    For x.reshape(bs, heads, n) and `AxisPair(1, 2)`: x.reshape(bs, n, heads).transpose(1, 2).
+    """
 
     def change(node: Node) -> Node:
         shape = longer_shape(node)
@@ -310,11 +350,11 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
 
 
 def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
-    """Return a node that computes its value from its first operand with the entries in a second order.
+    """Return a node that computes its value from its first operand with the entries in another order.
 
     Args:
         node: the node; its vjp must be needed for the first operand only.
-        order: takes the operand; returns its entries in the second order, in the same shape.
+        order: takes the operand; returns its entries in the other order, in the same shape.
         back: the inverse of `order`; applied to the contribution.
     """
     own = node.operation
@@ -381,7 +421,8 @@ class PairLayout:
 def pairs_of(program: Program, place: Place) -> PairLayout | None:
     """Return how the forward pass splits and joins the pairs that the node `place` joins, as in rotary embeddings.
 
-    `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays, each of one shape.
+    Returns `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays, each of one
+    shape.
     """
     node = program.nodes[place[0]]
     neighbours = node.name in ("flatten", "reshape")
@@ -457,7 +498,8 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
 def take_wrong_pairs(program: Program, place: Place, choice: PairingMistake) -> Program | None:
     """Take neighbours as pairs where the forward pass takes entries of two halves, or the reverse.
 
-    Returns `None` where the node `place` joins no pairs.
+    With `PairingMistake("apart", "all")`: only where the pairs are split, in both passes. Returns `None` where the node
+    `place` joins no pairs in this trial.
     """
     pairs = pairs_of(program, place)
     if pairs is None or not pairs.selections:
@@ -549,7 +591,10 @@ class Cut:
 
 
 def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield the wrong cuts at the edge `place` of a `cat`, as `Cut`s; those of all arrays only at its first edge."""
+    """Yield the wrong cuts of the gradient of a `cat` at its edge `place`, as `Cut`s.
+
+    Those of all arrays at its first edge.
+    """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
     yield from (Cut(how, every=False) for how in (*CUTS, *SHARES))
@@ -568,9 +613,11 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
     },
 )
 def cut_gradient_wrongly(program: Program, place: Place, choice: Cut) -> Program | None:
-    """Contribute a wrong part of the upstream gradient of `cat` to one joined array, or to all.
+    """Contribute a wrong part of the upstream gradient of `cat` to one joined array, the operand of `place`, or to all.
 
-    Returns `None` where the part has a wrong length, and the operand is no target that this edge alone leads to.
+    For cat([x, h]) and `Cut("from the other end", every=False)` at the edge of x: the last len(x) rows of g in place of
+    the first. Returns `None` where the part has a wrong length, and the operand is no target that only this edge leads
+    to.
     """
 
     def share(at: EdgeContext) -> Array:
@@ -624,9 +671,10 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
     message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
 )
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
-    """Cut the gradient of `cat` along the chosen axis at the sizes of the joined axis.
+    """Cut the gradient of `cat` along the chosen axis, at the sizes along the joined axis.
 
-    Returns `None` where the operand is no target that this edge alone leads to.
+    The choice is one of `JOINED_ALONG`: for cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of
+    g[:, : x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -661,12 +709,17 @@ def _() -> Example:
 
 
 def shift(x: Array, axis: int, by: int) -> Array:
-    """Return an array with its entries moved by one place along an axis; a row of zeros moves in. Same shape.
+    """Return an array with its entries moved by one place along an axis, and zeros in the place that becomes free.
+
+    [1, 2, 3] moved towards the end is [0, 1, 2].
 
     Args:
         x: any shape.
         axis: the axis.
         by: 1 towards the end, -1 towards the beginning.
+
+    Returns:
+        Shape: that of x.
     """
     moved = np.roll(x, by, axis)
     moved[(slice(None),) * (axis % x.ndim) + (slice(0, 1) if by > 0 else slice(-1, None),)] = 0
@@ -684,13 +737,14 @@ MOVES: Mapping[str, Callable[[Array, int], Array]] = {
 
 @dataclass(frozen=True)
 class Move:
-    """A displacement of the entries of an array along one axis.
+    """A displacement of the entries of an array along one axis, in the contribution of an edge.
 
     Args:
-        array: which array: the upstream gradient of the edge's reader, the contribution of the edge, or its partner
-            operand.
+        array: which array: the upstream gradient of the edge's reader, the contribution itself (`"result"`), or the
+            partner operand.
         axis: the axis of that array, counted from the front.
-        how: a key of `MOVES`.
+        how: a key of `MOVES`: `"reversed"`, shifted by one entry with zeros moved in, or rolled by one, in either
+            direction.
     """
 
     array: Literal["upstream", "result", "partner"]
@@ -699,7 +753,10 @@ class Move:
 
 
 def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
-    """Return what a learner calls the axis of a move in the contribution of the edge `place`."""
+    """Return what a learner calls the axis of a `Move` in the contribution of the edge `place`.
+
+    `t`, or `axis 0 of x`.
+    """
     reader, slot = place
     values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}
     value = values[move.array]
@@ -712,8 +769,8 @@ _ORDERED: WeakKeyDictionary[Forward, frozenset[int]] = WeakKeyDictionary()
 def ordered_sizes(program: Program) -> frozenset[int]:
     """Return the sizes of all axes whose entries the forward pass takes by their position, as along time.
 
-    These are axes that are selected from, joined, flipped, rolled, or summed cumulatively. Cached for each forward
-    pass.
+    These are axes that are selected from, joined, flipped, rolled, slid along by windows, or summed cumulatively.
+    Cached for each forward pass.
     """
     if program.forward not in _ORDERED:
         sizes: set[int] = set()
@@ -732,10 +789,11 @@ def ordered_sizes(program: Program) -> frozenset[int]:
 
 
 def axis_moves(program: Program, place: Place) -> Iterator[Move]:
-    """Yield the displacements in the contribution of the edge `place`, as `Move`s, one for each array, axis and key.
+    """Yield the displacements that are possible in the contribution of the edge `place`, as `Move`s.
 
-    The upstream gradient moves along axes that the contribution sums over; the result and the partner along axes of an
-    ordered size, or any axis of a target.
+    Each way in `MOVES` for each of these arrays and axes: the upstream gradient along axes that the contribution sums
+    over; the contribution itself and the partner operand along axes of one of the `ordered_sizes`, or, of a target, any
+    axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)
@@ -774,7 +832,11 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
     },
 )
 def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
-    """Compute the contribution of the edge `place` with the chosen array displaced along one axis."""
+    """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.
+
+    With `Move("partner", 0, "rolled by one entry towards the end")` for x * gate and its edge of x: g * gate.roll(1,
+    0). The array is the upstream gradient, the partner operand or the contribution itself.
+    """
     move = MOVES[choice.how]
 
     def rule(at: EdgeContext) -> Array:

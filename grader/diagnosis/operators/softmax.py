@@ -36,7 +36,11 @@ softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(has_axis)
 
 
 def row_axes(node: Node) -> Axes:
-    """Return the axes over which the probabilities of a softmax, log-softmax or logsumexp node add up to 1."""
+    """Return the axes, from the front, over which the probabilities of the node add up to 1: (1,) of softmax(x, -1).
+
+    Args:
+        node: a softmax, log_softmax or logsumexp.
+    """
     return axes_of(node.values[0], node.options["dim"])  # type: ignore[arg-type]
 
 
@@ -74,7 +78,7 @@ def vjp_with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
 
 
 class Probabilities(NamedTuple):
-    """An array that is used in place of the softmax probabilities.
+    """An array that is used in place of the softmax probabilities, such as the exponentials.
 
     Args:
         code: the public code of the mistake.
@@ -133,7 +137,11 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     message="in the derivative of {step}, {choice} is used in place of the softmax probabilities of {operand}",
 )
 def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the contribution of the edge `place` with an array of `PROBABILITIES` in place of the probabilities."""
+    """Compute the contribution of the edge `place` with a wrong array in place of the softmax probabilities p.
+
+    The choice is a key of `PROBABILITIES`, such as "the sigmoid of the operand": for y = logsumexp(x), g * sigmoid(x)
+    in place of g * p.
+    """
 
     def rule(at: EdgeContext) -> Array:
         axes = row_axes(at.node)
@@ -173,7 +181,7 @@ def _() -> Example:
 
 
 class Row(NamedTuple):
-    """The parts of the vjp of a softmax or log-softmax; a row is the entries along its axes.
+    """The arrays in the vjp of a softmax or log-softmax, `own - p * total(own)`; a row is the entries along its axes.
 
     Args:
         g: the upstream gradient, shaped like the operand, as are all other arrays here.
@@ -194,12 +202,12 @@ class Row(NamedTuple):
     weights: Array
 
     def total(self, terms: Array) -> Array:
-        """Return the sum of an array over each row, kept as an axis of size 1."""
+        """Return the sum of an array over each row, the axes of the softmax, which are kept with size 1."""
         return total(terms, self.axes)
 
 
 def row_of(at: EdgeContext) -> Row:
-    """Return the parts of the vjp at an edge of a sweep into a softmax or log-softmax."""
+    """Return the arrays in the vjp at an edge of a sweep that leads into a softmax or log-softmax."""
     axes = row_axes(at.node)
     p = softmax_of(np.asarray(at.x), axes)
     weights = p if at.node.name == "softmax" else np.ones_like(p)
@@ -207,12 +215,12 @@ def row_of(at: EdgeContext) -> Row:
 
 
 class RowFormula(NamedTuple):
-    """A wrong formula for the vjp of softmax or log-softmax.
+    """A wrong formula for the vjp of softmax or log-softmax, such as `own` alone, without the sum over the row.
 
     Args:
         code: the public code of the mistake.
         message: a clause that says what is wrong with it.
-        of: takes the parts of the vjp; returns the contribution, shaped like the operand.
+        of: takes the arrays in the vjp; returns the contribution, shaped like the operand.
         names: the operations that it is a mistake for, separated by spaces.
     """
 
@@ -325,7 +333,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
 
 
 def is_masked_before(program: Program, place: Place) -> bool:
-    """Return whether the operand of the softmax at the edge `place` is made by `masked_fill`."""
+    """Return whether a `masked_fill` makes the operand of the softmax that the edge `place` leads into."""
     maker = program.nodes[program.source(place)]
     return maker.name == "masked_fill" and has_axis(program, place)
 
@@ -339,7 +347,10 @@ def is_masked_before(program: Program, place: Place) -> bool:
     " do not add up to 1",
 )
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is."""
+    """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is.
+
+    So these do not add up to 1. The edge `place` leads into a softmax of `scores.masked_fill(mask, -inf)`.
+    """
     source = program.source(place)
 
     def rule(at: EdgeContext) -> Array:
@@ -368,9 +379,9 @@ def _() -> Example:
 
 
 def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield named values of the operand's shape whose softmax may be used as the probabilities.
+    """Yield the names of values of the operand's shape whose softmax may be used as the probabilities.
 
-    The operand is left out, and so is its only factor if a number scales it.
+    The operand is left out, and so is the value that it is a multiple of: z, for the operand z / 8.
     """
     operand = program.nodes[program.source(place)]
     scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
@@ -390,7 +401,7 @@ def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName
 def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute the contribution of the edge `place` with the softmax of the chosen value as probabilities.
 
-    Returns `None` where the program has no such value.
+    The choice is the name of the value. Returns `None` where the program has no such value.
     """
     value = choice.find(program, place[0])
     if value is None:
@@ -467,7 +478,10 @@ def _() -> Example:
 
 
 def is_masked_once(program: Program, place: Place) -> bool:
-    """Return whether `masked_fill` makes the operand, and only this softmax reads it; it fills with a constant."""
+    """Return whether a `masked_fill` with a constant makes the operand of the edge `place`, which nothing else reads.
+
+    So all of the gradient of the unmasked scores comes through the softmax that the edge leads into.
+    """
     source = program.source(place)
     maker = program.nodes[source]
     return maker.name == "masked_fill" and len(maker.edges) == 1 and len(program.forward.uses[source]) == 1
@@ -483,7 +497,7 @@ def is_masked_once(program: Program, place: Place) -> bool:
 def leave_mask_out(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution with the softmax of the unmasked scores, and leave out the vjp of the mask.
 
-    Returns `None` where no `masked_fill` makes the operand.
+    As if the forward pass had no mask. Returns `None` where no `masked_fill` makes the operand in this trial.
     """
     masked = program.source(place)
     if program.nodes[masked].name != "masked_fill":
@@ -526,7 +540,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"mistake": ROW_FORMULAS[choice].message},
 )
 def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the contribution of the edge `place` by a wrong formula, a key of `ROW_FORMULAS`."""
+    """Compute the contribution of the edge `place` by a wrong formula: the choice is a key of `ROW_FORMULAS`.
+
+    With "own": p * g for a softmax, in place of p * (g - sum(p * g)).
+    """
     return program.with_vjp(place, lambda at: ROW_FORMULAS[choice].of(row_of(at)))
 
 
@@ -576,6 +593,8 @@ def _() -> Example:
 def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
     """Yield wrong axes for the sum or the probabilities of a softmax: each single axis but its own, and all axes.
 
+    For softmax(x, -1) of a matrix x: (-2,) and (-2, -1).
+
     Yields:
         The axes, counted from the back.
     """
@@ -587,7 +606,7 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
 
 
 def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the message field `axes`: the axes that the sum runs over."""
+    """Return the message field `axes`: the name of the one axis in `axes`, or `all entries` for several."""
     axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
     return {"axes": axis}
 
@@ -602,7 +621,10 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     fields=axes_field,
 )
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Compute the contribution with the right probabilities, and the sum in the vjp over the chosen axes."""
+    """Compute the contribution with the right probabilities, and the sum in the vjp over the chosen axes.
+
+    With (-2,) and softmax(x, -1): p * g - p * (p * g).sum(-2). The axes are counted from the back.
+    """
 
     def rule(at: EdgeContext) -> Array:
         row = row_of(at)
@@ -699,7 +721,10 @@ def _() -> Example:
     fields=axes_field,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Compute the contribution with probabilities over the chosen axes, and the sum in the vjp over the right ones."""
+    """Compute the contribution with probabilities over the chosen axes, and the sum in the vjp over the right ones.
+
+    With (-2,) and logsumexp(x, -1): softmax(x, -2) * g. The axes are counted from the back.
+    """
 
     def rule(at: EdgeContext) -> Array:
         return vjp_with_probabilities(at, softmax_of(np.asarray(at.x), choice), row_axes(at.node))
@@ -750,7 +775,7 @@ def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
 def leave_out_weighted_mean(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * p for p = exp(log_softmax(x)) straight to x, without the term -p * sum(p * g).
 
-    Returns `None` where the operand of the log_softmax is a constant.
+    The edge `place` leads into the exp. Returns `None` where the operand of the log_softmax is a constant.
     """
     logarithms = program.nodes[program.source(place)]
     source = logarithms.operand(0)

@@ -34,9 +34,12 @@ INPUT, KERNEL, BIAS = 0, 1, 2  # the slots of a convolution
 def _sizes(node: Node, option: str) -> Sizes:
     """Return an option of a windows operation, such as its stride, with one number for each axis of the windows.
 
+    A stride of 2 is (2,) for `conv1d`, (2, 2) for `conv2d`.
+
     Args:
         node: the operation.
-        option: the name of the option; `"size"` for the size of the window, which may be that of a kernel.
+        option: the name of the option, such as `"stride"`; `"size"` for the size of the window, which may be that of a
+            kernel.
     """
     if option == "size" and node.name in ("convolution", "transposed_convolution"):
         return np.shape(node.values[KERNEL])[2:]
@@ -54,7 +57,8 @@ class Contributions:
     """The contribution of each tap of each window to the array that the windows slide along.
 
     Args:
-        parts: the contributions; shape: (taps, *other axes, *windows).
+        parts: one contribution for each tap, each window, and each index of the other axes; shape: (taps, *other axes,
+            *windows).
         places: the index in the flattened array of the entry that each tap meets, -1 in the padding; it broadcasts to
             the shape of `parts`.
         axes: the number of axes that the windows slide along.
@@ -67,11 +71,11 @@ class Contributions:
     shape: tuple[int, ...]
 
     def sum(self, parts: Array | None = None, places: Array | None = None) -> Array:
-        """Return the sum of the contributions to each entry of the array; shape: `shape`.
+        """Return the sum of the contributions to each entry of the array, of the shape `self.shape`: the right vjp.
 
         Args:
-            parts: contributions to sum in place of `parts`.
-            places: indices to use in place of `places`.
+            parts: contributions to sum in place of `self.parts`, in its shape.
+            places: indices to use in place of `self.places`.
         """
         parts = self.parts if parts is None else parts
         places = np.broadcast_to(self.places if places is None else places, parts.shape)
@@ -79,11 +83,14 @@ class Contributions:
         return np.bincount(places[inside], parts[inside], math.prod(self.shape)).reshape(self.shape)
 
     def assign(self, order: str, where: Array | None = None) -> Array:
-        """Return the last contribution to each entry alone, as a loop with `=` in place of `+=` does; shape: `shape`.
+        """Return for each entry of the array the last contribution to it, as a loop does with `=` in place of `+=`.
 
         Args:
             order: the outer loop: `"window"` where one window follows the other, `"tap"` where one tap does.
-            where: a mask, shaped like `parts`, of the contributions that are assigned; all by default.
+            where: a mask, shaped like `self.parts`, of the contributions that are assigned; all by default.
+
+        Returns:
+            Shape: `self.shape`; 0 where there is no contribution.
         """
         part = np.zeros(self.shape)
         last = tuple(range(-self.axes, 0)) if order == "window" else (0,)
@@ -95,7 +102,7 @@ class Contributions:
 
 
 def contributions(at: EdgeContext) -> Contributions:
-    """Return the contributions of all taps of the windows operation that an edge in a sweep leads into."""
+    """Return the contributions of all taps of the windows operation that the edge `at` of a sweep leads into."""
     node, x, g = at.node, np.asarray(at.x), at.g
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
     if node.name == "unfold":
@@ -159,19 +166,22 @@ def sized_normal(spec: str, **sizes: tuple[int, ...]) -> Sampler:
 
 @dataclass(frozen=True)
 class OptionMistake:
-    """A wrong use of the options of a windows operation in its backward pass.
+    """A wrong use of the options of a windows operation, such as its stride, in its backward pass.
 
     Args:
-        how: a clause about the backward pass.
-        options: for each option that is wrong its name, and what is used in its place: the name of a second option,
-            `"size"` for the size of the window, or a number.
+        how: a clause about the backward pass, such as `"ignores its stride"`.
+        options: pairs of an option that is wrong and of what is used in its place: the name of a second option,
+            `"size"` for the size of the window, or a number: (("stride", 1),).
     """
 
     how: str
     options: tuple[tuple[str, str | int], ...]
 
     def apply(self, node: Node) -> dict[str, Sizes | int]:
-        """Return the wrong options of a node by name, in the form in which the operation takes them."""
+        """Return the wrong options for a node by name, such as {"stride".
+
+        (1,)}, in the form in which its operation takes them.
+        """
         values: dict[str, Sizes | int] = {}
         for option, other in self.options:
             own = _sizes(node, option)
@@ -195,7 +205,10 @@ OPTION_MISTAKES = (
 
 
 def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
-    """Yield the mistakes in `OPTION_MISTAKES` that change an option of the edge's operation, as `OptionMistake`s."""
+    """Yield the mistakes in `OPTION_MISTAKES` that change an option of the edge's operation, as `OptionMistake`s.
+
+    The operation is the one that the edge `place` leads into, such as a convolution of stride 2.
+    """
     node = program.reader(place)
     for other in OPTION_MISTAKES:
         if all(option in node.options for option, _ in other.options):
@@ -216,7 +229,10 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
     message="for {operand}, the backward pass of {step} {how}",
 )
 def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program | None:
-    """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows."""
+    """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
+
+    With the choice of `OPTION_MISTAKES` that "ignores its stride": the vjp for a stride of 1.
+    """
     return program.with_vjp(place, lambda at: at.node.vjp(at.slot, at.g, options=choice.apply(at.node)))
 
 
@@ -277,8 +293,9 @@ SIDES: tuple[Side, Side] = ("in front", "at the end")
 
 
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
-    """Return the sides of the array at which the backward pass may take all of its padding to be.
+    """Return the ends of an axis at which the backward pass of the edge `place` may take all of the padding to be.
 
+    `"in front"` and `"at the end"`; of a `pad`, `"in front"` only where it adds entries at the end, and the reverse.
     Empty where the operation pads nothing.
     """
     node = program.reader(place)
@@ -304,7 +321,10 @@ def _pad_widths(node: Node) -> list[tuple[int, int]]:
     message="for {operand}, the backward pass of {step} takes all of the padding to be {choice}",
 )
 def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
-    """Compute the contribution of the edge `place` as if the padding of both ends were at the chosen end."""
+    """Compute the contribution of the edge `place` as if the padding of both ends were at the chosen end.
+
+    The choice is "in front" or "at the end": with padding 1 and "at the end", two entries are cut off at the end.
+    """
 
     def rule(at: EdgeContext) -> Array:
         if at.node.name == "pad":
@@ -353,7 +373,7 @@ class KernelTurn:
     """A wrong order of the entries of a kernel.
 
     Args:
-        names: a clause that says how the kernel is turned.
+        names: a clause that says how the kernel is turned, such as `"reversed along axis -1 alone"`.
         axes: the axes of the kernel that this is about, counted from the end.
         exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
@@ -393,7 +413,11 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     message="in the gradient of {operand}, the kernel of {step} is {how}: each tap belongs to the entry that it met",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program | None:
-    """Compute the contribution to the input with a turned kernel, or turn the contribution to the kernel."""
+    """Compute the contribution to the input with a turned kernel, or turn the contribution to the kernel.
+
+    With `KernelTurn("reversed", (-1,))`: w.flip(-1) for the edge `place` of the input, dw.flip(-1) for that of the
+    kernel w.
+    """
 
     def rule(at: EdgeContext) -> Array:
         if at.slot == KERNEL:
@@ -462,7 +486,10 @@ class Taps:
 
 
 def some_taps(program: Program, place: Place) -> Iterator[Taps]:
-    """Yield the taps that may be left out or kept alone in the windows of the edge's operation, as `Taps`."""
+    """Yield the taps that may be left out or kept alone in the windows of the edge's operation, as `Taps`.
+
+    The first, the last or the middle one; along each axis of the windows, and as a single tap.
+    """
     sizes = _sizes(program.reader(place), "size")
     if math.prod(sizes) > 1:
         for alone in (False, True):
@@ -480,7 +507,10 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     message="of the windows of {step}, {which} in the gradient of {operand}",
 )
 def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
-    """Leave out the contributions of the chosen taps in all windows, or of all taps but these."""
+    """Leave out the contributions of the chosen taps in all windows, or of all taps but these.
+
+    With `Taps("last", None, alone=False)`: the last tap of each window contributes nothing to the operand of `place`.
+    """
 
     def rule(at: EdgeContext) -> Array:
         left = choice.mask(_sizes(at.node, "size"))
@@ -563,7 +593,7 @@ class WindowShift:
     """A wrong beginning of all windows, by one entry.
 
     Args:
-        axis: the axis, counted from the end.
+        axis: the axis along which the windows slide, counted from the end.
         by: 1 for windows that begin one entry too late, -1 for too early.
     """
 
@@ -572,7 +602,10 @@ class WindowShift:
 
 
 def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
-    """Yield a shift by one entry along each axis of the windows in both directions, as `WindowShift`s."""
+    """Yield a shift by one entry along each axis of the windows at the edge `place`, as `WindowShift`s.
+
+    By 1 and by -1.
+    """
     for axis in range(-len(_sizes(program.reader(place), "size")), 0):
         yield from (WindowShift(axis, by) for by in (1, -1))
 
@@ -587,7 +620,10 @@ def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
     message="in the gradient of {operand}, every window of {step} begins one entry too {where}",
 )
 def move_windows(program: Program, place: Place, choice: WindowShift) -> Program | None:
-    """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier."""
+    """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier.
+
+    With `WindowShift(-1, 1)`: one entry later along the last axis.
+    """
 
     def rule(at: EdgeContext) -> Array:
         if at.slot == INPUT:
@@ -619,8 +655,10 @@ class Assignment:
     """A way to combine the contributions of overlapping windows other than their sum.
 
     Args:
-        order: whether the contribution of the last window, or that of the last tap, is kept; or they are averaged.
-        winners: whether only the contributions of the greatest entries are assigned, for a maximum.
+        order: `"window"` or `"tap"`: at each entry the contribution of the last window, or of the last tap, is kept;
+            `"mean"`: they are averaged.
+        winners: for a max_pool: whether only the contributions of the greatest entry of each window are assigned, and
+            not the zeros of its other entries.
     """
 
     order: Literal["window", "tap", "mean"]
@@ -651,7 +689,10 @@ def assignments(program: Program, place: Place) -> Iterator[Assignment]:
     message="where the windows of {step} overlap, {how} in the gradient of {operand}: they must add",
 )
 def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program | None:
-    """Assign or average the contributions of overlapping windows to the array in place of adding them."""
+    """Assign or average the contributions of overlapping windows to the array in place of adding them.
+
+    With `Assignment("window")`: `dx[t : t + 3] = ...` in place of `+=`, window after window.
+    """
 
     def rule(at: EdgeContext) -> Array:
         own = contributions(at)
@@ -703,7 +744,10 @@ Position = Literal[
 
 
 def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
-    """Return the wrong uses of the position of an entry inside its window: one, or three for windows of two axes."""
+    """Return the wrong uses of the position of an entry inside its window: one, or three for windows of two axes.
+
+    Such as "as that in the whole array": entry 2 of each window is then taken for entry 2 of the array.
+    """
     if len(_sizes(program.reader(place), "size")) == 1:
         return ("as that in the whole array",)
     return (
@@ -722,9 +766,10 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     message="in the gradient of {operand}, the position inside a window of {step} is used {choice}",
 )
 def use_wrong_position(program: Program, place: Place, choice: Position) -> Program | None:
-    """Place the contributions of the windows by a wrong position, such as that inside the window.
+    """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
 
-    Where that position lies outside of the array, or the windows have padding, the rule raises ValueError.
+    The choice is a wrong use of the position inside the window, see `Position`. The vjp raises ValueError where that
+    position lies outside of the array, or the windows have padding.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -790,7 +835,10 @@ def has_padding(program: Program, place: Place) -> bool:
     message="in the gradient of {operand}, the windows of {step} that reach into the padding are left out",
 )
 def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
-    """Set the upstream gradient to zero for windows that lie partly in the padding."""
+    """Compute the contribution of the edge `place` without the windows that lie partly in the padding.
+
+    G is 0 for these.
+    """
 
     def rule(at: EdgeContext) -> Array:
         places = contributions(at._replace(slot=INPUT)).places
@@ -836,7 +884,10 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
     message="in the gradient of {operand}, {choice} gets what arrives at a window of {step}",
 )
 def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Give the gradient of each window of a max_pool to wrong entries of the window, a key of `WINNERS`."""
+    """Give the gradient of each window of a max_pool to wrong entries of the window.
+
+    The choice is a key of `WINNERS`, such as "every entry of the window" or "the least entry of the window".
+    """
     return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
 
@@ -880,7 +931,10 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     "number of entries that the mean is of",
 )
 def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program | None:
-    """Divide the gradient of each window of a mean_pool by a wrong number, a key of `DIVISORS`."""
+    """Divide the gradient of each window of a mean_pool by a wrong number.
+
+    The choice is a key of `DIVISORS`, such as "not divided at all" or "divided by the stride".
+    """
 
     def rule(at: EdgeContext) -> Array:
         own = contributions(at)
@@ -936,7 +990,7 @@ def _() -> Example:
     message="the contributions of the windows of {step} to {operand} are averaged: they must add",
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program | None:
-    """Divide the contribution to the kernel or the bias by the number of windows."""
+    """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these."""
     return program.with_vjp(place, lambda at: at.right() / math.prod(at.g.shape[2:]))
 
 
@@ -969,7 +1023,10 @@ def _() -> Example:
     "gradient: it must be multiplied first",
 )
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the contribution to the kernel from g summed over the windows, or over windows and examples."""
+    """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
+
+    The choice is "windows" or "windows and examples". The sum stands in place of g in each window.
+    """
 
     def rule(at: EdgeContext) -> Array:
         axes = (*((0,) if choice != "windows" else ()), *range(2, at.g.ndim))
