@@ -43,7 +43,7 @@ class Candidate(Protocol):
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the mistake in each answer that is, in every trial, what the candidate gives.
 
-        Else no item.
+        The result is empty where the candidate explains no answer.
         """
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -243,7 +243,7 @@ class Screen:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:
-        """Return what a rewriting does in this trial.
+        """Return what a rewriting does in this trial, such as how it moves the projections of the gradients.
 
         It does not depend on the learner's arrays, and is kept for other answers.
         """
@@ -342,7 +342,10 @@ class Case:
         return FactorForms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
-        """Return whether another case screens all of these answers, in the same trials as this one; see `screens`."""
+        """Return whether another case screens all answers of this one, in the same trials as this one does.
+
+        See `screens`.
+        """
         return bool(self.samples) and self._screen_trials.items() <= other._screen_trials.items()
 
     @cached_property
@@ -352,9 +355,9 @@ class Case:
         return {name: screened.get(name) for name in self.names}
 
     def distance(self, name: str) -> tuple[int, int]:
-        """Return how far from the loss the target `name` is, as a pair that sorts.
+        """Return how far from the loss the target `name` is, as a pair that sorts: (0, -5) is nearer than (0, -3).
 
-        What is made or used last is nearest.
+        Named values come before inputs, the last one first; of inputs that one is nearest which is read last.
         """
         if not self.samples or self.samples[0].is_value:
             return 0, 0
@@ -395,7 +398,7 @@ class Case:
         return tuple(names)
 
     def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some targets whose wrong answers a rewriting gives in every trial, computed in full.
+        """Return those of the targets `names` whose wrong answers a rewriting gives in every trial, computed in full.
 
         Trials in which rounding hides the answer are left out.
 

@@ -126,7 +126,7 @@ class Edit(ExplanatoryRewriting):
     def message(self, program: Program) -> str:
         """Return the operator's message filled in, and in which iterations the edit is.
 
-        "the derivative of `tanh(z)` is missing".
+        Such as "the derivative of `tanh(z)` is missing, in the last iteration".
 
         Args:
             program: the right program of the trial whose names and sizes are in the message.
@@ -191,7 +191,7 @@ class EditOnPath(ExplanatoryRewriting):
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: the edit's."""
+        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
         return self.edit.code
 
     @property
@@ -201,7 +201,7 @@ class EditOnPath(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the path."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the path."""
         return self.edit.rank + PATH_RANK
 
     def apply(self, program: Program) -> Program:
@@ -226,7 +226,7 @@ class EditOnPath(ExplanatoryRewriting):
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's fact, its clause beginning with the path, as a tuple of one.
 
-        "on the path through h in ..., ...".
+        The clause is "on the path through h in `h @ u`, " and that of the edit.
         """
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
@@ -248,7 +248,7 @@ class WithoutIdleEdges(ExplanatoryRewriting):
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: the edit's."""
+        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
         return self.edit.code
 
     @property
@@ -258,7 +258,7 @@ class WithoutIdleEdges(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the formula."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the formula."""
         return self.edit.rank + IDLE_RANK
 
     def apply(self, program: Program) -> Program:
@@ -301,7 +301,7 @@ class WithRightOutput(ExplanatoryRewriting):
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: the edit's."""
+        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
         return self.edit.code
 
     @property
@@ -311,7 +311,7 @@ class WithRightOutput(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the output."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the output."""
         return self.edit.rank + OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
@@ -363,7 +363,7 @@ class NoEdit:
 
 @dataclass(frozen=True, eq=False)
 class NoGradient:
-    """The rewriting that makes all gradients zero: in `EditInRows` it stands for an answer without certain rows.
+    """The rewriting that makes all gradients zero: in `EditInRows` it stands for an answer with rows of zeros.
 
     Args:
         code: the public code of such an answer.
@@ -398,7 +398,7 @@ class WithFactor:
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the factor."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the factor."""
         return self.edit.rank + FACTOR_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
@@ -427,7 +427,7 @@ class WithFactor:
 
 @dataclass(frozen=True, eq=False)
 class FactorOnPath:
-    """A factor of the contribution of certain edges to an answer; the rest of the backward pass is right.
+    """A factor of what the edges of a spot contribute to an answer; all else in the backward pass is right.
 
     Args:
         edit: drops these edges, so that the gradient with it is what all other edges contribute.
@@ -439,7 +439,7 @@ class FactorOnPath:
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the factor."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the factor."""
         return self.edit.rank + SCALED_PATH_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
@@ -463,7 +463,7 @@ class FactorOnPath:
     def _readers(self, program: Program) -> str:
         """Return the operations that read by the edges with the factor, in words for a learner.
 
-        `` `h @ u` and `x * h` ``.
+        Such as `` `h @ u` and `x * h` ``.
         """
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
@@ -532,7 +532,7 @@ class EditInRows(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the edit's, plus a constant for the rows."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the rows."""
         return self.edit.rank + ROWS_RANK
 
     @property
@@ -568,9 +568,9 @@ class EditInRows(ExplanatoryRewriting):
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts, with the rows in the first clause: "for the last row, ....
+        """Return the edit's facts, with the rows added to the clause of the first one.
 
-        The other rows are right".
+        It is then "for the last row, " with the clause of the edit, and "; the other rows are right".
         """
         (fact, *others) = self.edit.facts(program)
         says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"

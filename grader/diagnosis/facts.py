@@ -186,7 +186,7 @@ def varying_ratio(samples: AnswerSamples) -> Mistake | None:
 def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
     """Return the fact that an answer is the variable plus a multiple of its gradient, as a step of training makes it.
 
-    Return `None` where it is not: for w and its gradient dw, such as w - 0.1 * dw.
+    Such as w - 0.1 * dw for w and its gradient dw. Return `None` where it is not so.
 
     Args:
         answer: the answer; `None` is returned where it is no gradient.

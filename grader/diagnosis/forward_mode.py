@@ -61,7 +61,7 @@ class ForwardMode:
     def _tangent_of_number(self, node: Node, slot: int) -> float:
         """Return the tangent that `number` gives the plain number in a slot of a node.
 
-        0 for an exponent, or by default.
+        It is 0 for an exponent, and where no `number` is given.
         """
         return 0.0 if self.number is None or node.name not in TAKES_NUMBERS else self.number(float(node.values[slot]))
 

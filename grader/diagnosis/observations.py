@@ -74,7 +74,7 @@ class Observation:
 def observations(
     wrong: Mapping[str, tuple[Answer, Sequence[TrialArray]]], *, accepts: bool = False, recorded: bool = True
 ) -> list[Candidate]:
-    """Return all facts that may be true of some wrong answers, as candidates.
+    """Return all facts that may be true of the wrong answers, as candidates, each for one answer.
 
     Args:
         wrong: for each target the answer, and each trial with the learner's array in it.
@@ -176,12 +176,15 @@ def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
 
 
 def _constant_fact(given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer of the right shape is one number everywhere, 0 and 1 included; or `None`."""
+    """Return the fact that an answer of the right shape is one number everywhere, 0 and 1 included.
+
+    `None` where it is not.
+    """
     return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
 
 
 def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer that is a value is one number everywhere, or `None`.
+    """Return the fact that an answer is one number everywhere; `None` where it is not, or is a gradient or a Jacobian.
 
     A gradient may be 1 everywhere for another reason: its upstream gradient is left out.
     """
@@ -189,7 +192,7 @@ def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
 
 
 def _training_step_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that a step of training was taken with the gradient, or `None`.
+    """Return the fact that an answer is the variable after a step of training; `None` where it is not.
 
     It is `None`, too, where a variable is a multiple of its gradient, so that a step is no more than a factor.
     """
@@ -313,12 +316,17 @@ def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples
 
 
 def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | None:
-    """Return what the gradient of a target lacks because of the masks at a spot; `None` where it cannot be computed.
+    """Return what the gradient of a target would have more without the masks at a spot.
+
+    Its gradient without less with them. Return `None` where the gradient without them cannot be computed.
 
     Args:
         program: the right program of a trial.
-        spot: the nodes that mask a gradient.
+        spot: the nodes that mask a gradient, such as relu(z).
         name: the target.
+
+    Returns:
+        Shape: that of the target.
     """
     edited = program
     for node, _ in spot.places(program):
@@ -331,7 +339,7 @@ def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | N
 
 
 def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that only certain rows count in the answer, or that each has a weight of its own; or `None`.
+    """Return the fact that not all rows of an axis count in the answer, or each with a weight of its own; else `None`.
 
     Args:
         case: the case.
@@ -505,7 +513,10 @@ class FirstWrongGradient:
     rank: float = 7.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact that a certain value's gradient is wrong, for each answer that this explains."""
+        """Return by target the fact that the gradient of a value is wrong, for each answer that this explains.
+
+        The result is empty where there is no such value, see `wrong_value`.
+        """
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
             case.work += 2.0 * PROBES * len(case.names) * len(screen.sample.program.nodes)  # also where they are known
@@ -634,7 +645,14 @@ def least_squares_error(jacobian: Array, difference: Array, rcond: float | None 
 
 
 def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
-    """Return the derivatives of a trial's smaller values along many directions of some targets, which are kept."""
+    """Return the derivatives of a trial's smaller values along `PROBES` random directions of each target.
+
+    They are kept. A value of more than `MOST_ENTRIES` entries is left out.
+
+    Args:
+        sample: the trial.
+        targets: the names of the targets.
+    """
 
     def drawn() -> Tangents:
         """Draw the directions and compute the derivatives."""
@@ -645,7 +663,9 @@ def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
 
 
 def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether a wrong gradient of one value gives the learner's arrays for some answers, if all else is right.
+    """Return whether a wrong gradient of one value gives the learner's arrays for the answers `names`.
+
+    All other vjps are right, so that the arrays are this gradient times the right Jacobians of the value.
 
     Args:
         case: counts the work.

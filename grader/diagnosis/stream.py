@@ -128,9 +128,9 @@ def _candidates_of(source: Source) -> Iterator[Candidate]:
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
-    """Yield every edit with an operator in a program: at each spot, each choice there.
+    """Yield every edit with an operator in a program, those at narrower spots first.
 
-    Those at narrower spots first.
+    There is one for each spot at which the operator works, and each choice there.
     """
     known = _EDITS.setdefault(program, {})
     listed = known.get(operator)

@@ -546,9 +546,10 @@ def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
 
 
 def _computed_by_torch(call: TorchCall) -> OperationCall:
-    """Return a call as an operation that torch runs and differentiates.
+    """Return a call of a function that has no operation here as an `Operation` that torch runs and differentiates.
 
-    Its operands are all tensors among its arguments.
+    Its operands are all tensors among the arguments; the options are the plain numbers, truth values and words, by
+    name.
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func)
@@ -588,9 +589,9 @@ def _computed_by_torch(call: TorchCall) -> OperationCall:
 
 
 def _parameter_names(func: Function) -> list[str]:
-    """Return the names of a function's parameters.
+    """Return the names of a function's parameters, in order.
 
-    None where Python does not know them, as of a function written in C.
+    The list is empty where Python does not know them, as of a function written in C.
     """
     try:
         return list(inspect.signature(func).parameters)

@@ -392,7 +392,7 @@ class Forward:
         return tuple(masks)
 
     def run(self, changes: Mapping[int, Change]) -> Forward:
-        """Return the forward pass with some nodes changed, and with all values computed again that depend on these.
+        """Return the forward pass with the given nodes changed, and with all values computed anew that depend on these.
 
         Args:
             changes: by id of a node, the change of it; an input is changed in its `values[0]`.

@@ -188,7 +188,11 @@ class Program:
         )
 
     def without(self, *places: Place) -> Program:
-        """Return the program in which some edges, given as (reader, slot), contribute nothing."""
+        """Return the program in which the given edges contribute nothing, such as (4, 0): slot 0 of node 4.
+
+        Args:
+            places: the edges, as (reader, slot).
+        """
         return self._edited(edited_vjps={**self.edited_vjps, **dict.fromkeys(places, zero_vjp)})
 
     def with_edge(self, reader: int, value: int, vjp: EdgeVjp) -> Program:
@@ -245,12 +249,12 @@ class Program:
         return self.with_nodes({self.inputs[name]: lambda node: replace(node, values=(value,))}, affects)
 
     def with_iterations(self, order: Sequence[int]) -> Program:
-        """Return the program whose backward pass meets the iterations of a loop in another order.
+        """Return the program whose backward pass meets the iterations of a loop in the given order.
 
         Args:
-            order: for each iteration the one whose values are met in its place: `range(n)` changes nothing, and
-                `range(n)[::-1]` goes from the first iteration to the last. It applies to every loop of so many
-                iterations.
+            order: for each iteration the number of the one whose values are met in its place: `range(n)` changes
+                nothing, and `range(n)[::-1]` goes from the first iteration to the last. It applies to every loop of so
+                many iterations.
         """
         nodes = list(self.nodes)
         for ids in self.forward.by_key.values():

@@ -112,7 +112,10 @@ def _is_one_per_iteration(forward: Forward, before: int | None, values: list[int
 
 
 def loops(program: Program) -> tuple[Loop, ...]:
-    """Return the loops of the forward pass: groups of keys whose nodes alternate, with as many nodes for each key."""
+    """Return the loops of the forward pass, by the keys of their nodes.
+
+    The keys of one loop have as many nodes each, one for each iteration, and their nodes alternate.
+    """
     groups: list[list[tuple[Key, tuple[int, ...]]]] = []
     for key, ids in program.forward.by_key.items():
         if len(ids) > 1 and not _are_rows(program, ids):
@@ -238,7 +241,10 @@ class Contraction:
 
 
 def contraction_of(node: Node) -> Contraction | None:
-    """Return a matmul, einsum, linear or outer product as a contraction; `None` for any other node."""
+    """Return a matmul, einsum, linear or outer product as a `Contraction`, by its einsum letters.
+
+    `None` for any other node.
+    """
     if node.name == "matmul":
         equation = matmul_equation(*(np.ndim(value) for value in node.values))
         operands, _, value = equation.partition("->")

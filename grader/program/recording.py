@@ -737,7 +737,10 @@ def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _positions(tensor: torch.Tensor) -> Array:
-    """Return the positions of a tensor's entries in its memory, shaped like it."""
+    """Return the positions of a tensor's entries in its memory, shaped like it.
+
+    For the transpose of a tensor of shape (2, 3): [[0, 3], [1, 4], [2, 5]].
+    """
     entries = tensor.untyped_storage().nbytes() // tensor.element_size()
     return (
         torch.as_strided(torch.arange(entries), tensor.shape, tensor.stride(), tensor.storage_offset()).numpy().copy()

@@ -111,10 +111,10 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 
 
 def _invert_slopes(total: float, at: EdgeContext) -> Array:
-    """Return the contribution along an edge in which each of its two local derivatives stands in place of the other.
+    """Return the contribution of the edge `at` with its two local derivatives exchanged: for a relu, g where x <= 0.
 
     Args:
-        total: the sum of the two derivatives.
+        total: the sum of the two derivatives, such as 0 + 1 for a relu.
         at: the edge, with its upstream gradient.
     """
     return unbroadcast(at.g * (total - local_derivative_at(at)), at.x)

@@ -32,7 +32,8 @@ broadcast_edges = edges.where(lambda program, place: may_broadcast(program, plac
 def may_broadcast(program: Program, place: Place) -> bool:
     """Return whether the reader of the edge `place` may broadcast its operand.
 
-    An `expand`, or pointwise of two operands. In some trials the shapes may be equal, so that nothing is broadcast.
+    True for an `expand`, and for a pointwise operation of two operands or more. In some trials the shapes may be equal,
+    so that nothing is broadcast.
     """
     node = program.reader(place)
     return node.name == "expand" or (node.operation.family == "pointwise" and len(node.values) > 1)
@@ -277,10 +278,10 @@ WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array
 
 
 def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SHAPES`, such as "nothing" or "the first axis".
+    """Yield the keys of `WRONG_SHAPES`, such as "nothing" or "the first axis": wrong axes to sum over.
 
-    Wrong sums over the contributions of copies. A sum over wrong axes has a wrong shape, which only a whole answer can
-    have: nothing is yielded where the edge is not the only one to a target.
+    The contributions of copies are summed over these. A sum over wrong axes has a wrong shape, which only a whole
+    answer can have: nothing is yielded where the edge is not the only one to a target.
 
     Args:
         program: the program of a trial.
@@ -356,10 +357,10 @@ WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
 
 
 def wrong_sums(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SUMS`, "first" and "reshaped".
+    """Yield the keys of `WRONG_SUMS`: "first" for a product, and "reshaped".
 
-    What is done before the contributions of copies are summed. "first", that g is summed before it is multiplied by the
-    partner operand, is a mistake of products alone.
+    "first" stands for g summed before it is multiplied by the partner operand, "reshaped" for contributions of copies
+    that are reshaped before they are summed.
 
     Args:
         program: the program of a trial.

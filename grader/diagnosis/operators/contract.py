@@ -280,7 +280,8 @@ def name_read_by(program: Program, reader: int, value: int) -> str:
 def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
     """Return the operation that reads a value by edges of a kind, in the learner's words.
 
-    `` `h @ u` of the next iteration ``. For the edge from the loss, whose kind has no key, the name of the output.
+    Such as `` `h @ u` of the next iteration ``. For the edge from the loss, whose kind has no key, the name of the
+    output.
 
     Args:
         program: the program of a trial.

@@ -126,7 +126,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
 
 
 def is_broadcast_to(operand: Array, value: Array) -> bool:
-    """Return whether an operand has the shape of a value once it is broadcast."""
+    """Return whether an operand can be broadcast to the shape of a value: one of shape (3, 1) to (2, 3, 4)."""
     ndim, shape = value.ndim, (1,) * (value.ndim - operand.ndim) + operand.shape
     return len(shape) == ndim and all(a in (1, b) for a, b in zip(shape, value.shape, strict=True))
 
@@ -1071,7 +1071,8 @@ def change_flag(program: Program, place: Place, choice: FlagChange) -> Program |
     Args:
         program: the right program.
         place: a node with such an option.
-        choice: which option, and what the change affects.
+        choice: which option, and what the change affects: `FlagChange("keepdim", "all")` computes both passes without
+            it.
 
     Returns:
         The rewritten program; never `None`.
@@ -1636,7 +1637,7 @@ def first_slot_of_shape(node: Node) -> int | None:
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
     """Return whether the order of the node `place` and its only reader matters.
 
-    Not where both are sums, or both products.
+    It does not where both are sums, or both products. False where there is no `exchangeable_reader`.
     """
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")

@@ -39,9 +39,9 @@ COPYING = ("repeat_interleave", "repeat", "tile")  # what takes every entry seve
 
 
 def selected_positions(node: Node) -> Array:
-    """Return for each entry of a selection's value its position in the flattened operand.
+    """Return for each entry of a selection's value its position in the flattened operand, as a whole number.
 
-    Whole numbers, shaped like it. For `x[:, 1]` with x of shape (2, 3) it is [1, 4].
+    For `x[:, 1]` with x of shape (2, 3) it is [1, 4]. Shape: that of the value.
     """
     x = np.asarray(node.values[0])
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
@@ -256,7 +256,9 @@ WHERE: Mapping[str, str] = {
 
 
 def permutes_rows(program: Program, place: Place) -> bool:
-    """Return whether a selection takes as many rows as its operand has, by one index array, as `x[order]` does.
+    """Return whether a selection takes as many rows as its operand has, by one index array.
+
+    True for `x[order]` with as many numbers in order as x has rows.
 
     Args:
         program: the program of a trial.
@@ -314,7 +316,8 @@ def _() -> Example:
 def repeated_axis(program: Program, place: Place) -> int | None:
     """Return the only axis along which a node repeats its operand, counted from the front.
 
-    1 for repeat_interleave(2, 1). Returns `None` where there are several such axes, or the operand has size 1 along it.
+    For `x.repeat_interleave(2, 1)` it is 1. Returns `None` where there are several such axes, or the operand has size 1
+    along it.
 
     Args:
         program: the program of a trial.
@@ -330,7 +333,9 @@ ADJACENT = "beside each other"
 
 
 def copy_orders(program: Program, place: Place) -> Iterator[str]:
-    """Yield where the right copies of an entry are, in words: adjacent for `repeat_interleave`, far apart for `repeat`.
+    """Yield where the right copies of an entry are, in the words of the message.
+
+    `ADJACENT` for `repeat_interleave`, "as far apart as the whole is long" for `repeat`.
 
     Args:
         program: the program of a trial.
@@ -447,9 +452,9 @@ class SelectionShift:
 
 
 def literal_items(node: Node) -> tuple[object, ...]:
-    """Return the items of a `getitem`'s index, one for each axis.
+    """Return the items of a `getitem`'s index, one for each axis; an index array is a `Slot`.
 
-    (slice(None), 1) for `x[:, 1]`, a `Slot` for an array. Return an empty tuple where an item is `None` or an ellipsis.
+    For `x[:, 1]`: (slice(None), 1). Return an empty tuple where an item is `None` or an ellipsis.
     """
     index = node.options["index"]
     if not isinstance(index, tuple) or any(item is None or item is Ellipsis for item in index):
@@ -644,7 +649,9 @@ class ForwardIndexReplacement:
 
 
 def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
-    """Yield `ForwardIndexReplacement`s: a wrong index array for a node, in both passes or partner operands alone.
+    """Yield `ForwardIndexReplacement`s: for each index array of a node a wrong one, and what the change affects.
+
+    That is `"all"`, both passes, or `"partners"`, the partner operands alone.
 
     Args:
         program: the program of a trial.
@@ -820,9 +827,10 @@ def selects_rows(node: Node) -> bool:
 
 
 def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
-    """Yield what is given by mistake to every entry that a selection could have taken, selected or not.
+    """Yield what may be given by mistake to every entry that a selection could have taken, selected or not.
 
-    The upstream gradient itself, or times the index. For a selection of whole rows: the mean of the gradient over rows.
+    "every entry" for the upstream gradient itself, "every entry, times the index", or, for a selection of whole rows,
+    "every entry, averaged" over the rows.
 
     Args:
         program: the program of a trial.
@@ -1039,7 +1047,10 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
 
 
 def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int, int]]:
-    """Yield the slots of every two operands of a `cat` or `stack` that have the same shape; of up to four of them."""
+    """Yield the slots of every two operands of one shape of a `cat` or `stack`, the node `place`, as pairs.
+
+    Nothing where it has more than `MOST_PARTS` operands.
+    """
     node = program.nodes[place[0]]
     slots = [slot for slot, _ in program.forward.edges[node.id]]
     if len(slots) <= MOST_PARTS and len(node.values) <= MOST_PARTS:
@@ -1060,9 +1071,10 @@ def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int,
     message="of what {step} puts together, {parts} get each other's gradient",
 )
 def exchange_joined_parts(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
-    """Give two operands of a `cat` or `stack` each other's part of the upstream gradient; `choice` has their slots.
+    """Give two operands of a `cat` or `stack`, the node `place`, each other's part of the upstream gradient.
 
-    Returns `None` where the node has fewer operands in this trial.
+    The choice is their slots: for stack([a, b, c]) and (0, 1), a gets g[1] and b gets g[0]. Returns `None` where the
+    node has fewer operands in this trial.
     """
     if max(choice) >= len(program.nodes[place[0]].values):
         return None

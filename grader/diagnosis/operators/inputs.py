@@ -28,11 +28,11 @@ def change_to_value(value: Array) -> Change:
 
 @dataclass(frozen=True)
 class InputPair:
-    """A choice of two inputs that are taken for each other.
+    """Two inputs of one shape that are exchanged by mistake.
 
     Args:
-        first: the name of one.
-        second: the name of the other.
+        first: the name of the first.
+        second: the name of the second.
         gradients: whether the gradients are exchanged, too, as if the names were.
     """
 

@@ -433,9 +433,7 @@ def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMi
 
 
 def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
-    """Return the message field `mistake`.
-
-    What is wrong with the chosen formula, with the names of prediction and label.
+    """Return the message field `mistake`: the message of the chosen formula with the names of prediction and label.
 
     Args:
         program: not read.

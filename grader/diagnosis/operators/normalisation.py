@@ -70,11 +70,12 @@ class Normalisation:
     def variance_term(self, g: Array, axes: Axes | None = None) -> Array:
         """Return what is subtracted from g because the variance depends on x: h * mean(g * h) * n / count.
 
-        Shaped like x.
-
         Args:
             g: the gradient of the normalised value, shaped like x.
-            axes: wrong axes to average over; the right ones by default.
+            axes: wrong axes to average over, from the front; the right ones by default.
+
+        Returns:
+            Shape: that of x.
         """
         return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
 
@@ -142,7 +143,7 @@ def scaling_of(program: Program, node: Node) -> Scaling | None:
 
 
 def _operand_before_expand(program: Program, node: Node, slot: int) -> Array:
-    """Return the array in a slot of a node, before the `expand` that made it, if one did."""
+    """Return the array in a slot of a node; if an `expand` made it, the operand of that."""
     operand = program.nodes[node.operands[slot][1]]
     return np.asarray(operand.values[0] if operand.name == "expand" else node.values[slot])
 
@@ -388,10 +389,10 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class TermAveraging:
-    """A choice of a term in the gradient of a normalisation, and of what is done in place of its mean.
+    """A term in the gradient of a normalisation, and what is done in place of its mean.
 
     Args:
-        term: the term of the mean or of the variance.
+        term: the term of the mean, `"mean"`, or of the variance, `"variance"`.
         how: what is done in place of the right mean: a sum, nothing, or a mean with a wrong count.
     """
 

@@ -43,7 +43,7 @@ class ValueOfIteration:
     def describe(self, program: Program) -> str:
         """Return what a learner calls the value, with its iteration.
 
-        `h of the last iteration`, or `h of the iteration before`.
+        Such as `h of the last iteration`, or `h of the iteration before`.
         """
         name = program.name_of(program.forward.by_key[self.key][0])
         return f"{name} of the iteration before" if self.which == "before" else f"{name} of the {self.which} iteration"
@@ -154,9 +154,10 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
 
 
 def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
-    """Return what a learner calls the value that the choice replaces in the contribution of the edge `place`.
+    """Return what a learner calls the value that is replaced in the contribution of the edge `place`.
 
-    That is the partner operand; but if `choice.apply_maker`, the operand of the node that makes the partner.
+    That is the partner operand in `choice.slot`; but if `choice.apply_maker`, the operand of the node that makes this
+    partner.
     """
     operand = program.source((place[0], choice.slot))
     return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
@@ -514,7 +515,8 @@ def with_value_replaced(program: Program, value: int, array: Array, partner_only
         program: the program that is edited.
         value: the id of the value.
         array: what the vjps compute with; shaped like the value, or broadcasting to it.
-        partner_only: whether the derivatives with respect to the value itself stay right.
+        partner_only: whether it is replaced only where it is a partner operand, so that the derivatives by the value
+            itself stay right.
     """
 
     def at_other(slot: int, before: EdgeVjp) -> EdgeVjp:
@@ -554,15 +556,17 @@ def _() -> Example:
 
 
 def products_with_carried(program: Program, value: int) -> list[tuple[Place, int, int]]:
-    """Return the edges along which a value is read beside loop-carried values.
+    """Return the edges of a value whose readers also read a loop-carried value.
+
+    For d, those of `d * a` in every iteration.
 
     Args:
         program: the program.
-        value: the id of the value, such as a decay in `a = d * a + k`.
+        value: the id of the value, such as a decay d in `a = d * a + k`.
 
     Returns:
-        For each edge the edge, the slot of the loop-carried value, and the id of the value that its iteration makes of
-        it.
+        For each edge (reader, slot) that edge, the slot of the loop-carried value, and the id of the value that its
+        iteration makes of it.
     """
     edges_beside = []
     for carried in cached_loop_carried_values(program):
@@ -576,7 +580,10 @@ def products_with_carried(program: Program, value: int) -> list[tuple[Place, int
 
 
 def is_read_beside_states(program: Program, place: Place) -> bool:
-    """Return whether a value is read beside two loop-carried values or more; beside one, it has one partner."""
+    """Return whether the value `place` is read together with two loop-carried values or more, such as d * a and d * b.
+
+    With a single one, the wrong partner is the matter of `another-partner`.
+    """
     edges_beside = products_with_carried(program, place[0])
     return len({program.nodes[reader].key for (reader, _), _, _ in edges_beside}) > 1
 
@@ -589,14 +596,17 @@ def is_read_beside_states(program: Program, place: Place) -> bool:
     message="in the gradient of {value}, each state that it meets is the one after the step: it must be the one before",
 )
 def use_states_after_step(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute the gradient of a value with every loop-carried value as its iteration leaves it, not as it read it."""
+    """Compute the gradient of the value `place` with every loop-carried value as its iteration leaves it.
+
+    For d in `a = d * a + k`: da times the new a, where it must be the a that the iteration has read.
+    """
     for edge, slot, after in products_with_carried(program, place[0]):
         program = program.with_vjp(edge, partial(_with_operand, slot, program.nodes[after].value))
     return program
 
 
 def _with_operand(slot: int, array: Array, at: EdgeContext) -> Array:
-    """Return the right contribution of an edge, computed with an array as the operand in a slot."""
+    """Return the right contribution of the edge `at`, computed with an array as the operand in a slot."""
     return at.right(operands={slot: array})
 
 
@@ -894,8 +904,8 @@ def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -
 def describe_partner_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
     """Return a clause that names what is used in place of the partner operand.
 
-    `the gradient of v is used in place of v`. With a rate: `v after a step of training is used: v less 0.1 of its
-    gradient`.
+    Such as `the gradient of v is used in place of v`, or, with a rate, `v after a step of training is used: v less 0.1
+    of its gradient`.
 
     Args:
         program: the program of the trial that the message is for.

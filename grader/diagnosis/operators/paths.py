@@ -335,6 +335,8 @@ class PartialSum:
     def missing_edges(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges to a value whose contributions the partial sum lacks; empty where it lacks none.
 
+        Empty, too, where no edges of the kind `edge_kind` lead to the value in this trial.
+
         Args:
             program: the program of any trial.
             value: the id of the value.
@@ -511,8 +513,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def in_loop_with_fellows(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` is read in several iterations, and its operand gets further contributions."""
+def has_fellow_contributions_in_loop(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` is one of a loop's, and its operand also gets a gradient along a further edge."""
     node = program.reader(place)
     return len(program.forward.by_key.get(node.key, ())) > 1 and has_fellow_contributions(program, place)
 
@@ -521,7 +523,7 @@ def in_loop_with_fellows(program: Program, place: Place) -> bool:
     "path-halved",
     code="wrong-factor",
     rank=3.0,
-    at=edges.where(in_loop_with_fellows),
+    at=edges.where(has_fellow_contributions_in_loop),
     message="what the path from {operand} through {step} contributes is halved",
 )
 def halve_path(program: Program, place: Place, choice: None) -> Program | None:
@@ -558,7 +560,7 @@ SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner ma
 
 
 def scaling_edge(program: Program, place: Place) -> Place | None:
-    """Return the edge by which a sum is scaled by a number or averaged, the only one that reads it.
+    """Return the edge of a sum in the only node that reads it, if that multiplies, divides or averages it alone.
 
     For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
 
@@ -567,7 +569,7 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
         place: an edge into the sum.
 
     Returns:
-        The edge; `None` where the edge's reader is no sum, or is read in another way.
+        The edge; `None` where the reader of `place` is no sum, or is read in another way.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub") or len(node.operands) < 2 or len(program.forward.uses[node.id]) != 1:
@@ -815,7 +817,8 @@ MOST_STEPS = 5  # that are made one after the other in one array
 def entrywise_chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
     """Yield the chains of pointwise edges that end with the edge `place`, from the shortest to the longest.
 
-    A chain is in the order of the backward pass: for tanh(a * x) and the edge of x, first (x,), then (tanh's, x's).
+    A chain is in the order of the backward pass: for tanh(a * x) and the edge of x, first (edge of x,), then (edge of a
+    * x, edge of x).
     """
     chain: tuple[Place, ...] = (place,)
     while len(chain) <= MOST_STEPS and _is_entrywise(program, chain[0]):

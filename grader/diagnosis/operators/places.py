@@ -192,7 +192,7 @@ class Places:
         return self.where(lambda program, place: program.reader(place).operation.family in families)
 
     def at_slot(self, *slots: int) -> Places:
-        """Return these edges, restricted to those of the operands in some slots, such as 1 for a denominator."""
+        """Return these edges, restricted to those of the operands in the given slots, such as 1 for a denominator."""
         return self.where(lambda program, place: place[1] in slots)
 
     def admits(self, program: Program, place: Place) -> bool:
@@ -247,7 +247,15 @@ def _selectors_by_kind(program: Program) -> dict[Kind, Listed]:
 
 
 def expression_of(program: Program, node: Node) -> str:
-    """Return a node's operation in the learner's words: its source expression, with the line if others read alike."""
+    """Return a node's operation in the learner's words: its source expression, such as `` `x @ w` ``.
+
+    With its line, or the call that it is in, where another operation reads alike; one of several operations of an
+    expression is `` the `sum` in `x.var()` ``; the name of an input, and `the loss`.
+
+    Args:
+        program: the program of a trial.
+        node: the node, or the loss.
+    """
     if node.id == SINK:
         return "the loss"
     if node.operation.family == "input":
@@ -272,7 +280,7 @@ def expression_of(program: Program, node: Node) -> str:
 def operation_label(node: Node) -> str:
     """Return the name of a node's operation as a learner spells it, with its constant operands.
 
-    `mean`, `** 2`, `1 -`.
+    Such as `mean`, `** 2` or `1 -`.
     """
     slots = dict(node.operands)
     numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
@@ -282,9 +290,9 @@ def operation_label(node: Node) -> str:
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:
-    """Return the operations at some places in the learner's words, joined by semicolons, each one once.
+    """Return the operations at the given places in the learner's words, joined by semicolons, each one once.
 
-    An edge to an input is followed by "on the way to" and the name of the input.
+    Such as "`x @ w`; `tanh(z)`". An edge to an input is followed by "on the way to" and the name of the input.
 
     Args:
         program: the program of the trial that the places are in.

@@ -886,7 +886,7 @@ def formulas(program: Program, place: Place) -> Iterator[Formula]:
 def other_operand(program: Program, place: Place) -> Operand:
     """Return the partner operand of the edge `place` in a binary operation, an array or a number.
 
-    2.0 for a unary operation.
+    For a unary operation return 2.0, the exponent of a square.
     """
     values = program.reader(place).values
     return values[1 - place[1]] if len(values) > 1 else 2.0

@@ -593,7 +593,7 @@ class Cut:
 def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
     """Yield the wrong cuts of the gradient of a `cat` at its edge `place`, as `Cut`s.
 
-    Those of all arrays at its first edge.
+    Those that concern all joined arrays are yielded at its first edge alone.
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
@@ -755,7 +755,7 @@ class Move:
 def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
     """Return what a learner calls the axis of a `Move` in the contribution of the edge `place`.
 
-    `t`, or `axis 0 of x`.
+    Such as `t`, or `axis 0 of x`.
     """
     reader, slot = place
     values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}

@@ -55,7 +55,7 @@ class ContributionTerms:
     def summed(self) -> str:
         """Return the letters of the axes that the contribution sums over, such as "a".
 
-        Those that the operand does not have.
+        They are those of the field `sizes` that the operand does not have.
         """
         return "".join(letter for letter in self.sizes if letter not in self.operand)
 
@@ -800,7 +800,7 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
 def reduced_count(node: Node) -> int:
     """Return the number of entries of the operand that a reduction makes into one entry of its value.
 
-    N of x.mean(1).
+    For x.mean(1) of shape (4, 3) it is 3.
     """
     return math.prod(np.shape(node.values[0])[axis] for axis in reduced_axes(node))
 
@@ -988,7 +988,7 @@ def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
 def counts_in_iterations(program: Program, node: Node) -> set[int]:
     """Return the different numbers of entries that a mean averages over in the iterations of its loop.
 
-    {2, 3} of windows.
+    For windows of which the first is shorter: {2, 3}.
 
     Args:
         program: the program of a trial.
@@ -1350,7 +1350,10 @@ SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
     " sum: the running products have no part in it",
 )
 def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program | None:
-    """Contribute a running sum of the upstream gradient of a cumprod, a key of `SUMS_FOR_PRODUCTS`."""
+    """Contribute a running sum of the upstream gradient g of a cumprod, as for a cumsum, without the products.
+
+    The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim).
+    """
 
     def rule(at: EdgeContext) -> Array:
         (dim,) = at.node.options.values()  # `dim`; given by position, it is named `argument_1`
@@ -1433,9 +1436,9 @@ def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
 
 
 def spread(node: Node, g: Array) -> Array:
-    """Return the upstream gradient of a reduction, broadcast to the shape of the operand.
+    """Return the upstream gradient g of a reduction, broadcast to the shape of its operand.
 
-    G[:, None] repeated for x.sum(1).
+    For x.sum(1): g[:, None], repeated along axis 1.
 
     Args:
         node: the reduction.
@@ -1572,7 +1575,10 @@ def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
 
 
 def _softmax_weights(x: Array, axes: tuple[int, ...], greatest: bool) -> Array:
-    """Return the softmax of x over the axes, of a maximum, or that of -x, of a minimum; shape: that of x."""
+    """Return the softmax of x over the given axes, or, if not `greatest`, that of -x; shape: that of x.
+
+    These are the weights of a smooth maximum, or minimum.
+    """
     terms = np.exp(x - x.max(axis=axes, keepdims=True) if greatest else x.min(axis=axes, keepdims=True) - x)
     return np.asarray(terms / terms.sum(axis=axes, keepdims=True))
 

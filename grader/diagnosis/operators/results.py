@@ -186,9 +186,9 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     message="{what}",
 )
 def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program | None:
-    """Replace the gradient of the target `place` by one with its axes in the chosen order.
+    """Replace the gradient of the target `place` by one with its axes in another order, such as its transpose.
 
-    Its transpose, for instance.
+    The choice is the order: `AxisOrder((-1, -2), reshaped=False)` for the transpose of a matrix.
     """
     return with_function_of_gradient(program, place, choice.reorder)
 
@@ -262,7 +262,8 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
 def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
     """Replace the gradient of the target `place` by one with the entries along an axis in another order.
 
-    Halves in turns. The choice gives the axis, and whether the reverse is done: even entries in front of the odd ones.
+    Those of its two halves take turns; or, the reverse, those of even number are in front. The choice gives the axis,
+    and which of the two: `HalvesInTurns(-1, back=False)`.
     """
     return with_function_of_gradient(program, place, choice.reorder)
 
@@ -526,9 +527,9 @@ def invert_marks(gradient: Array) -> Array:
     message="zero and the one number that the right answer has besides are exchanged",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program | None:
-    """Exchange zero and the only number v besides in the gradient of the target `place`.
+    """Exchange zero and the only other number v that the gradient of the target `place` consists of.
 
-    V where it is 0, and 0 where it is v.
+    It is then v where it must be 0, and 0 where it must be v.
     """
     return with_function_of_gradient(program, place, invert_marks)
 
@@ -603,9 +604,10 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
     message="{what}",
 )
 def combine_with_value(program: Program, place: Place, choice: Combination) -> Program | None:
-    """Replace the gradient r of the target `place` by r + v, v - 0.1 * r, r * v or the like, with the chosen value v.
+    """Replace the gradient r of the target `place` by r + v, v - 0.1 * r, r * v or the like, with a value v.
 
-    Returns `None` where the program has no such value.
+    The choice names v, and how the two are combined, a key of `COMBINATIONS`. Returns `None` where the program has no
+    such value.
     """
     value = choice.name.find(program, program.forward.outputs[-1])
     if value is None:
@@ -660,7 +662,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     message="{other} is added to the right answer, as if there were a path past the operations between them",
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Add the gradient of the chosen value to that of the target `place`.
+    """Add the gradient of the value that the choice names to that of the target `place`; both have one shape.
 
     Returns `None` where the program has no such value.
     """

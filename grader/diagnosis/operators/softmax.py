@@ -45,7 +45,7 @@ def row_axes(node: Node) -> Axes:
 
 
 def total(terms: Array, axes: Axes) -> Array:
-    """Return the sum of an array over some axes, each of which is kept with size 1."""
+    """Return the sum of an array over the given axes, each of which is kept with size 1."""
     return np.asarray(terms.sum(axis=axes, keepdims=True))
 
 
@@ -90,7 +90,7 @@ class Probabilities(NamedTuple):
 
 
 def _log_total(x: Array, axes: Axes) -> Array:
-    """Return the logarithm of the sum of the exponentials of x over some axes, each kept with size 1."""
+    """Return the logarithm of the sum of the exponentials of x over the given axes, each kept with size 1."""
     return np.asarray(np.log(total(np.exp(x), axes)))
 
 
@@ -434,7 +434,7 @@ def _() -> Example:
 
 
 def later_values(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield named values of the shape of a softmax that are computed from it, such as the dropped-out weights."""
+    """Yield the names of values that are computed from the softmax at `place` and have its shape, such as p * drop."""
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value != node.id and program.forward.ancestors[value] >> node.id & 1:
@@ -450,9 +450,10 @@ def later_values(program: Program, place: Place) -> Iterator[ValueName]:
     message="in the derivative of {step}, {choice} is used in place of the probabilities",
 )
 def use_later_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute the contribution of the edge `place` with the chosen value, computed from the softmax, as probabilities.
+    """Compute the contribution of the edge `place` with a later value in place of the softmax probabilities.
 
-    Returns `None` where the program has no such value.
+    The choice names the value, which is computed from the softmax, such as p * drop for the probabilities p. Returns
+    `None` where the program has no such value.
     """
     value = choice.find(program, place[0])
     if value is None:
@@ -649,7 +650,7 @@ def _() -> Example:
 
 
 def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
-    """Return the sizes of the axes that a reshape merged to the last axis, over which a softmax is taken.
+    """Return the sizes of the axes that a reshape merged to the last axis, over which the softmax at `place` is taken.
 
     For `x.reshape(bs, h * w).softmax(1)` with x of shape (bs, h, w): (h, w). Empty where there is no such reshape.
     """
@@ -662,7 +663,10 @@ def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def parts_of_row(program: Program, place: Place) -> range:
-    """Yield the axes among those that a reshape merged, counted from the back, along which a sum may run alone."""
+    """Return the axes, counted from the back, that a reshape merged to the last one before the softmax at `place`.
+
+    For `x.reshape(bs, h * w).softmax(1)`: -2 and -1.
+    """
     return range(-len(merged_axes(program, place)), 0)
 
 
@@ -678,9 +682,10 @@ def parts_of_row(program: Program, place: Place) -> range:
     },
 )
 def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | None:
-    """Sum in the vjp along `choice`, one of the axes that a reshape merged before the softmax, counted from the back.
+    """Compute the contribution with the sum in the vjp along one of the axes that a reshape merged, not along all.
 
-    Returns `None` where the reshape merges fewer axes.
+    For `x.reshape(bs, h * w).softmax(1)` and the choice -1: the sums run over w alone. The axis is counted from the
+    back. Returns `None` where the reshape merges fewer axes in this trial.
     """
     sizes = merged_axes(program, place)
     if len(sizes) < -choice:

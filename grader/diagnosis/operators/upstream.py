@@ -38,7 +38,7 @@ edges_of_several = edges.where(has_several_edges)
 def name_of_gradient(program: Program, value: int) -> str:
     """Return what a learner calls the gradient of the value with an id.
 
-    `out.g`, `1` for a loss, or `the gradient of h`.
+    For an output, which nothing else reads, `out.g`, or `1` for a loss; otherwise `the gradient of h`.
     """
     is_output = value in program.forward.outputs and len(program.forward.uses[value]) == 1
     return (program.upstream_name or "1") if is_output else f"the gradient of {program.name_of(value)}"
@@ -203,7 +203,8 @@ def _() -> Example:
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
     """Compute the contribution of the edge `place` with the chosen value in place of the upstream gradient.
 
-    Returns `None` where the program has no such value.
+    For `tanh(z) * b`, its edge of tanh(z) and the choice z: z * b in place of g * b. Returns `None` where the program
+    has no such value.
     """
     rule = rule_of_replacement(program, place, choice)
     return None if rule is None else program.with_vjp(place, lambda at: at.right(rule(at)))

@@ -152,11 +152,11 @@ def window_entries(at: EdgeContext) -> Array:
 
 
 def sized_normal(spec: str, **sizes: tuple[int, ...]) -> Sampler:
-    """Return a sampler of normal numbers with fixed sizes for some axes, so that the windows fit.
+    """Return a sampler of normal numbers in which the given axes have fixed sizes, so that the windows fit.
 
     Args:
         spec: the axes by name, such as `"bs c n"`.
-        sizes: for the name of an axis the sizes that it may have.
+        sizes: for the name of an axis the sizes that it may have, such as n=(6, 7).
     """
     return sized(normal(spec), **sizes)
 
@@ -178,9 +178,9 @@ class OptionMistake:
     options: tuple[tuple[str, str | int], ...]
 
     def apply(self, node: Node) -> dict[str, Sizes | int]:
-        """Return the wrong options for a node by name, such as {"stride".
+        """Return the wrong options for a node by name, in the form in which its operation takes them.
 
-        (1,)}, in the form in which its operation takes them.
+        For `(("stride", 1),)` and a `conv1d`: {"stride": (1,)}.
         """
         values: dict[str, Sizes | int] = {}
         for option, other in self.options:
@@ -604,7 +604,7 @@ class WindowShift:
 def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
     """Yield a shift by one entry along each axis of the windows at the edge `place`, as `WindowShift`s.
 
-    By 1 and by -1.
+    Each axis comes twice, with `by` 1 and -1.
     """
     for axis in range(-len(_sizes(program.reader(place), "size")), 0):
         yield from (WindowShift(axis, by) for by in (1, -1))
@@ -837,7 +837,7 @@ def has_padding(program: Program, place: Place) -> bool:
 def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution of the edge `place` without the windows that lie partly in the padding.
 
-    G is 0 for these.
+    The upstream gradient is set to 0 for these.
     """
 
     def rule(at: EdgeContext) -> Array:
