@@ -259,13 +259,14 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
 def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> Sample:
     """Return one trial as a sample of a case, in which every answer is compared like a gradient.
 
-    From a gradient, what was stored before is subtracted. A Jacobian is contracted with a random upstream gradient.
+    From a gradient, what was stored before is subtracted. A Jacobian is summed over the axes of the output with random
+    weights, which are the upstream gradient of the sample's program.
 
     Args:
         trial: the trial.
         program: its right program.
         given: the learner's array by target.
-        wrong: for each target the answer.
+        wrong: for each target the answer, and the learner's array in each trial.
     """
     if any(answer.kind == "jacobian" for answer, _ in wrong.values()):
         output = program.nodes[program.forward.outputs[0]].value
@@ -286,7 +287,9 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
 
 
 def _contracted(g: Array, jacobian: Array, target: Array) -> Array:
-    """Return the product of an upstream gradient and a Jacobian; the Jacobian itself where its shape is wrong.
+    """Return the sum of a Jacobian's rows with an upstream gradient g for weights: the gradient that g gives.
+
+    Return the Jacobian itself where its shape is wrong.
 
     Args:
         g: the upstream gradient, shaped like the output.

@@ -97,7 +97,13 @@ def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> li
 
 @lru_cache(1024)  # a function of several answers is asked for each of them
 def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...]) -> list[Array]:
-    """Return the gradients of an engine for each input, and keep them; tensors are recognised by their identity."""
+    """Return the gradient that an engine computes of the last value for each input; it is kept for the next call.
+
+    Args:
+        engine: the engine.
+        steps: the steps; see `grader.program.steps`.
+        inputs: numbers or tensors; a tensor is recognised by its identity.
+    """
     import numpy as np
 
     from grader.program.steps import expand_steps, program_of_steps

@@ -181,11 +181,13 @@ def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str,
 def _assigned_variables(following: list[tuple[str, object]]) -> tuple[str, ...]:
     """Return the variables that the value on top of the stack is assigned to by the instructions that follow.
 
+    For `q, k = x.chunk(2)`: ("q", "k").
+
     Args:
-        following: the instructions, each as its name and its argument.
+        following: the instructions, each as its name and its argument: ("STORE_FAST", "q").
 
     Returns:
-        One name, or one for each part that is unpacked; none where the value is not assigned.
+        One name, or one for each result that is unpacked; none where the value is not assigned.
     """
     several = following[0][1] if following and following[0][0] == "UNPACK_SEQUENCE" else None
     count = several if isinstance(several, int) else 1

@@ -101,7 +101,10 @@ class Walk:
         return old + new if self.keep is None else self.keep(old, new, name)
 
     def _edges(self, forward: Forward) -> Iterable[Place]:
-        """Return the edges, as (node, slot), in the order of the walk; an edge may come more than once."""
+        """Return the edges, as (node, slot), in the order that the field `order` names.
+
+        An edge may come more than once.
+        """
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))
         if self.order == "earliest first":
@@ -152,10 +155,10 @@ def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> 
         forward: the forward pass.
         skip: `""`: none. `"dead"`: the edges of dead steps. `"repeated"`: where a step takes a value twice, the first
             of the two. `"all but the last"`: of each value all uses but the last one, which may be a dead step's.
-            `"awaiting"`: the edges of values that wait for a dead step to pass a gradient on, and all before them.
-            `"before dead"`: those of the last dead step, and of all steps before it. `"same number"`: those of a value
-            that equals a later one.
-        names: the operations whose edges are meant; all by default.
+            `"awaiting"`: the edges of values that a dead step is made from, directly or not, so that they wait for its
+            gradient. `"before dead"`: those of the last dead step, and of all steps before it. `"same number"`: those
+            of a value that equals a later one.
+        names: the operations whose edges are skipped so; all by default.
     """
     nodes, last = forward.nodes, len(forward.nodes) - 1
     edges = [place for i in range(last, -1, -1) for place in _edges_of(forward, i)]

@@ -999,7 +999,7 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
 
 @exchange_sine_and_cosine.example
 def _() -> Example:
-    """Show a rotation of pairs by an angle whose gradient of x is computed with sine and cosine exchanged."""
+    """Show a rotation of pairs by an angle whose gradient of x has sin(angle) for cos(angle), and the reverse."""
 
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         a, b = x[..., 0::2], x[..., 1::2]

@@ -896,7 +896,7 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
 
 @multiply_in_place.example
 def _() -> Example:
-    """Show sin(gain * y + bias) whose backward pass multiplies g by the gain in place, too early."""
+    """Show sin(gain * y + bias) whose backward pass does `dz *= gain` before it computes those of gain and bias."""
 
     def forward(x: Tensor, w: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
         y = torch.tanh(x @ w)

@@ -371,7 +371,7 @@ def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Ca
 
 @exchange_split_axes_in_forward.example
 def _() -> Example:
-    """Show x.reshape(len(x), -1, 2).softmax(1) whose backward pass takes the two split axes in the wrong order."""
+    """Show x.reshape(len(x), -1, 2).softmax(1) whose backward pass uses x.reshape(len(x), 2, -1)."""
 
     def forward(x: Tensor) -> Tensor:
         return x.reshape(len(x), -1, 2).softmax(1)

@@ -170,7 +170,7 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
 
 @drop_carry.example
 def _() -> Example:
-    """Show a state that a gate, a candidate and a sine read, whose backward pass carries that of the sine alone."""
+    """Show a state read by a gate, a candidate and a sine: the state before gets the sine's contribution alone."""
 
     def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -779,7 +779,7 @@ def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Pr
 
 @use_carry_too_early.example
 def _() -> Example:
-    """Show c = gate * c + x[t] @ u with outputs tanh(c), whose gradients of `w` and `u` are computed too early."""
+    """Show c = gate * c + x[t] @ u with outputs tanh(c), whose gradients of `w` and `u` come before g[t] is added."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         states = []
@@ -860,7 +860,7 @@ def go_through_iterations_forwards(program: Program, place: Place, choice: None)
 
 @go_through_iterations_forwards.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass does not go through the iterations in reverse."""
+    """Show a recurrent network whose backward pass goes through the iterations from the first to the last."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

@@ -669,7 +669,7 @@ def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
 
 @mix_copies.example
 def _() -> Example:
-    """Show sigmoid(x) * scale, where scale is (n, 1), whose gradient of `scale` is summed over the wrong entries."""
+    """Show sigmoid(x) * scale, scale of shape (n, 1), whose gradient of `scale` is reshaped to (-1, n), then summed."""
 
     def forward(x: Tensor, scale: Tensor) -> Tensor:
         return x.sigmoid() * scale

@@ -953,7 +953,7 @@ class AvailableArray:
     kind: Literal["input", "output", "upstream", "answer"]
 
     def describe(self, program: Program) -> str:
-        """Return what a learner calls the array."""
+        """Return what a learner calls the array, such as `x`, `out.g`, or `w.g` for the gradient of the target w."""
         if self.kind == "answer":
             return f"{self.name}.g" if program.upstream_name.endswith(".g") else f"[the gradient of {self.name}]"
         return {"output": program.output_name, "upstream": program.upstream_name}.get(self.kind, self.name)

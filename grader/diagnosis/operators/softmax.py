@@ -27,7 +27,7 @@ Axes = tuple[int, ...]
 
 
 def has_axis(program: Program, place: Place) -> bool:
-    """Return whether the operand of the softmax at the edge `place` has an axis."""
+    """Return whether the operand of the softmax that the edge `place` leads into has at least one axis."""
     node = program.reader(place)
     return np.ndim(node.values[0]) > 0
 
@@ -515,7 +515,7 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
 
 @leave_mask_out.example
 def _() -> Example:
-    """Show a causal softmax whose backward pass knows nothing of the mask."""
+    """Show a causal softmax whose backward pass is that of the softmax of the unmasked scores."""
 
     def forward(h: Tensor, u: Tensor) -> Tensor:
         scores = h @ u
