@@ -88,10 +88,12 @@ def edits_of_right_answers(
 
 
 def _case_sample(answer: Answer, trial: Trial, array: np.ndarray) -> Sample:
-    """Return a trial as a sample of a case, in which the right array of an answer is the gradient of a program.
+    """Return a trial as a sample of a case whose only target is `THE_ANSWER`, with the right array for its gradient.
+
+    So operators can edit that array like a gradient; see `_program_with_gradient`.
 
     Args:
-        answer: the answer.
+        answer: the answer, a Jacobian, a value or a gradient.
         trial: the trial.
         array: the learner's array.
     """
