@@ -28,7 +28,6 @@ import test_explain_foreign
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
 
-from grader import explain
 from grader.course import Course, load_course
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
 from grader.exercise import Exercise
@@ -38,6 +37,7 @@ from grader.judging.grading import Grader
 from grader.program.queries import loops
 from grader.reference.trial import Trial
 from grader.sandbox.worker import Worker, start_worker
+from handgrad import explain
 
 
 @dataclass

@@ -162,10 +162,18 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "38 looks for references": (
         attack("""
             bad = {n for n in sys.modules if n.startswith('grader.') and n.split('.')[1] not in ('child', 'errors')}
-            assert not bad, bad"""),
+            assert not bad | {n for n in sys.modules if n.partition('.')[0] == 'handgrad'}, bad"""),
         "returned tensor"),
     "39 imports the course": (attack("import solutions"), "absent"),
     "39 imports the grader": (attack("import grader.reference.references as r; r.x.y"), "returned tensor"),
+    "39 imports handgrad": (
+        attack("""
+            import handgrad, handgrad.nbgrader
+            from handgrad import explain, grader_module
+            made = grader_module('grader.judging.grading')
+            for given in (handgrad, handgrad.nbgrader, explain, made, handgrad.Exercise()):
+                assert type(given).__name__ == 'PassedOver', given"""),
+        "returned tensor"),
     "36 imports sympy": (attack("import sympy"), "absent|AutogradUsed|autograd"),
     "44 sends half a frame": (attack("os.write(3, b'HGF1\\x10\\0\\0'); time.sleep(1e6)"), "timeout|crash"),
     "46 rewrites at exit": (

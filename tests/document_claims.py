@@ -18,7 +18,7 @@ from grader.commands.card import WHOLE
 from grader.course import load_course
 
 PACKAGE = ROOT / "grader"
-FOLDERS = (".ci", "benchmarks", "docs", "exercises", "grader", "solutions", "tests", "tools")
+FOLDERS = (".ci", "benchmarks", "docs", "exercises", "grader", "handgrad", "solutions", "tests", "tools")
 ENDINGS = "py md yaml json svg png css csv toml txt html xml zip db ipynb jinja".split()
 
 # Files that are nobody's but the reader's: what an example makes, hands in or gets back.
@@ -43,7 +43,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(rf"[\w.<>*-]+(/[\w.<>*-]+)*(/|\.({'|'.join(ENDINGS)}))")
 UNDER = re.compile(rf"({'|'.join(map(re.escape, FOLDERS))})/[\w./<>*-]*")
 DOTTED = re.compile(r"(\w+(?:\.\w+)+)(?:\(\))?")
-IMPORT = re.compile(r"from (grader[\w.]*) import ([\w, ]+)")
+IMPORT = re.compile(r"from (handgrad|grader[\w.]*) import ([\w, ]+)")
 PLACEHOLDER = re.compile(r"\[?[A-Z]+\]?")
 
 
@@ -110,7 +110,7 @@ class Document:
             for module, imported in IMPORT.findall(body) if language == "python" else ():
                 names += [f"{module}.{name.strip()}" for name in imported.split(",")]
         for name in names:
-            dotted = name if name.startswith("grader.") else f"grader.{name}"
+            dotted = name if name.startswith(("grader.", "handgrad.")) else f"grader.{name}"
             ours = dotted == name or _is_at_the_top(name.partition(".")[0])
             if ours and not PATH.fullmatch(name) and not _is_defined(dotted):
                 yield f"{name}: there is no such module, or nothing of that name in it"

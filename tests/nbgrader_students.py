@@ -177,6 +177,7 @@ MORE = {
         def lin_grad(inp, out, w, b):
             import gc, sys
             from grader.reference.references import make_trials
+            from handgrad import explain, score
             from grader.course import load_course
             inp.g, w.g, b.g = [o for o in gc.get_objects() if type(o).__name__ == "Trial"][0].expected.values()
     """,

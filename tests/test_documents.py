@@ -83,7 +83,7 @@ def test_a_document_names_only_what_is_there(document: Document) -> None:
         ("`judging.crew`", "judging.crew: there is no such module, or nothing of that name in it"),
         ("`judging.judge.Jury`", "judging.judge.Jury: there is no such module, or nothing of that name in it"),
         ("`grader.nothing.at_all`", "grader.nothing.at_all: there is no such module, or nothing of that name in it"),
-        ("```python\nfrom grader.sampling import noise\n```", "grader.sampling.noise: there is no such module"),
+        ("```python\nfrom handgrad import noise\n```", "handgrad.noise: there is no such module"),
         ("`handgrad chek lin_grad`", "handgrad chek lin_grad: there is no command chek"),
         ("```\n$ handgrad check lin_grad --shown  # a picture\n```", "there is no option --shown"),
         ("`handgrad hint lin_grd w.g`", "the course has no lin_grd"),
@@ -209,7 +209,7 @@ def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their
     assert [block for block in shown if block.strip() not in families] == []
     unit = tmp_path / "solutions/05_activations"
     unit.mkdir(parents=True)
-    imports = "from grader.exercise import Exercise, stored\nfrom grader.sampling import normal, output\n"
+    imports = "from handgrad import Exercise, normal, output, stored\n"
     (unit / "spec.py").write_text(imports + spec, encoding="utf-8")
     listed = "{id: 05_activations, title: A, exercises: [{id: squareplus_grad, points: 1}]}"
     (tmp_path / "course.yaml").write_text(f"course: own\ntitle: Own\nunits: [{listed}]\n")

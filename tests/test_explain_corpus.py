@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from explain_corpus import ELSEWHERE, RIGHT, WRONG
 
-from grader import explain
 from grader.diagnosis.diagnose import plain_facts
 from grader.explanation import verdicts
+from handgrad import explain
 
 
 @pytest.mark.parametrize("case", list(RIGHT)[::8])

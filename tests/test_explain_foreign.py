@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import explain
+from handgrad import explain
 
 NORMAL = torch.Generator().manual_seed(11)
 

@@ -174,17 +174,17 @@ def test_the_preprocessors_are_nbgraders_own_but_for_ours():
     def named(classes: list[type]) -> list[str]:
         return [f"{cls.__module__.split('.')[0]}.preprocessors.{cls.__name__}" for cls in classes]
 
-    released = [name.replace("grader.nbgrader.release.KeepStubs", "nbgrader.preprocessors.ClearSolutions")
+    released = [name.replace("handgrad.KeepStubs", "nbgrader.preprocessors.ClearSolutions")
                 for name in RELEASE]  # fmt: skip
     assert released == named(GenerateAssignment.preprocessors.default_args[0])
     replaced = {
-        "grader.nbgrader.plugin.SecureExecute": "nbgrader.preprocessors.Execute",
-        "grader.nbgrader.plugin.ExplainScores": "nbgrader.preprocessors.SaveAutoGrades",
+        "handgrad.SecureExecute": "nbgrader.preprocessors.Execute",
+        "handgrad.ExplainScores": "nbgrader.preprocessors.SaveAutoGrades",
     }
     graded = [replaced.get(name, name) for name in AUTOGRADE]
     last = "nbgrader.preprocessors.CheckCellMetadata"  # what RestoreCells leaves has nothing to be checked
     assert [*graded, last] == named(Autograde.autograde_preprocessors.default_args[0])
-    shown = [name for name in FEEDBACK if not name.startswith("grader.")]
+    shown = [name for name in FEEDBACK if not name.startswith("handgrad.")]
     assert shown == named(GenerateFeedback.preprocessors.default_args[0])
 
 
@@ -242,7 +242,7 @@ def test_the_command_says_what_it_wrote_and_what_to_do_next(
     out = capsys.readouterr().out
     assert "Copies of what was replaced: nb/.handgrad/backups/05_activations-1.ipynb\n" in out
     assert "nb/nbgrader_config.py has changes of your own and was left as it is.\n" in out
-    assert "It does not name grader.nbgrader.plugin.SecureExecute, so autograde would run student code" in out
+    assert "It does not name handgrad.SecureExecute, so autograde would run student code" in out
 
 
 def test_without_nbgrader_one_sentence_says_how_to_get_it(

@@ -68,7 +68,7 @@ def test_a_course_whose_package_is_gone_says_so(installed: Installed, tmp_path: 
     installed()
     root = workspace.init(tmp_path / "learner", "my_own").root
     shutil.rmtree(tmp_path / "site")
-    run = [sys.executable, "-m", "grader", "list"]
+    run = [sys.executable, "-m", "handgrad", "list"]
     done = subprocess.run(run, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "course.yaml, line 5: this course comes in the package my_own, which is not installed" in done.stderr

@@ -76,11 +76,11 @@ PASSES = {
     "magics and shell lines": ["%matplotlib inline\n!pip install torch\ntorch?", "%%time\n" + RIGHT + "\n%timeit 1"],
     "another language": ["%%bash\nrm -rf *", RIGHT],
     "the setup, the check and the score": [
-        "import torch\nfrom grader.notebook.cells import check as see, score\n"
-        "import grader.elsewhere as g\n%load_ext grader",
-        RIGHT + '\ncheck("lin_grad")\nsee("lin_grad")\ng.show(1).all()',
+        "import torch\nfrom handgrad import check as see, score\nimport handgrad.elsewhere as h\n%load_ext handgrad",
+        RIGHT + '\ncheck("lin_grad")\nsee("lin_grad")\nh.show(1).all()',
         'score("lin_grad", "w.g")',
     ],
+    "the setup of an older version": ["from grader.notebook.cells import check, score", RIGHT, 'check("lin_grad")'],
     "nothing but the function": ["", RIGHT, "", "   \n"],
     "null bytes and lone surrogates": ["x = 1\0", "x = '\ud800'", RIGHT],
     "nesting": ["(" * 20_000, "-" * 20_000 + "1", "x" + ".a" * 20_000, RIGHT],

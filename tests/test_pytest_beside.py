@@ -154,14 +154,15 @@ def test_nothing_else_of_handgrad_is_imported_beside_a_strangers_tests(tmp_path:
         "import sys\n"
         "def pytest_unconfigure():\n"
         "    heavy = {'yaml', 'numpy', 'torch', 'pydantic', 'rich', 'typer'}\n"
-        "    print('IMPORTED', *sorted(m for m in sys.modules if m.split('.')[0] in {'grader', *heavy}))\n"
+        "    print('IMPORTED', *sorted(m for m in sys.modules if m.split('.')[0] in {'grader', 'handgrad', *heavy}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "exercises", "-p", "no:hypothesispytest", "-p", "no:randomly"],
         cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("IMPORTED")]
-    ours = ["grader", "grader.learner", "grader.learner.pytest_folders", "grader.learner.pytest_plugin"]
+    ours = ["grader", "grader.learner", "grader.learner.pytest_folders", "grader.learner.pytest_plugin", "handgrad"]
+    ours.append("handgrad.pytest_plugin")
     assert line.split()[1:] == ours
 
 

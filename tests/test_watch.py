@@ -24,7 +24,7 @@ RIGHT = (ROOT / "solutions/01_slopes/slope.py").read_text()
 WRONG = RIGHT.replace("- f(x)", "+ f(x)")
 ENDLESS = "def slope(f, x, h):\n    while True:\n        pass\n"
 LEGEND = "q quit"
-HANDGRAD = f"{sys.executable} -m grader"
+HANDGRAD = f"{sys.executable} -m handgrad"
 COMMAND = f"trap : INT; {HANDGRAD}; echo ended with $?; sleep 1000"
 
 
@@ -159,7 +159,7 @@ def give_time(folder: Path) -> None:
 
 def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "grader"], cwd=folder, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "handgrad"], cwd=folder, capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 2

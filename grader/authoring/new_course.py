@@ -14,6 +14,7 @@ from .build import PYTEST_OPTIONS, build
 from .new_exercise import beginning
 
 UNIT, FIRST = "01_first", "square_grad"
+TAKEN = frozenset(("handgrad", "grader"))  # packages of handgrad's own
 CONFIG = """\
 # The course: units in the order they are taught, and the exercises of each. Data only.
 # What an exercise is stands in solutions/<unit>/spec.py; its lesson in exercises/<unit>/README.md.
@@ -77,7 +78,8 @@ def new_course(folder: Path) -> Course:
         raise UsageError(f"{folder.resolve()} already holds something: name a new folder for your course.")
     name = folder.resolve().name
     package = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
-    package = package if package.isidentifier() else f"course_{package}".rstrip("_")
+    is_free = package.isidentifier() and package not in TAKEN
+    package = package if is_free else f"course_{package}".rstrip("_")
     words = {"package": package, "project": package.replace("_", "-"), "version": __version__, "unit": UNIT,
              "first": FIRST, "title": re.sub(r"[-_]+", " ", package).capitalize()}  # fmt: skip
     written = {folder / path: text.format(**words) for path, text in FILES.items()}

@@ -18,7 +18,7 @@ from grader.errors import UsageError
 
 from .build import build
 
-NEEDED = {"grader.exercise": ("Exercise", "stored"), "grader.sampling": ("normal", "output")}
+NEEDED = ("Exercise", "normal", "output", "stored")
 DECLARATION = """
 
 {name} = Exercise(
@@ -114,8 +114,8 @@ def _with_imports(text: str) -> str:
     body = ast.parse(text).body
     imports = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
     known = {alias.asname or alias.name for node in imports for alias in node.names}
-    missing = {module: [name for name in names if name not in known] for module, names in NEEDED.items()}
-    added = [f"from {module} import {', '.join(names)}" for module, names in missing.items() if names]
+    missing = [name for name in NEEDED if name not in known]
+    added = [f"from handgrad import {', '.join(missing)}"] if missing else []
     lines = text.split("\n")
     if not imports and ast.get_docstring(ast.parse(text)) is not None:
         last, added = body[0].end_lineno or 0, ["", *added]

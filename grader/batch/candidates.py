@@ -27,7 +27,7 @@ MOST_COMPARED, MOST_NOTEBOOKS, MOST_OTHERS = 8, 12, 50
 # What an exported notebook holds, by nbconvert or by VS Code, whatever the file is called.
 EXPORTED = re.compile(r"^# (?:In ?\[[ \d*]*\]:|%%)", re.MULTILINE)
 WORSE = {1: "it only imports the function", 2: "it is a stub, and was left as it is", 3: "it could not be read"}
-BESIDE_EXERCISES = frozenset({"solutions", "tests", "grader"})  # what a copy of a whole course has
+BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # what a copy of a whole course has
 
 
 class FileLost(Exception):

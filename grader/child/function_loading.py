@@ -21,7 +21,8 @@ from .no_autograd import AutogradUsed
 
 MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # of each fact, so many are told
 IMPORTS = (ast.Import, ast.ImportFrom)
-NOTEBOOK = {"check": "grader", "score": "grader", "get_ipython": "IPython", "display": "IPython"}  # what it is part of
+# What notebooks use undefined, and the package that it is of.
+NOTEBOOK = {"check": "handgrad", "score": "handgrad", "get_ipython": "IPython", "display": "IPython"}
 Facts = dict[str, Any]
 
 

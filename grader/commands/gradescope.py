@@ -92,5 +92,5 @@ def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Is
         options = ["--try", str(submission.resolve())]
         options += ["--out", str(out.resolve())] if out is not None else []
         options += ["--isolation", isolation] if isolation is not None else []
-        command = [sys.executable, "-m", "grader", "gradescope", ".", *options]
+        command = [sys.executable, "-m", "handgrad", "gradescope", ".", *options]
         return subprocess.run(command, cwd=source, env={**os.environ, "PYTHONPATH": source}, check=False).returncode

@@ -57,6 +57,6 @@ def _print_summary(folder: Path, written: Written, unit: str) -> None:
     if written.own_config:
         print(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
     if written.unprotected:
-        print("It does not name grader.nbgrader.plugin.SecureExecute, so autograde would run student code unprotected.")
+        print("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
     print(f"next: {go}nbgrader generate_assignment {unit}")

@@ -50,7 +50,7 @@ RUN = """\
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 mkdir -p "$here/results"
 cd "$here/source" || exit 3
-exec "${HANDGRAD_PYTHON:-$here/venv/bin/python}" -m grader gradescope . \\
+exec "${HANDGRAD_PYTHON:-$here/venv/bin/python}" -m handgrad gradescope . \\
   --try "$here/submission" --out "$here/results/results.json"
 """
 
@@ -76,7 +76,8 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
         _add(archive, f"{COURSE_FOLDER}/{COURSE_FILE}", listed.encode())
         for unit in config.units:
             _add_folder(archive, course.solutions / unit.id, f"{COURSE_FOLDER}/solutions/{unit.id}")
-        _add_folder(archive, PACKAGE, PACKAGE.name)
+        for package in (PACKAGE, PACKAGE.with_name("handgrad")):
+            _add_folder(archive, package, package.name)
     return content.getvalue()
 
 

@@ -23,7 +23,7 @@ RELEASE = (
     "nbgrader.preprocessors.IncludeHeaderFooter",
     "nbgrader.preprocessors.InstantiateTests",
     "nbgrader.preprocessors.LockCells",
-    "grader.nbgrader.release.KeepStubs",  # in place of nbgrader's ClearSolutions
+    "handgrad.KeepStubs",  # in place of nbgrader's ClearSolutions
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
@@ -33,18 +33,18 @@ RELEASE = (
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
 )
-SANITIZE = ("grader.nbgrader.restore.RestoreCells",)  # in place of all of nbgrader's
+SANITIZE = ("handgrad.RestoreCells",)  # in place of all of nbgrader's
 AUTOGRADE = (
-    "grader.nbgrader.plugin.SecureExecute",  # in place of nbgrader's Execute
+    "handgrad.SecureExecute",  # in place of nbgrader's Execute
     "nbgrader.preprocessors.IgnorePattern",
     "nbconvert.preprocessors.ClearMetadataPreprocessor",
     "nbgrader.preprocessors.LimitOutput",
-    "grader.nbgrader.plugin.ExplainScores",  # in place of nbgrader's SaveAutoGrades
+    "handgrad.ExplainScores",  # in place of nbgrader's SaveAutoGrades
     "nbgrader.preprocessors.AssignLatePenalties",
 )
 FEEDBACK = (
     "nbgrader.preprocessors.GetGrades",
-    "grader.nbgrader.feedback_summary.SummaryFirst",
+    "handgrad.SummaryFirst",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 )
 CONFIG = '''\
@@ -61,8 +61,8 @@ c.GenerateAssignment.preprocessors = [
 
 # Submissions are read whatever they are, and found under another name. RestoreCells does what nbgrader's own list does,
 # and more: each released cell is there once, as it was, whatever was deleted, copied, retyped or edited.
-c.Autograde.pre_convert_hook = "grader.nbgrader.submission.find_renamed"
-c.Autograde.exporter_class = "grader.nbgrader.plugin.SubmissionExporter"
+c.Autograde.pre_convert_hook = "handgrad.find_renamed"
+c.Autograde.exporter_class = "handgrad.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [
 {sanitize}
 ]

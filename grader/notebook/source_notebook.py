@@ -18,7 +18,7 @@ from .lesson import Lesson
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
 SETUP = """import torch
 
-from grader.notebook.cells import check, score  # pip install handgrad
+from handgrad import check, score  # pip install handgrad
 
 # Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
 # Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""

@@ -1,7 +1,6 @@
 """Exercises of unit 01: slopes measured with finite differences."""
 
-from grader.exercise import Misconception, Routine
-from grader.sampling import Dtype, Function, each_of, normal, number
+from handgrad import Dtype, Function, Misconception, Routine, each_of, normal, number
 
 # Every function bends (so that forward and central differ) and its bend changes (so that the step counts).
 _CURVES = each_of(

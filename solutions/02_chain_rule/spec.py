@@ -1,7 +1,6 @@
 """Exercises of unit 02: one factor for each step, multiplied along a path and added over paths."""
 
-from grader.exercise import Exercise, Misconception, returned, stored
-from grader.sampling import away_from, each_of, normal, number, output, positive
+from handgrad import Exercise, Misconception, away_from, each_of, normal, number, output, positive, returned, stored
 
 dy_dx = Exercise(
     title="The factor of y = x + 2",

@@ -1,7 +1,6 @@
 """Exercises of unit 03: one example through a linear layer, one number at a time."""
 
-from grader.exercise import Exercise, Misconception, returned, returned_jacobian
-from grader.sampling import normal, upstream
+from handgrad import Exercise, Misconception, normal, returned, returned_jacobian, upstream
 
 df_dx = Exercise(
     title="The Jacobian of the outputs by the inputs",

@@ -1,7 +1,6 @@
 """Exercises of unit 04: a linear layer over a mini-batch."""
 
-from grader.exercise import Exercise, stored
-from grader.sampling import accumulating, normal, output, wanted
+from handgrad import Exercise, accumulating, normal, output, stored, wanted
 
 lin_grad = Exercise(
     title="A linear layer, backwards",

@@ -1,7 +1,19 @@
 """Exercises of unit 06: losses, where the backward pass begins."""
 
-from grader.exercise import Exercise, Misconception, stored
-from grader.sampling import Sampler, away_from, indices, normal, number, output, signs, tried, uniform
+from handgrad import (
+    Exercise,
+    Misconception,
+    Sampler,
+    away_from,
+    indices,
+    normal,
+    number,
+    output,
+    signs,
+    stored,
+    tried,
+    uniform,
+)
 
 # Ties among the log-probabilities; that a row of them no longer adds up to 1 makes no gradient another one.
 _EQUAL = ((-3.0, -2.0, -1.0, -0.5),)

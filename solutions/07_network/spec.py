@@ -1,7 +1,6 @@
 """Exercises of unit 07: a whole network, forward and backward."""
 
-from grader.exercise import Exercise, returned_value, stored
-from grader.sampling import Sampler, normal, output
+from handgrad import Exercise, Sampler, normal, output, returned_value, stored
 
 
 def _one_open_gate(rng, _setting, shape):

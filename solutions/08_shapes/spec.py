@@ -1,7 +1,21 @@
 """Exercises of unit 08: what sums, copies, moves or picks entries, backwards."""
 
-from grader.exercise import Exercise, Misconception, returned, stored
-from grader.sampling import each_of, indices, mask, normal, output, shape, sized, spaced, upstream, withheld
+from handgrad import (
+    Exercise,
+    Misconception,
+    each_of,
+    indices,
+    mask,
+    normal,
+    output,
+    returned,
+    shape,
+    sized,
+    spaced,
+    stored,
+    upstream,
+    withheld,
+)
 
 # Each axis, counted from either end, with and without the flag that stands beside it.
 _DIMS = each_of(1, -1, 0, 0, -1)

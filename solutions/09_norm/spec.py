@@ -1,7 +1,6 @@
 """Exercises of unit 09: normalisation, in which every entry looks at its neighbours."""
 
-from grader.exercise import Exercise, in_steps, stored
-from grader.sampling import Sampler, indices, normal, output, positive, sized, step
+from handgrad import Exercise, Sampler, in_steps, indices, normal, output, positive, sized, step, stored
 
 _EPS = 1e-5
 _SEVERAL = (4, 5, 6, 7)  # with two or three entries a variance is mostly an accident

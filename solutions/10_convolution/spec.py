@@ -1,7 +1,6 @@
 """Exercises of unit 10: convolution and pooling, in which one weight serves many places."""
 
-from grader.exercise import Exercise, stored
-from grader.sampling import each_of, normal, output, sized, spaced
+from handgrad import Exercise, each_of, normal, output, sized, spaced, stored
 
 _FEW, _SOME, _SHORT, _LONG = (2, 3, 4), (2, 3, 4, 5), (2, 3, 4), (7, 8, 9)
 

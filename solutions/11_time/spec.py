@@ -1,7 +1,6 @@
 """Exercises of unit 11: one weight, many moments."""
 
-from grader.exercise import Exercise, Routine, stored
-from grader.sampling import Sampler, normal, output, weights
+from handgrad import Exercise, Routine, Sampler, normal, output, stored, weights
 
 
 def _states(x, h, wx, wh, b):

@@ -1,7 +1,6 @@
 """Exercises of unit 12: every row looks at every row."""
 
-from grader.exercise import Exercise, stored
-from grader.sampling import Sampler, normal, number, output, sized, weights
+from handgrad import Exercise, Sampler, normal, number, output, sized, stored, weights
 
 
 def _free(rng, _setting, shape):

@@ -3,11 +3,21 @@
 import math
 from graphlib import TopologicalSorter
 
-from grader.diagnosis.edited import edited
-from grader.diagnosis.engines import Engine, right_gradients
-from grader.exercise import Exercise, Misconception, Routine, stored
-from grader.sampling import Sampler, normal, output, sized, weights
-from grader.trial_sizes import LARGER_KIND
+from handgrad import (
+    LARGER_KIND,
+    Engine,
+    Exercise,
+    Misconception,
+    Routine,
+    Sampler,
+    edited,
+    normal,
+    output,
+    right_gradients,
+    sized,
+    stored,
+    weights,
+)
 
 _LONG = 1050  # steps of the chain on which a recursion ends: Python allows 1000
 _PLACES = ("first", "second")

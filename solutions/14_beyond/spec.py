@@ -1,8 +1,25 @@
 """Exercises of unit 14: more than reverse mode."""
 
-from grader.diagnosis.forward_mode import ForwardMode
-from grader.exercise import Exercise, InSteps, Misconception, Routine, in_steps, returned, stored
-from grader.sampling import Function, Sampler, away_from, each_of, mask, normal, number, output, uniform, weights
+from handgrad import (
+    Exercise,
+    ForwardMode,
+    Function,
+    InSteps,
+    Misconception,
+    Routine,
+    Sampler,
+    away_from,
+    each_of,
+    in_steps,
+    mask,
+    normal,
+    number,
+    output,
+    returned,
+    stored,
+    uniform,
+    weights,
+)
 
 # The large summands have no derivative: whoever measures loses digits to them, a dual number does not. No two kinds of
 # operations are in the same of these functions: where an answer is wrong tells which of them is.

@@ -1,9 +1,21 @@
 """Exercises of unit 15: to find mistakes, not to make them."""
 
-from grader.diagnosis.edited import edited
-from grader.diagnosis.examination import examination, source_of
-from grader.exercise import Exercise, Misconception, Routine, stored
-from grader.sampling import Function, each_of, indices, normal, output, sized, weights
+from handgrad import (
+    Exercise,
+    Function,
+    Misconception,
+    Routine,
+    each_of,
+    edited,
+    examination,
+    indices,
+    normal,
+    output,
+    sized,
+    source_of,
+    stored,
+    weights,
+)
 
 _EPS = 1e-5
 

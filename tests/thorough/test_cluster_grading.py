@@ -82,7 +82,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def grading(school: Path, out: str, *words: str) -> subprocess.Popen[str]:
     options = ["--yes", "--seed", "7", "--isolation", strongest(), "--exercise", "lin_grad", "--exercise", "relu_grad"]
     return subprocess.Popen(
-        [sys.executable, "-m", "grader", "grade", "submissions", "--out", out, *options, *words],
+        [sys.executable, "-m", "handgrad", "grade", "submissions", "--out", out, *options, *words],
         cwd=school, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip

@@ -66,7 +66,7 @@ def test_the_zip_holds_what_gradescope_asks_for_and_one_unit(content: bytes) -> 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = set(archive.namelist())
         modes = {entry.filename: entry.external_attr >> 16 & 0o111 for entry in archive.infolist()}
-        assert {"setup.sh", "run_autograder", "grader/__main__.py", "grader/result.schema.json"} <= names
+        assert {"setup.sh", "run_autograder", "handgrad/__main__.py", "grader/result.schema.json"} <= names
         assert modes["setup.sh"] == modes["run_autograder"] == 0o111
         for script in ("setup.sh", "run_autograder"):
             assert subprocess.run(["bash", "-n"], input=archive.read(script), check=False).returncode == 0
@@ -89,7 +89,7 @@ def test_what_is_tried_here_is_what_gradescope_gets(container: Path, content: by
     assert (done.returncode, done.stdout) == (0, "")
     there = (container / "results" / "results.json").read_bytes()
     (tmp_path / "my-course.zip").write_bytes(content)
-    command = [sys.executable, "-m", "grader", "gradescope", "my-course.zip", "--try", "autograder/submission"]
+    command = [sys.executable, "-m", "handgrad", "gradescope", "my-course.zip", "--try", "autograder/submission"]
     here = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
                           capture_output=True, check=True)  # fmt: skip
     assert here.stdout == there

@@ -88,7 +88,7 @@ def test_it_goes_on_after_it_was_suspended(terminal: Terminal, folder: Path) -> 
     (worker,) = [
         int(pid)
         for pid in subprocess.run(
-            ["pgrep", "-f", f"^{sys.executable} -m grader$"], capture_output=True, text=True, check=True
+            ["pgrep", "-f", f"^{sys.executable} -m handgrad$"], capture_output=True, text=True, check=True
         ).stdout.split()
         if os.readlink(f"/proc/{pid}/cwd") == os.path.realpath(folder)
     ]

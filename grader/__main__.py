@@ -1,5 +1,0 @@
-"""`python -m grader` is `handgrad`."""
-
-from .cli import main
-
-main()

@@ -1,0 +1,153 @@
+"""handgrad: exercises on writing gradients by hand, and the grader that names each mistake.
+
+This package is what specs, notebooks, scripts and configurations import. Each name comes from `grader` when it is first
+asked for, so that reading a spec imports no torch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names as in `_NAMES`, for type checkers and editors
+    from grader import __version__ as __version__
+    from grader.diagnosis.edited import edited as edited
+    from grader.diagnosis.engines import Engine as Engine
+    from grader.diagnosis.engines import right_gradients as right_gradients
+    from grader.diagnosis.examination import examination as examination
+    from grader.diagnosis.examination import source_of as source_of
+    from grader.diagnosis.forward_mode import ForwardMode as ForwardMode
+    from grader.errors import HandgradError as HandgradError
+    from grader.exercise import Answer as Answer
+    from grader.exercise import Exercise as Exercise
+    from grader.exercise import InSteps as InSteps
+    from grader.exercise import Misconception as Misconception
+    from grader.exercise import Routine as Routine
+    from grader.exercise import in_steps as in_steps
+    from grader.exercise import returned as returned
+    from grader.exercise import returned_jacobian as returned_jacobian
+    from grader.exercise import returned_value as returned_value
+    from grader.exercise import stored as stored
+    from grader.explanation.explain import explain as explain
+    from grader.explanation.explanation import Explanation as Explanation
+    from grader.nbgrader.feedback_summary import SummaryFirst as SummaryFirst
+    from grader.nbgrader.plugin import ExplainScores as ExplainScores
+    from grader.nbgrader.plugin import SecureExecute as SecureExecute
+    from grader.nbgrader.plugin import SubmissionExporter as SubmissionExporter
+    from grader.nbgrader.release import KeepStubs as KeepStubs
+    from grader.nbgrader.restore import RestoreCells as RestoreCells
+    from grader.nbgrader.submission import find_renamed as find_renamed
+    from grader.notebook.cells import check as check
+    from grader.notebook.cells import score as score
+    from grader.sampling import Array as Array
+    from grader.sampling import BackwardPass as BackwardPass
+    from grader.sampling import Dtype as Dtype
+    from grader.sampling import Function as Function
+    from grader.sampling import Sampler as Sampler
+    from grader.sampling import accumulating as accumulating
+    from grader.sampling import away_from as away_from
+    from grader.sampling import backward_passes as backward_passes
+    from grader.sampling import each_of as each_of
+    from grader.sampling import indices as indices
+    from grader.sampling import mask as mask
+    from grader.sampling import normal as normal
+    from grader.sampling import number as number
+    from grader.sampling import output as output
+    from grader.sampling import positive as positive
+    from grader.sampling import shape as shape
+    from grader.sampling import signs as signs
+    from grader.sampling import sized as sized
+    from grader.sampling import spaced as spaced
+    from grader.sampling import step as step
+    from grader.sampling import taking_turns as taking_turns
+    from grader.sampling import tried as tried
+    from grader.sampling import uniform as uniform
+    from grader.sampling import upstream as upstream
+    from grader.sampling import wanted as wanted
+    from grader.sampling import weights as weights
+    from grader.sampling import withheld as withheld
+    from grader.trial_sizes import LARGER_KIND as LARGER_KIND
+    from grader.trial_sizes import Setting as Setting
+
+_NAMES = {
+    "grader": "__version__",
+    "grader.diagnosis.edited": "edited",
+    "grader.diagnosis.engines": "Engine right_gradients",
+    "grader.diagnosis.examination": "examination source_of",
+    "grader.diagnosis.forward_mode": "ForwardMode",
+    "grader.errors": "HandgradError",
+    "grader.exercise": (
+        "Answer Exercise InSteps Misconception Routine in_steps returned returned_jacobian returned_value stored"
+    ),
+    "grader.explanation.explain": "explain",
+    "grader.explanation.explanation": "Explanation",
+    "grader.nbgrader.feedback_summary": "SummaryFirst",
+    "grader.nbgrader.plugin": "ExplainScores SecureExecute SubmissionExporter",
+    "grader.nbgrader.release": "KeepStubs",
+    "grader.nbgrader.restore": "RestoreCells",
+    "grader.nbgrader.submission": "find_renamed",
+    "grader.notebook.cells": "check score",
+    "grader.sampling": (
+        "Array BackwardPass Dtype Function Sampler accumulating away_from backward_passes each_of indices mask normal "
+        "number output positive shape signs sized spaced step taking_turns tried uniform upstream wanted weights "
+        "withheld"
+    ),
+    "grader.trial_sizes": "LARGER_KIND Setting",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MARK = '"""handgrad: '  # begins the module that is meant
+
+
+class OtherGraderError(ImportError):
+    """Report that `import grader` would import another package than the one that handgrad brings."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows in place of a traceback."""
+        return [f"handgrad: {self}"]
+
+
+@cache
+def require_own_grader() -> None:
+    """Do nothing where `grader` is handgrad's own; it is looked for and not imported, for another one is a stranger.
+
+    Raises:
+        OtherGraderError: it is another package of this name, or there is none.
+    """
+    try:
+        origin = getattr(find_spec("grader"), "origin", None)
+    except ValueError:  # a module without a place was put there by hand
+        origin = None
+    if origin is None:
+        raise OtherGraderError("The package grader, which handgrad brings, is missing: install handgrad again.")
+    if not Path(origin).read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+        raise OtherGraderError(
+            f"{origin} is another package called grader, and hides the one that handgrad brings: rename it or "
+            "uninstall it, and install handgrad again."
+        )
+
+
+def grader_module(name: str) -> ModuleType:
+    """Import a module of handgrad's own `grader`.
+
+    Raises:
+        OtherGraderError: that cannot be imported, because another package has its name.
+    """
+    require_own_grader()
+    return import_module(name)
+
+
+def __getattr__(name: str) -> Any:
+    """Return what `grader` has under a public name, and keep it."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(grader_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(_MODULES)
