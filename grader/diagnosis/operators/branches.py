@@ -45,15 +45,18 @@ def _is_mask(value: Operand) -> bool:
     return array.ndim > 0 and bool(((array == 0) | (array == 1)).all())
 
 
+LEAST_OF_TWO = 5  # entries of an array that consists of two numbers by intent
+
+
 def _two_values(value: Operand) -> tuple[float, ...]:
     """Return the two numbers that an array consists of, the smaller one first: (0, 1) for a mask.
 
-    Return an empty tuple for an array of one number, or of more than two.
+    Return an empty tuple for an array of one number, of more than two, or of so few entries that two are no rule.
     """
     array = np.asarray(value)
     if _is_mask(array):
         return 0.0, 1.0
-    if not array.ndim or not array.size or array.dtype.kind != "f":
+    if array.size < LEAST_OF_TWO or array.dtype.kind != "f":
         return ()
     values = (float(array.min()), float(array.max()))
     return values if values[0] != values[1] and bool(np.isin(array, values).all()) else ()
@@ -103,8 +106,10 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
         choice: the slots of the operands whose contribution is edited: (0, 1) for both of `maximum(a, b)`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program; `None` where a product has no such factor in this trial.
     """
+    if not has_mask(program, place):
+        return None
     for slot in choice:
         program = program.with_vjp((place[0], slot), partial(_invert_slopes, sum(mask_slopes(program, place, slot))))
     return program
@@ -178,7 +183,8 @@ def _() -> Example:
 
 def is_product_with_mask(program: Program, place: Place) -> bool:
     """Return whether the node `place` multiplies an operand that gets a gradient by an array of zeros and ones."""
-    return has_mask(program, place) and program.reader(place).name == "mul"
+    node = program.reader(place)
+    return has_mask(program, place) and node.name == "mul" and any(map(_is_mask, node.values))
 
 
 @operator(

@@ -1,0 +1,40 @@
+"""No operator fails on a forward pass of the course, listed in its greatest trial and made in the least one, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from grader.course import load_course
+from grader.diagnosis.diagnose import program_of
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.stream import edits
+from grader.exercise import Exercise
+from grader.program.operation import NoCandidate
+from grader.reference.references import make_trials
+
+EXERCISES = {
+    each.id: each.declaration for each in load_course(ROOT).exercises if isinstance(each.declaration, Exercise)
+}
+MOST = 25  # edits with one operator that are made
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+@np.errstate(all="ignore")
+def test_no_edit_of_the_course_fails(name: str) -> None:
+    trials = make_trials(EXERCISES[name], np.random.default_rng(5))
+    programs = sorted(
+        (program_of(EXERCISES[name], trial) for trial in trials), key=lambda each: sum(each.forward.costs)
+    )
+    listing, made = programs[-1], 0
+    for operator in OPERATORS:
+        every = list(edits(operator, listing))
+        for edit in every[:: len(every) // MOST + 1]:
+            for program in (programs[0], listing):
+                try:
+                    edit.apply(program).gradients()
+                    made += 1
+                except NoCandidate:
+                    continue
+    assert made
