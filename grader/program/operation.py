@@ -116,8 +116,8 @@ class Operation:
         Args:
             slot: the number of the operand in `values`.
             value: the value of the operation.
-            values: all operands.
-            options: the options by name.
+            values: all operands, in the order of the slots.
+            options: the options by name, such as `{"dim": 1}`.
         """
         rule = self.value_vjp or self._slot_vjp(slot)
         assert rule is not None
@@ -128,7 +128,10 @@ class Operation:
         return lambda g: rule(g, value, *values, **options)  # type: ignore[return-value]
 
     def _slot_vjp(self, slot: int) -> Function | None:
-        """Return the function of `vjps` that serves a slot; `None` where the operand in it gets no gradient."""
+        """Return the function of the field `vjps` that serves a slot; `None` where the operand in it gets no gradient.
+
+        Of a variadic operation, such as `cat`, the last function serves all further slots.
+        """
         return self.vjps[min(slot, len(self.vjps) - 1)] if self.variadic else self.vjps[slot]
 
 
@@ -193,7 +196,7 @@ class PointwiseVjp:
         return _times_derivative(g, np.asarray(self.derivative(value, *values, **options)), values[self.slot])
 
     def bind(self, value: Array, values: Sequence[Operand], options: Options) -> Callable[[Array], Array]:
-        """Return the vjp as a function of the upstream gradient alone, for which the derivative is computed only once.
+        """Return the vjp as a function of the upstream gradient alone; the derivative is computed now, and only once.
 
         Args:
             value: the value of the operation.
@@ -207,14 +210,14 @@ class PointwiseVjp:
 
 
 def _times_derivative(g: Array, slope: Array, operand: Operand) -> Array:
-    """Return an upstream gradient times a derivative, summed to the shape of the operand.
+    """Return an upstream gradient times a derivative, summed over the axes along which the operand was broadcast.
 
     Where a boolean derivative is False the product is 0, even if the upstream gradient is no number there.
 
     Args:
         g: the upstream gradient, shaped like the value.
-        slope: the derivative, which broadcasts with g.
-        operand: the operand.
+        slope: the derivative of the value by the operand, entry by entry; it broadcasts with g.
+        operand: the operand, whose shape the result has.
     """
     return unbroadcast(np.where(slope, g, 0.0) if slope.dtype == bool else g * slope, operand)
 

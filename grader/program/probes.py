@@ -29,10 +29,11 @@ def draw_tangents(
     dtype: type[np.floating] = np.float64,
     largest: float = float("inf"),
 ) -> Tangents:
-    """Draw random directions of each target, and return the derivative of every value along each of them.
+    """Draw random directions, arrays shaped like a target, and return the derivative of every value along each of them.
 
-    A derivative is the central difference of two runs of the forward pass: forward-mode differentiation would cost
-    torch most of a second in each process before the first tangent.
+    With them `Program.change` sees how an edit moves the projections, sum(direction * gradient). A derivative is the
+    central difference of two runs of the forward pass: forward-mode differentiation would cost torch most of a second
+    in each process before the first tangent.
 
     Args:
         program: the right program of a trial.
@@ -41,7 +42,10 @@ def draw_tangents(
         directions: the number for each target, which is cut to the number of its entries. With one direction three
             times as many wrong candidates pass as with two.
         dtype: of the derivatives; single precision takes half of the memory.
-        largest: the most entries of a value whose derivatives are kept.
+        largest: the most entries that a value may have for its derivatives to be kept.
+
+    Returns:
+        The directions of each target, the derivatives of each value, and the projections of the right gradients.
     """
     forward = program.forward
     drawn, rows, tangents = {}, {}, dict[int, Array]()
@@ -72,7 +76,7 @@ def draw_tangents(
 
 
 def _change_adding(by: Array) -> Change:
-    """Return the change of a node that adds an array to its value.
+    """Return a change for `Forward.run`: a function of a node that returns the node with an array added to its value.
 
     Args:
         by: the array, shaped like the value.
@@ -82,7 +86,9 @@ def _change_adding(by: Array) -> Change:
 
 @np.errstate(all="ignore")
 def tolerances(program: Program, generator: np.random.Generator) -> dict[str, float]:
-    """Return for each target how far single precision may move its gradient, in proportion to its greatest entry.
+    """Return for each target the greatest error that single precision may make in its gradient, by name of the target.
+
+    The error of an entry is divided by the greatest entry of the gradient: 1e-4 allows 0.01 where that is 100.
 
     Every value of the forward pass and every contribution of the backward pass gets a random relative error of the size
     of one rounding; noise on the inputs alone would miss what cancels. In a trial whose tolerance exceeds some 5 % a

@@ -55,7 +55,9 @@ class EdgeContext(NamedTuple):
         value: Array | None = None,
         **options: object,
     ) -> Array:
-        """Return the right contribution, by the node's own vjp, or what this vjp gives for replaced arguments.
+        """Return the right contribution of this edge, by the node's own vjp; or what it gives for replaced arguments.
+
+        For `x @ w` and its edge of x: `at.right()` is g @ w.T, and `at.right(operands={1: v})` is g @ v.T.
 
         Args:
             g: an upstream gradient in place of that of the node, shaped like its value.
@@ -127,12 +129,12 @@ class Program:
 
     @property
     def right(self) -> Program:
-        """Return the program without any edit: itself, or the one that it was made of by edits."""
+        """Return the right program: this one if it has no edits, else the one that its edits began with."""
         return self if self.original is None else self.original
 
     @cached_property
     def sink(self) -> Node:
-        """Return the loss as a node that reads the outputs: its edges (SINK, k) carry the upstream gradients."""
+        """Return the loss as a node that reads the outputs; its edge (SINK, k) contributes output k's g."""
         operands = tuple(enumerate(self.forward.outputs))
         values = tuple(self.nodes[i].value for i in self.forward.outputs)
         return Node(SINK, LOSS, operands, values, {}, np.zeros(()), text="loss")
@@ -142,7 +144,7 @@ class Program:
         return self.forward.groups["operation"].get(operation, ())
 
     def reader(self, place: Place) -> Node:
-        """Return the node that reads the operand of an edge (reader, slot), or the node of a place that is one.
+        """Return the node `place[0]`: the reader of an edge, or the node itself of a place (id, WHOLE).
 
         For an edge (SINK, k) it is the loss, `sink`.
         """
@@ -169,12 +171,12 @@ class Program:
         return self._edited(edited_vjps={**self.edited_vjps, place: vjp})
 
     def with_upstream(self, reader: int, compute: EdgeVjp) -> Program:
-        """Return the program in which all vjps of one node see the upstream gradient that `compute` returns.
+        """Return the program in which all vjps of one node take, as their g, the array that `compute` returns.
 
         Args:
             reader: the id of the node, or `SINK` for the loss.
-            compute: takes the `EdgeContext` of an edge of the node; returns the upstream gradient, shaped like the
-                node's value, or like the output for `SINK`.
+            compute: takes the `EdgeContext` of an edge of the node, with its usual upstream gradient in the field `g`;
+                returns the one in its place, shaped like the node's value, or like the output for `SINK`.
         """
 
         def through(place: Place) -> EdgeVjp:
@@ -201,8 +203,8 @@ class Program:
         Args:
             reader: the id of the node, or `SINK` for the loss.
             value: the id of the value that gets the contribution.
-            vjp: takes an `EdgeContext` whose slot is `ADDED` or less, so that it has no right contribution; returns the
-                contribution, shaped like the value.
+            vjp: takes an `EdgeContext`, with the reader's upstream gradient in the field `g`; returns the contribution,
+                shaped like the value. As the reader has no such operand, `x` and `right` of the context mean nothing.
         """
         return self._edited(added=(*self.added, (reader, value, vjp)))
 
@@ -249,12 +251,14 @@ class Program:
         return self.with_nodes({self.inputs[name]: lambda node: replace(node, values=(value,))}, affects)
 
     def with_iterations(self, order: Sequence[int]) -> Program:
-        """Return the program whose backward pass meets the iterations of a loop in the given order.
+        """Return the program whose backward pass takes, in each iteration of a loop, the values of another iteration.
+
+        The vjps of iteration i take operands, options and values of iteration `order[i]`, and the upstream gradient of
+        their own.
 
         Args:
-            order: for each iteration the number of the one whose values are met in its place: `range(n)` changes
-                nothing, and `range(n)[::-1]` goes from the first iteration to the last. It applies to every loop of so
-                many iterations.
+            order: a number for each iteration: `range(n)` changes nothing; `range(n)[::-1]` is a backward pass that
+                reads the values from the first iteration to the last. It applies to every loop of so many iterations.
         """
         nodes = list(self.nodes)
         for ids in self.forward.by_key.values():
@@ -267,8 +271,10 @@ class Program:
     def with_result(self, name: str, result: GradientEdit) -> Program:
         """Return the program that returns, in place of a target's gradient, the array that `result` makes of it.
 
+        What the target's gradient contributes to other gradients stays as it is.
+
         Args:
-            name: the target.
+            name: the name of the target.
             result: takes the program and the gradient; returns the array, of any shape.
         """
         return self._edited(results={**self.results, name: result})
@@ -301,7 +307,11 @@ class Program:
         return Sweep(self, self.right_sweep, self.reach[0]) if is_own and self.original is not None else Sweep(self)
 
     def _apply_result(self, name: str, gradient: Array) -> Array:
-        """Return what `with_result` has put in place of a target's gradient.
+        """Return the array that the function which `with_result` has set for a target makes of the target's gradient.
+
+        Args:
+            name: the name of the target.
+            gradient: its gradient, shaped like it.
 
         Raises:
             NoCandidate: it cannot be computed.
@@ -316,9 +326,9 @@ class Program:
     def jacobians(self) -> dict[str, Array]:
         """Return the Jacobian of the first output with respect to each target by name; shape: (*output, *target).
 
-        It takes one sweep for each entry of the output, with every edit of this program: a vjp at `SINK` sees a unit
-        upstream gradient. To screen candidates for an answer that is a Jacobian, record the program with a random
-        upstream gradient u, and compare with the answer summed over the output's axes with the weights u.
+        It takes one sweep for each entry of the output, with every edit of this program: the upstream gradient is 1 in
+        this entry, and 0 in all others. To screen candidates for an answer that is a Jacobian, record the program with
+        a random upstream gradient u, and compare with the answer summed over the output's axes with the weights u.
 
         Raises:
             NoCandidate: as `gradients`.
@@ -335,11 +345,13 @@ class Program:
         return self.right._jacobians(value, self.nodes[value].value.shape)
 
     def pullback(self, value: int, g: Array) -> dict[str, Array]:
-        """Return what the gradient of one value alone contributes to the gradient of each target, with all edits.
+        """Return the gradient of sum(g * value) for each target, by a backward pass that begins at one value.
+
+        The edits of this program hold on the way, except those of the loss's edges (SINK, k).
 
         Args:
             value: the id of the value.
-            g: the gradient of the value, shaped like it.
+            g: the gradient that the value begins with, shaped like it.
 
         Returns:
             By name of the target, an array shaped like it.
@@ -353,7 +365,7 @@ class Program:
 
     @cached_property
     def right_sweep(self) -> Sweep:
-        """Return the finished sweep of the right program, which all its edited programs share."""
+        """Return the sweep of the right program with all gradients computed; all programs edited from it share it."""
         if self.original is not None:
             return self.original.right_sweep
         sweep = Sweep(self)
@@ -364,11 +376,11 @@ class Program:
 
     @cached_property
     def reach(self) -> tuple[int, int]:
-        """Return which values the edits change the gradients of, and which values lie behind the edits, as bit masks.
+        """Return two bit masks: the values whose gradients the edits change, and those between an edit and the loss.
 
-        The first mask has the values from which a path leads through an edit to the loss, the second one those on the
-        paths from an edit to the loss. Of an edit of the forward pass these are the values that the changed nodes read,
-        directly or not, and those that differ.
+        The first has each value from which a path of edges leads through an edited edge to the loss; the second the
+        reader of each edited edge, and all that depends on it. Where nodes are changed, the first has the values that
+        these read, directly or not, and the second those whose nodes are not those of the right program.
         """
         forward, into, out_of = self.forward, 0, 0
         for place in self.edited_vjps:
@@ -391,19 +403,20 @@ class Program:
 
     @np.errstate(all="ignore")
     def change(self, tangents: Tangents) -> Array:
-        """Return how far the edits move the projections of all gradients on random directions.
+        """Return how much the edits add to each projection, sum(d * gradient), of the targets on random directions d.
 
-        The gradients themselves are not computed.
-
-        A gradient is a sum over paths: what is added to the gradient of a value v moves the projections by its product
-        with the tangents of v. So an edit costs its own vjp and one product; only between two edits, or from the loss
-        to the values that differ in a changed forward pass, gradients are propagated.
+        Most gradients are not computed. A gradient is a sum over paths: what is added to the gradient of a value v
+        moves the projections by its product with the tangents of v. So an edit costs its own vjp and one product; only
+        between two edits, or from the loss to the values that differ in a changed forward pass, gradients are
+        propagated.
 
         Args:
-            tangents: those of the right program; see `probes.draw_tangents`.
+            tangents: the directions, and the derivatives of all values along them, in the right program; see
+                `probes.draw_tangents`.
 
         Returns:
-            Shape: (directions of all targets,).
+            Shape: (rows,): one for each direction of each target, the projection in this program less that in the right
+            one.
 
         Raises:
             NoCandidate: as `gradients`.
@@ -507,9 +520,9 @@ class Program:
         added: tuple[tuple[int, int, EdgeVjp], ...] | None = None,
         results: Mapping[str, GradientEdit] | None = None,
     ) -> Program:
-        """Return the program with some fields replaced, as an edit of the same right program.
+        """Return the program with the given fields in place of its own, and with the same right program as `original`.
 
-        It does what `dataclasses.replace` would, which takes longer than a contribution.
+        A field that is `None` stays. It does what `dataclasses.replace` would, which takes longer than a contribution.
         """
         program = object.__new__(Program)
         program.__dict__.update(
@@ -527,7 +540,7 @@ class Program:
         return program
 
     def _jacobians(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:
-        """Return the Jacobian of a value with respect to each target, by one sweep for each entry of the value.
+        """Return the Jacobian of a value with respect to each target, edits included: one sweep for each entry.
 
         Args:
             value: the id of the value.
@@ -545,10 +558,10 @@ class Program:
         }
 
     def _with_vjps_of_changed_nodes(self, changes: Mapping[int, Change]) -> Program:
-        """Return the program in which the edges of changed nodes have these nodes' vjps; the forward pass is unchanged.
+        """Return the program in which the edges of some nodes have the vjps of changed nodes; no value changes.
 
         Args:
-            changes: by id of a node, the function that returns the changed node.
+            changes: by id of a node, a function that takes the node and returns the one whose vjps are used.
 
         Raises:
             NoCandidate: a node cannot be changed so, or its value cannot be computed.
@@ -575,10 +588,15 @@ class Program:
         return self._edited(edited_vjps=edited_vjps, added=tuple(added))
 
     def _vjps_with_changed_partners(self, other: Forward) -> dict[Place, EdgeVjp]:
-        """Return by edge the vjps that see the values of a changed forward pass as partner operands alone.
+        """Return the vjps that take their partner operands, and these alone, from a changed forward pass.
+
+        For `x @ w` with x and w changed: the contribution to x is taken with the changed w and the right x.
 
         Args:
             other: the changed forward pass.
+
+        Returns:
+            By edge (reader, slot), for the edges with a changed partner operand.
         """
 
         def beside(slot: int, others: Mapping[int, Operand], before: EdgeVjp) -> EdgeVjp:
@@ -597,7 +615,12 @@ class Program:
 
 
 def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
-    """Return a node with the given operands in place of its own, by slot; its value stays."""
+    """Return a node with other operands in some slots, and the value that it has: nothing is computed.
+
+    Args:
+        node: the node.
+        operands: by slot the operand that is put there: an array or a number.
+    """
     return replace(node, values=tuple(operands.get(slot, own) for slot, own in enumerate(node.values)))
 
 
@@ -635,14 +658,17 @@ class Tangents:
     right: Array
 
     def projections_of(self, value: int, moved: Array | None) -> Array:
-        """Return how far the projections move when the gradient of a value moves.
+        """Return how much is added to each projection when an array is added to the gradient of one value.
+
+        It is the sum of the products of this array with the tangents of the value. A projection is the sum of the
+        products of a target's gradient with one of the target's directions.
 
         Args:
             value: the id of the value.
             moved: what is added to its gradient, shaped like the value; `None` for zeros.
 
         Returns:
-            Shape: (rows,).
+            Shape: (rows,): one for each direction of each target, as the field `right`.
         """
         if moved is None or value not in self.tangents:
             return np.zeros(len(self.right))
@@ -650,13 +676,13 @@ class Tangents:
         return np.asarray(tangents @ moved.ravel().astype(tangents.dtype, copy=False))
 
     def project(self, gradients: Mapping[str, Array]) -> Array:
-        """Return the projections of gradients, or of any arrays shaped like these, on the directions.
+        """Return the projections of the targets' gradients: sum(d * G) for each direction d of the target of G.
 
         Args:
-            gradients: by name of the target, an array shaped like it.
+            gradients: by name of the target its gradient, right or wrong, or any array shaped like it.
 
         Returns:
-            Shape: (rows,); NaN in the rows of a target whose array is missing.
+            Shape: (rows,): one for each direction of each target; NaN in the rows of a target whose array is missing.
 
         Raises:
             NoCandidate: an array has another shape than its target.
@@ -760,10 +786,10 @@ class Sweep:
         return part
 
     def added_contribution(self, number: int) -> Array:
-        """Return the contribution of an edge that `Program.with_edge` has added, shaped like its value.
+        """Return the contribution of an edge that `Program.with_edge` has added, shaped like the value that gets it.
 
         Args:
-            number: the position of the edge in `Program.added`.
+            number: the position of the edge in `Program.added`, from 0.
 
         Raises:
             NoCandidate: as `gradient`.

@@ -42,9 +42,10 @@ class StepParts(NamedTuple):
 
 
 def parts_of(step: Step) -> StepParts:
-    """Return the operands, plain numbers and options of a step: of `("pow", 2, 0.5)` operand 2 and the number 0.5.
+    """Return the operands, plain numbers and options of a step: of `("pow", 2, 0.5)` value 2 and the number 0.5.
 
-    For `("sum", 3, 1)`: operand 3 and the option `dim=1`; for `("const", 2.0)`: the number 2.0 alone.
+    An operand is the number of a value: the inputs come first, then the values that the steps make. For `("sum", 3,
+    1)`: value 3 and the option `dim=1`; for `("const", 2.0)`: the number 2.0 alone.
     """
     name, taken = str(step[0]), step[1:]
     count = values_taken(name)
@@ -55,7 +56,7 @@ def parts_of(step: Step) -> StepParts:
 
 
 def values_taken(name: str) -> int:
-    """Return how many values a step with this operation takes, such as 2 for `"mul"` and 0 for `"const"`."""
+    """Return how many numbers of values stand behind an operation's name in a step: 2 for `"mul"`, 0 for `"const"`."""
     return VALUES_TAKEN[name] if name in VALUES_TAKEN else len(OPERATIONS[name].vjps)
 
 
@@ -66,8 +67,8 @@ def program_of_steps(
     """Return a list of steps as a program, whose output is the last value, with an upstream gradient of ones.
 
     Args:
-        steps: the steps, each of which makes one value.
-        inputs: the first values, which the program calls `0`, `1`, ...
+        steps: such as `[("mul", 0, 1), ("sum", 2)]`, each of which makes one value.
+        inputs: the values 0, 1, ..., arrays or numbers, which the program calls `"0"`, `"1"`, ...
         operations: by name, operations that are used in place of those of `OPERATIONS`.
 
     Raises:
@@ -92,7 +93,7 @@ def program_of_steps(
 
 
 def _input_node(i: int, value: Array | float) -> Node:
-    """Return the node of an input or a constant, with a copy of its value, for a step may write to the array."""
+    """Return the input node number `i` for an input or a constant, with a copy of its value: a step may write to it."""
     array = np.array(value, dtype=np.float64)
     return Node(i, INPUT, (), (array,), {}, array, (i,), text=str(i))
 
@@ -101,9 +102,9 @@ def autograd_of_steps(steps: Iterable[Step], inputs: Sequence[torch.Tensor]) -> 
     """Return the right gradient of each input, by torch's autograd; zeros where nothing depends on an input.
 
     Args:
-        steps: with calls of `backward` and `zero_grad` among them: then the values that `backward` was called on since
-            the last `zero_grad` are differentiated, in sum; or without: then the last value is.
-        inputs: the first values.
+        steps: such as `("mul", 0, 1)`. If the calls `("backward", i)` and `("zero_grad",)` are among them, the sum of
+            the values is differentiated that `backward` was called on since the last `zero_grad`; else the last value.
+        inputs: the values 0, 1, ..., as tensors.
     """
     leaves = [value.detach().requires_grad_() for value in inputs]
     values, called = list(leaves), list[torch.Tensor]()
@@ -157,11 +158,14 @@ class Script:
 def script_of_steps(
     steps: Sequence[Step], inputs: Sequence[Array | float], operations: Mapping[str, Operation] | None = None
 ) -> Script:
-    """Return the script of a list of steps; in it `("backward", i)` and `("zero_grad",)` are calls and make no value.
+    """Return a list of steps and calls as a `Script`: the program of the steps, and the calls in order.
+
+    A call is `("backward", i)`, which differentiates value i, or `("zero_grad",)`; it makes no value. The script notes
+    for each how many values there were by then, and which of these had been detached.
 
     Args:
         steps: the steps and calls.
-        inputs: the first values.
+        inputs: the values 0, 1, ..., arrays or numbers.
         operations: see `program_of_steps`.
 
     Raises:
@@ -182,8 +186,10 @@ def script_of_steps(
 def expand_steps(steps: Sequence[Step], inputs: int, definitions: Mapping[str, Sequence[Step]]) -> list[Step]:
     """Return the steps with some operations written out in simpler ones, as an engine makes `a - b` of `a + -1 * b`.
 
+    The values are numbered anew, as there are more of them.
+
     Args:
-        steps: the steps.
+        steps: such as `("sub", 0, 1)`.
         inputs: how many values come before the first step.
         definitions: for an operation the steps that compute its value. In these `-1`, `-2`, ... are the values that it
             takes, and `0`, `1`, ... those that the definition has made: `{"sub": [("const", -1.0), ("mul", -2, 0),

@@ -23,7 +23,11 @@ TangentRules = Callable[[Node], TangentRule | None]
 
 
 def no_rule(node: Node) -> None:
-    """Return `None` for any node: `push` then takes the right tangent rule for each node."""
+    """Return `None` for any node: the default `rules` of `push`, with which it computes each tangent rightly.
+
+    Args:
+        node: not read.
+    """
 
 
 def no_tangent(node: Node, slot: int) -> float:
@@ -48,7 +52,8 @@ def push(
     Args:
         program: the program; its forward pass alone matters.
         directions: by name the tangents of inputs, each shaped like its input; all other inputs have zeros.
-        rules: takes a node; returns the rule that computes its tangent, or `None` for the right one.
+        rules: takes a node; returns the rule that computes its tangent, a function of the node and the tangents of its
+            operands by slot, or `None` for the right one.
         constant: takes a node and a slot that holds a plain number; returns the tangent of that number.
 
     Returns:
@@ -68,7 +73,9 @@ def push(
 
 
 def right_tangent(node: Node, tangents: Sequence[Operand]) -> Array:
-    """Return the right tangent of a node's value: the sum of what the tangents of its operands contribute by `jvp`.
+    """Return the right tangent of a node's value, shaped like it: the sum of `jvp` over its operands.
+
+    For `x * w`: dx * w + x * dw.
 
     Args:
         node: the node.
@@ -80,7 +87,9 @@ def right_tangent(node: Node, tangents: Sequence[Operand]) -> Array:
 
 
 def jvp(node: Node, slot: int, tangent: Operand) -> Array:
-    """Return what the tangent of one operand contributes to the tangent of the value: the transpose of the node's vjp.
+    """Return what the tangent of one operand contributes to the tangent of the value: the Jacobian-vector product.
+
+    For `x @ w` and slot 0: dx @ w.
 
     Args:
         node: the node.

@@ -62,13 +62,13 @@ class Walk:
     def gradients(
         self, forward: Forward, before: Sequence[Gradient] = (), done: Collection[int] = ()
     ) -> list[Gradient]:
-        """Return the gradient that each value has at the end, by id; `None` for a value without any contribution.
+        """Return the gradient that each value has after this backward pass, by id; `None` where nothing was added.
 
         Args:
-            forward: the forward pass; its last node is what is differentiated.
-            before: the gradients that the values with the first ids have already, by id; `None` for a value without
-                one.
-            done: the ids of nodes that pass nothing on.
+            forward: the forward pass; the value of its last node is differentiated.
+            before: the gradients that the values 0, 1, ... have already and that are added to, one for each of the
+                first few values; `None` for a value without one.
+            done: the ids of nodes whose vjps are not called, so that they contribute nothing to their operands.
         """
         nodes = forward.nodes
         gradients = [*before, *(self._start(node) for node in nodes[len(before) :])][: len(nodes)]
@@ -87,23 +87,24 @@ class Walk:
         return gradients
 
     def _start(self, node: Node) -> Gradient:
-        """Return the gradient that a node's value begins with: `None`, or `start` in each entry."""
+        """Return the gradient that a node's value has before the walk: `None`, or the field `start` in each entry."""
         return None if self.start is None else np.full(node.value.shape, self.start)
 
     def _combine(self, old: Array, new: Array, name: str) -> Array:
-        """Return the gradient that a value has after a contribution.
+        """Return the gradient that a value has after a contribution: the sum, or what the field `keep` makes of both.
 
         Args:
-            old: its gradient so far.
+            old: the value's gradient so far, shaped like it.
             new: the contribution.
-            name: the operation that it comes from.
+            name: the operation of the node that contributes, such as `"mul"`.
         """
         return old + new if self.keep is None else self.keep(old, new, name)
 
     def _edges(self, forward: Forward) -> Iterable[Place]:
-        """Return the edges, as (node, slot), in the order that the field `order` names.
+        """Return the edges (reader, slot) in the order in which the walk goes through them, by the field `order`.
 
-        An edge may come more than once.
+        `"latest first"` goes through the readers from the last to the first, `"earliest first"` the other way. In the
+        other orders an edge may come more than once; see `_edges_depth_first` and `_edges_as_met`.
         """
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))
@@ -120,12 +121,16 @@ def _edges_of(forward: Forward, reader: int) -> list[Place]:
 
 
 def _edges_as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place]:
-    """Yield the edges from each value to its operands when a walk comes to the value, beginning with the last one.
+    """Yield edges as a walk does that keeps a list of the values to visit, at first the last value alone.
+
+    It takes a value from the list, yields the edges (value, slot) to its operands, and appends these operands.
 
     Args:
         forward: the forward pass.
-        order: which of the values that wait is taken next: one of the "met" orders.
-        again: whether the edges of a value come again when it is met again.
+        order: which value of the list is taken next: `"oldest met first"`, that which has been in it for longest;
+            `"newest met first"`, the one appended last; `"newest met last operand first"`, the same, but operands are
+            appended from the last to the first.
+        again: whether a value that is in the list several times yields its edges each time, and not only once.
     """
     waiting, seen = deque([len(forward.nodes) - 1]), set[int]()
     while waiting:
@@ -138,7 +143,10 @@ def _edges_as_met(forward: Forward, order: Order, again: bool) -> Iterator[Place
 
 
 def _edges_depth_first(forward: Forward) -> Iterator[Place]:
-    """Yield each edge of the last value, and before its next edge all edges from the operand back to the inputs."""
+    """Yield the edges (reader, slot) as a recursion does: an edge of the last value, then all those of its operand.
+
+    Only then comes the next edge of the last value. A value that is read twice has its edges yielded twice.
+    """
     waiting = _edges_of(forward, len(forward.nodes) - 1)[::-1]
     while waiting:
         reader, slot = place = waiting.pop()
@@ -147,18 +155,19 @@ def _edges_depth_first(forward: Forward) -> Iterator[Place]:
 
 
 def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> frozenset[Place]:
-    """Return the edges that an engine does not go through, as (node, slot).
+    """Return the edges (reader, slot) that an engine does not go through in its backward pass.
 
-    A step is dead if the last value does not depend on it.
+    A node is dead if the last value does not depend on it.
 
     Args:
         forward: the forward pass.
-        skip: `""`: none. `"dead"`: the edges of dead steps. `"repeated"`: where a step takes a value twice, the first
-            of the two. `"all but the last"`: of each value all uses but the last one, which may be a dead step's.
-            `"awaiting"`: the edges of values that a dead step is made from, directly or not, so that they wait for its
-            gradient. `"before dead"`: those of the last dead step, and of all steps before it. `"same number"`: those
-            of a value that equals a later one.
-        names: the operations whose edges are skipped so; all by default.
+        skip: `""`: none. `"dead"`: those by which dead nodes read. `"repeated"`: where a node reads a value twice, the
+            first of the two. `"all but the last"`: for each value those of all its readers but the last one, which may
+            be dead. `"awaiting"`: those by which a node reads that is dead, or that a dead one depends on, as if it
+            waited for the dead one's contribution. `"before dead"`: those by which the last dead node reads, and all
+            nodes before it. `"same number"`: those by which a node reads whose value, a number, equals that of a later
+            node.
+        names: the operations of the readers to which this applies; all by default.
     """
     nodes, last = forward.nodes, len(forward.nodes) - 1
     edges = [place for i in range(last, -1, -1) for place in _edges_of(forward, i)]
@@ -217,7 +226,11 @@ class Session:
     cut: bool = False
 
     def gradients(self, script: Script) -> list[Array]:
-        """Return the gradient that each input has at the end of a script; 0 where no contribution has come to it."""
+        """Return the gradient that each input has after all calls of a script; 0 where no contribution has come to it.
+
+        Args:
+            script: a program, and the calls of `backward` and `zero_grad` that are made while its steps are run.
+        """
         count = len(script.program.inputs)
         state: list[Gradient] = [np.zeros(())] * count
         done: set[int] = set()
@@ -243,9 +256,9 @@ class Session:
         return [np.zeros(()) if g is None else g for g in state[:count]]
 
     def _starting_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients, by id, that a walk begins with: none, those of the inputs, or those of all values.
+        """Return the gradients that a walk begins with and adds to, as a list by id; values beyond its end have none.
 
-        See `kept`.
+        It is empty if the field `apart` is set or `kept` is `"nothing"`; `state` if `kept` is `"all"`; else its inputs.
 
         Args:
             state: the gradient of each value so far, by id.
@@ -256,7 +269,10 @@ class Session:
         return state if self.kept == "all" else state[:count]
 
     def _clear_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
-        """Return the gradients, by id, after `zero_grad`: those of the values that `cleared` names are 0.
+        """Return the gradients, by id, after `zero_grad`.
+
+        If the field `cleared` is `"inputs"`, those of the inputs are 0; if it is `"all"`, those of all other values are
+        dropped, too; if it is `"nothing"`, all stay.
 
         Args:
             state: the gradient of each value before it, by id.
@@ -268,7 +284,7 @@ class Session:
 
 
 def _ones_plus(has: Gradient, value: Array) -> Array:
-    """Return ones, shaped like a value, plus the gradient `has` that the value has already, which may be `None`."""
+    """Return ones, shaped like the array `value`, plus the gradient `has` that it has already; `None` counts as 0."""
     return np.ones_like(value) + (0.0 if has is None else has)
 
 
