@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import Function
 
+from grader.explanation.axes import smaller
 from grader.results import CODES
 from handgrad import explain
 
@@ -804,3 +805,23 @@ def test_importing_grader_imports_no_torch():
     code = "import sys, grader; print('torch' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_axes_of_large_inputs_are_found_with_small_ones() -> None:
+    """Equal sizes stay equal, so that what must change together does."""
+    runs = list[tuple[int, ...]]()
+
+    def forward(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        runs.append(tuple(x.shape))
+        return torch.tanh(x @ w)
+
+    def backward(out: torch.Tensor, out_g: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> dict[str, torch.Tensor]:
+        g = out_g * (1 - out**2)
+        return {"x": g @ w.T, "w": x.T @ g / len(x)}
+
+    x, w = torch.randn(300, 128, requires_grad=True), torch.randn(128, 128, requires_grad=True)
+    (mistake,) = explain(forward, {"x": x, "w": w}, backward=backward).mistakes
+    assert (mistake.answer, mistake.code) == ("w", "mean-for-sum")
+    assert smaller({"x": (300, 128), "w": (128, 128)}) == {"x": (2, 3), "w": (3, 3)}
+    assert smaller({"x": (3, 4)}) == {"x": (3, 4)}
+    assert sum(shape[0] < 300 for shape in runs) > sum(shape[0] > 300 for shape in runs)

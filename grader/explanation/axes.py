@@ -19,6 +19,7 @@ DIVISORS = (2, 3, 4, 8)
 SMALL = (2, 3, 4, 5, 6, 7)
 LETTERS = "n m k p q r s u v l d h t c w x y z a b e f g i j o".split()
 MOST_TOGETHER = 3
+LARGE = 20_000  # entries of all inputs
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
         return out is not None and len(out) == len(given)
 
     sizes = {
-        size: [place for place in _places(shapes) if shapes[place[0]][place[1]] == size] for size in _sizes(shapes)
+        size: [place for place in places_of(shapes) if shapes[place[0]][place[1]] == size] for size in _sizes(shapes)
     }
     found: list[Axis] = []
     for size, places in sizes.items():
@@ -71,6 +72,17 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
             found.append(Axis("", size, group, others, 0 if any(n > 1 for n in others) else _larger(shapes, group)))
         found += [Axis("", size, tuple(fixed))] if fixed else []
     return _named(found, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
+
+
+def smaller(shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Return shapes in which each size is a small one, the same for the same size; as they are if they are not large.
+
+    Axes are found as well with small inputs, and sooner.
+    """
+    if sum(map(math.prod, shapes.values())) <= LARGE:
+        return dict(shapes)
+    sizes = {size: SMALL[0] + number for number, size in enumerate(size for size in _sizes(shapes) if size > 1)}
+    return {name: tuple(sizes.get(size, size) for size in shape) for name, shape in shapes.items()}
 
 
 def axes_of_inputs(axes: list[Axis], shapes: Shapes) -> dict[str, Axes]:
@@ -121,13 +133,14 @@ def _free(axis: Axis) -> bool:
     return any(n > 1 for n in axis.others)
 
 
-def _places(shapes: Shapes) -> Iterator[Place]:
+def places_of(shapes: Shapes) -> Iterator[Place]:
+    """Yield every axis of every input."""
     return ((name, i) for name, shape in shapes.items() for i in range(len(shape)))
 
 
 def _sizes(shapes: Shapes) -> list[int]:
     """Every size there is, in order of appearance."""
-    return list(dict.fromkeys(shapes[name][i] for name, i in _places(shapes)))
+    return list(dict.fromkeys(shapes[name][i] for name, i in places_of(shapes)))
 
 
 def _together(
@@ -196,7 +209,7 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
 
 def _named(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
     """The axes with names, in the order of the inputs; only one of them is the batch."""
-    order = {place: number for number, place in enumerate(_places(shapes))}
+    order = {place: number for number, place in enumerate(places_of(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])
     batch = next(filter(is_batch, in_order), None)
     letters = iter([name for name in (*LETTERS, *(f"n{i}" for i in range(99))) if name not in shapes])

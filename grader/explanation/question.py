@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 
 from grader.wording.words import listed
 
-from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
+from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, places_of, smaller
 from .code_under_test import Call, Code, copied
 from .forward_pass import exercise_of, floating, in_double, joined, outputs_of, resized
 from .own_forward import OwnForward, own_backwards
@@ -64,7 +64,12 @@ class Question:
 
         tensors = {name: self.given[name] for name in self.shapes}
         whole = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
-        return find_axes(self.shapes, out_shape, takes, {name: int(value.max()) + 1 for name, value in whole.items()})
+        least = {name: int(value.max()) + 1 for name, value in whole.items()}
+        small = smaller(self.shapes)
+        if whole or small == self.shapes or out_shape(small) is None or not takes(small):
+            return find_axes(self.shapes, out_shape, takes, least)
+        given = {place: self.shapes[place[0]][place[1]] for place in places_of(self.shapes)}
+        return [replace(axis, size=given[axis.places[0]]) for axis in find_axes(small, out_shape, takes, least)]
 
     def refusal(self, axes: list[Axis]) -> str:
         """Which sizes the code under test does not take and the forward pass does; empty where it takes all of them."""
