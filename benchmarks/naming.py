@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from unittest.mock import patch
 
-import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
+import dev_environment  # noqa: F401
 import explain_corpus
 import test_explain_foreign
+import torch
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
 

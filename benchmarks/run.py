@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+import dev_environment  # noqa: F401
 from memory import peaks
 from nbgrading import pace
 from watching import waits

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 from collections import Counter
-from pathlib import Path
 from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
+import dev_environment  # noqa: F401
 from conftest import ROOT, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG
 

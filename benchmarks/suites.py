@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+import dev_environment  # noqa: F401
+
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = [sys.executable, "-c", "import torch"]
 SHORT = [sys.executable, "-m", "pytest", "tests/", "-n", "2", "-q", "-p", "no:cacheprovider"]

@@ -1,0 +1,11 @@
+"""What a benchmark imports first: it ends in one sentence where the tests could not run, and finds their modules."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+NEEDED = ("hypothesis", "nbgrader", "distributed", "psutil", "jsonschema")
+
+if missing := [name for name in NEEDED if find_spec(name) is None]:
+    sys.exit(f'Benchmarks need what the tests need, and {missing[0]} is not installed: pip install -e ".[dev]"')
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
