@@ -32,7 +32,7 @@ class Keys:
         self.commands: dict[str, tuple[str, Callable[[], None]]] = {
             "h": ("hint", self._hint), "n": ("next", self._next), "b": ("previous", self._previous),
             "g": ("go to", self._ask_where), "o": ("lesson", self._lesson), "t": ("quiz", self._quiz),
-            "l": ("list", self._list), "a": ("all", self._all), "p": ("picture", self._picture),
+            "l": ("list", self._list), "a": ("check all", self._all), "p": ("picture", self._picture),
             "s": ("solution", self._solution), "r": ("reset", self._ask_whether),
         }  # fmt: skip
 
@@ -119,6 +119,7 @@ class Keys:
     def _all(self) -> None:
         self.watched.checks.add(self.watched.course.exercises)
         self._list()
+        self.watched.say("Every exercise is checked, one after the other, and the list counts them. Ctrl-C ends that.")
 
     def _picture(self) -> None:
         """What is wrong, drawn; the file is checked once more for it."""
