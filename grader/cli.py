@@ -182,7 +182,8 @@ def _new_course(folder: Path) -> None:
     print(f"{folder} is a course with one exercise, {FIRST}. Go there, and write your own:")
     print(f"  cd {shlex.quote(str(folder))}\n  handgrad new cube_grad --unit {UNIT}\n  handgrad audit")
     wheel, package = "pip wheel . --no-deps", course.config.package
-    print(f"To give it to learners: {wheel}. They install that, and type: handgrad init my-folder --from {package}")
+    print(f"To give it to learners: {wheel}. They install that beside handgrad, and type:")
+    print(f"  handgrad init my-folder --from {package}")
 
 
 app.command()(lesson)

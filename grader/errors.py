@@ -104,7 +104,4 @@ def fault_report(error: BaseException) -> str:
     fault = f"{describe_error(error)[:LONGEST_REASON]}{where}"
     if isinstance(error, MemoryError):
         return f"there is not enough memory ({fault}). {KEPT}"
-    return (
-        f"{fault}. That is a mistake in handgrad and not yours: send this line to its maintainers (CONTRIBUTING.md, "
-        f"Report a fault). {KEPT}"
-    )
+    return f"{fault}. That is a mistake in handgrad and not yours: send this line to whoever gave you handgrad. {KEPT}"

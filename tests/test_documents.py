@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from grader import cli
 from grader.authoring.mistakes_page import source_of
 from grader.course import Course, load_course
 from grader.diagnosis.operators import OPERATORS
+from grader.installing import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -128,6 +131,45 @@ def test_the_sample_of_the_readme_is_what_a_learner_reads() -> None:
     assert kept == [line for line in shown if line]
     told = real[real.index("--- FAILURES") : real.index("--- progress")]
     assert [line for line in told if line not in shown] == []
+
+
+def test_documents_install_handgrad_in_the_one_way_that_there_is() -> None:
+    """Once a package index has it, `SOURCE` of `grader.installing` changes, and this names what must follow."""
+    told = {
+        (document.path.name, command)
+        for document in documents()
+        for command in re.findall(r"(?:pip install|uvx|uv add|uv tool) [^\n`]*", document.text)
+        if "handgrad" in command and document is not README
+    }
+    assert {name for name, _ in told} == {"learners.md", "instructors.md"}
+    assert [each for each in told if not each[1].startswith(INSTALL)] == []
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for page, command, extra in (("instructors", INSTALL_NBGRADER, "nbgrader"), ("cluster", INSTALL_DASK, "dask")):
+        assert f"\n{command}\n" in (ROOT / f"docs/{page}.md").read_text("utf-8")
+        assert shlex.split(command)[2:] == extras[extra]
+
+
+def test_the_folder_for_nbgrader_is_made_as_instructors_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("nbgrader")
+    page = Document(ROOT / "docs/instructors.md", (ROOT / "docs/instructors.md").read_text("utf-8"))
+    (sample,) = [body for _, body in page.blocks if body.startswith("$ handgrad nbgrader init my-class")]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["handgrad", "nbgrader", "init", "my-class"])
+    cli.app(sys.argv[1:], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    first, last = (part.strip().splitlines() for part in sample.split("\n", 1)[1].split("\n...\n"))
+    assert (lines[: len(first)], lines[-len(last) :]) == (first, last)
+
+
+@pytest.mark.parametrize("name", "corpus_names naming plan run same_name suites".split())
+def test_a_benchmark_says_in_one_sentence_what_it_lacks(name: str) -> None:
+    script = [sys.executable, "-S", str(ROOT / f"benchmarks/{name}.py")]
+    done = subprocess.run(script, env={}, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    says = 'Benchmarks need what the tests need, and hypothesis is not installed: pip install -e ".[dev]"\n'
+    assert done.stderr == says
 
 
 def _anywhere(text: str) -> list[str]:

@@ -250,9 +250,7 @@ def test_without_nbgrader_one_sentence_says_how_to_get_it(
 ):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert run(str(tmp_path / "nb"), monkeypatch=monkeypatch) == 2
-    assert capsys.readouterr().err == (
-        'handgrad: nbgrader is not installed here: run pip install "handgrad[nbgrader]"\n'
-    )
+    assert capsys.readouterr().err == ('handgrad: nbgrader is not installed here: run pip install "nbgrader>=0.9.5"\n')
     assert not (tmp_path / "nb").exists()
 
 

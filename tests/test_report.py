@@ -240,7 +240,7 @@ def test_what_is_no_gradebook_is_refused_in_a_sentence(run: Run, tmp_path: Path)
 def test_without_nbgrader_a_gradebook_cannot_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nbgrader.api", None)
     assert refused(run("--gradebook", "sqlite:///gradebook.db")) == (
-        "--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'"
+        '--gradebook needs nbgrader: install it with pip install "nbgrader>=0.9.5"'
     )
 
 

@@ -16,6 +16,7 @@ from grader.atomic_files import write_atomically
 from grader.authoring import build
 from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, UsageError
+from grader.installing import INSTALL, SOURCE
 from grader.learner import workspace
 from grader.quiz.answer_sheet import variant_of
 
@@ -39,11 +40,13 @@ def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Cou
 def test_editors_containers_and_uv_find_what_they_need(course: Course) -> None:
     settings = json.loads((course.root / ".vscode/settings.json").read_text())
     assert settings["python.testing.pytestArgs"] == ["exercises"]
-    assert "handgrad" in json.loads((course.root / ".devcontainer/devcontainer.json").read_text())["postCreateCommand"]
+    container = json.loads((course.root / ".devcontainer/devcontainer.json").read_text())
+    assert container["postCreateCommand"].startswith(f"{INSTALL} ")
     project = tomllib.loads((course.root / "pyproject.toml").read_text())
     assert "handgrad" in project["project"]["dependencies"]
     (index,) = project["tool"]["uv"]["index"]
     assert project["tool"]["uv"]["sources"]["torch"] == {"index": index["name"]}
+    assert project["tool"]["uv"]["sources"]["handgrad"] == {"path": SOURCE}
     assert project["tool"]["pytest"]["ini_options"]["testpaths"] == ["exercises"]
 
 

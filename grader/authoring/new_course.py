@@ -9,6 +9,7 @@ from grader import __version__
 from grader.atomic_files import write_atomically
 from grader.course import COURSE_FILE, Course, load_course
 from grader.errors import UsageError
+from grader.installing import INSTALL
 
 from .build import PYTEST_OPTIONS, build
 from .new_exercise import beginning
@@ -30,7 +31,8 @@ units:
         points: 1
 """
 PROJECT = """\
-# pip wheel . --no-deps makes what learners install: pip install the wheel, and handgrad init my-folder --from {package}
+# pip wheel . --no-deps makes what learners install beside handgrad ({install}):
+# pip install the wheel, and handgrad init my-folder --from {package}
 [build-system]
 requires = ["hatchling>=1.24"]
 build-backend = "hatchling.build"
@@ -81,7 +83,7 @@ def new_course(folder: Path) -> Course:
     is_free = package.isidentifier() and package not in TAKEN
     package = package if is_free else f"course_{package}".rstrip("_")
     words = {"package": package, "project": package.replace("_", "-"), "version": __version__, "unit": UNIT,
-             "first": FIRST, "title": re.sub(r"[-_]+", " ", package).capitalize()}  # fmt: skip
+             "install": INSTALL, "first": FIRST, "title": re.sub(r"[-_]+", " ", package).capitalize()}  # fmt: skip
     written = {folder / path: text.format(**words) for path, text in FILES.items()}
     for path, text in (written | beginning(folder, FIRST, UNIT, f'"""The exercises of {UNIT}."""\n')).items():
         write_atomically(path, text.encode())

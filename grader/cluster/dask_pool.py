@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from grader import __version__
 from grader.course import Course, CourseExercise
 from grader.errors import KEPT, InfrastructureError, ProtocolError, UsageError, describe_error
+from grader.installing import INSTALL_DASK
 from grader.judging.grading_pool import TICK, Graded, Part
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
@@ -59,7 +60,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         import dask
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise UsageError('--scheduler needs Dask: pip install "handgrad[dask]"') from error
+        raise UsageError(f"--scheduler needs Dask: install it with {INSTALL_DASK}") from error
     for name in ("distributed", *logging.root.manager.loggerDict):  # what matters to an instructor is said here
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

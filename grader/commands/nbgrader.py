@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.errors import UsageError
+from grader.installing import INSTALL_NBGRADER
 
 if TYPE_CHECKING:
     from grader.nbgrader.course_folder import Written
@@ -45,7 +46,7 @@ def init(
 
 def _require_nbgrader() -> None:
     if importlib.util.find_spec("nbgrader") is None:
-        raise UsageError('nbgrader is not installed here: run pip install "handgrad[nbgrader]"')
+        raise UsageError(f"nbgrader is not installed here: run {INSTALL_NBGRADER}")
 
 
 def _print_summary(folder: Path, written: Written, unit: str) -> None:

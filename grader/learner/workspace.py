@@ -11,11 +11,13 @@ from grader.authoring import build
 from grader.course import COURSE_FILE, Course, CourseExercise, find_root, load_course, package_folder
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
+from grader.installing import INSTALL, UV_SOURCE, WITHOUT_CUDA
 from grader.quiz.answer_sheet import variant_of
 
 VARIANTS = 9999
-PROJECT = """\
-# For pytest, editors and `uv sync`, which installs what this course needs: torch in its build without CUDA.
+PROJECT = f"""\
+# For pytest, editors and `uv sync`, which installs what this course needs: torch in its build without CUDA, and
+# handgrad from the wheel that you were given, in this folder.
 [project]
 name = "my-gradients"
 version = "0"
@@ -26,8 +28,8 @@ dependencies = ["handgrad", "torch"]
 package = false
 
 [tool.uv.sources]
-torch = { index = "pytorch-cpu" }
-
+torch = {{ index = "pytorch-cpu" }}
+{UV_SOURCE}
 [[tool.uv.index]]
 name = "pytorch-cpu"
 url = "https://download.pytorch.org/whl/cpu"
@@ -40,13 +42,13 @@ EDITOR = """\
   "python.testing.pytestArgs": ["exercises"]
 }
 """
-CONTAINER = """\
-{
+CONTAINER = f"""\
+{{
   "name": "Gradients by hand",
   "image": "mcr.microsoft.com/devcontainers/python:3.12",
-  "postCreateCommand": "pip install handgrad --extra-index-url https://download.pytorch.org/whl/cpu",
-  "customizations": { "vscode": { "extensions": ["ms-python.python"] } }
-}
+  "postCreateCommand": "{INSTALL} {WITHOUT_CUDA}",
+  "customizations": {{ "vscode": {{ "extensions": ["ms-python.python"] }} }}
+}}
 """
 FILES = {
     "pyproject.toml": f"{PROJECT}\n{build.PYTEST_OPTIONS}",

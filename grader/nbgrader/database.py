@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import UsageError
+from grader.installing import INSTALL_NBGRADER
 
 EXAMPLE = "sqlite:///gradebook.db"
 
@@ -49,7 +50,7 @@ def needs_nbgrader() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise UsageError("--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'") from error
+        raise UsageError(f"--gradebook needs nbgrader: install it with {INSTALL_NBGRADER}") from error
 
 
 @contextmanager

@@ -11,14 +11,15 @@ from nbformat import NotebookNode, from_dict
 from grader.authoring.build import placeholders, read_worked
 from grader.course import BEGIN, END, Course, CourseExercise
 from grader.course_file import Unit
+from grader.installing import INSTALL
 from grader.quiz.notebook_quiz import assignment_lines, questions_markdown
 
 from .lesson import Lesson
 
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
-SETUP = """import torch
+SETUP = f"""import torch
 
-from handgrad import check, score  # pip install handgrad
+from handgrad import check, score  # {INSTALL}
 
 # Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
 # Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""
