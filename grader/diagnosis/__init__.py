@@ -16,6 +16,9 @@
   formulas, or the name of a wrong value. A function lists the choices for a place: it yields a record, such as
   `PartOfSum(letter="a", part="only the first")`, for each. An operator without any has the single choice `None`. A
   choice holds in every trial, so that values are in it by name (`ValueName`) and not by id.
+- *affects*: where an edit that changes a node takes effect: "all", in all values computed from the node and in the
+  backward pass; "values", in these values, but not in the node's own vjps; "backward", in its vjps alone; "partners",
+  in the vjps that read its value as a partner operand alone.
 - *NoCandidate*: the exception of an edited program that cannot be computed in a trial; the search then drops the edit.
 - *example*: a forward pass with a wrong backward pass for an operator, which the search must explain by it. In its
   docstring, "Show f(x) whose ...", g is the upstream gradient of f(x), the output.

@@ -51,7 +51,8 @@ LEAST_OF_TWO = 5  # entries of an array that consists of two numbers by intent
 def _two_values(value: Operand) -> tuple[float, ...]:
     """Return the two numbers that an array consists of, the smaller one first: (0, 1) for a mask.
 
-    Return an empty tuple for an array of one number, of more than two, or of so few entries that two are no rule.
+    Return an empty tuple for an array of one number, or of more than two, and for one of fewer than five entries that
+    is no mask: there, two numbers may be chance.
     """
     array = np.asarray(value)
     if _is_mask(array):
@@ -118,6 +119,8 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 def _invert_slopes(total: float, at: EdgeContext) -> Array:
     """Return the contribution of the edge `at` with its two local derivatives exchanged: for a relu, g where x <= 0.
 
+    It is g * (total - derivative), with the right derivative.
+
     Args:
         total: the sum of the two derivatives, such as 0 + 1 for a relu.
         at: the edge, with its upstream gradient.
@@ -128,10 +131,12 @@ def _invert_slopes(total: float, at: EdgeContext) -> Array:
 def mask_slopes(program: Program, place: Place, slot: int) -> tuple[float, float]:
     """Return the two local derivatives of a node whose derivative is a mask: 0 and 1, or both numbers of its factor.
 
+    For x in `x * c`, c an array of 0.2 and 1: (0.2, 1); for x in `relu(x)`: (0, 1).
+
     Args:
         program: the program of a trial.
         place: the node.
-        slot: the slot of the operand.
+        slot: the slot of the operand that the derivatives are for, of x in the example.
     """
     node = program.nodes[place[0]]
     low, high = (_two_values(node.values[1 - slot]) or (0.0, 1.0)) if node.name == "mul" else (0.0, 1.0)
@@ -228,7 +233,9 @@ def _() -> Example:
 
 
 def branch_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the operands that get a gradient, if a node such as `where(c, a, b)` has two of them.
+    """Yield the slots of the operands that get a gradient, if there are two or more: 1 and 2 for `where(c, a, b)`.
+
+    Nothing is yielded if there is only one, as in `where(c, a, 0)`.
 
     Args:
         program: the program of a trial.
@@ -298,7 +305,10 @@ HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = 
 
 
 def _option(node: Node, name: str) -> float:
-    """Return a constant number of a node: the option of the given name, such as "alpha", or else its second operand."""
+    """Return a constant number of a node: its option `name`, or, where it has no such option, its second operand.
+
+    0.7 for the name "alpha" and `elu(x, 0.7)`.
+    """
     return float(str(node.options[name])) if name in node.options else float(np.asarray(node.values[1]))
 
 
@@ -432,10 +442,10 @@ class MaskOperand:
 
 
 def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
-    """Yield `MaskOperand`s: for each operand of the comparison that makes a mask, every wrong value of its shape.
+    """Yield `MaskOperand`s: for each operand of the comparison that makes a mask, every other value of its shape.
 
-    A `MaskOperand` is the slot of the operand and the name of the wrong value. The upstream gradient is one of the
-    wrong values, where it has that shape.
+    A `MaskOperand` is the slot of the operand and the name of the other value, such as y for z in `where(z > 0, z, 0)`;
+    the name is `None` for the upstream gradient, where that has the shape.
 
     Args:
         program: the program of a trial.
@@ -474,7 +484,8 @@ def make_mask_from_another_value(program: Program, place: Place, choice: MaskOpe
     Args:
         program: the right program.
         place: an edge whose vjp multiplies by a mask that a comparison makes.
-        choice: which operand of the comparison is replaced, and by which value.
+        choice: which operand of the comparison is replaced, and by which value: `MaskOperand(0, name of y)` in the
+            example.
 
     Returns:
         The rewritten program; `None` where this trial has no such comparison or value.
@@ -494,7 +505,7 @@ def make_mask_from_another_value(program: Program, place: Place, choice: MaskOpe
 
 
 def name_of_comparison_operand(program: Program, place: Place, slot: int) -> str:
-    """Return what a learner calls the operand in a slot of the comparison that makes a mask.
+    """Return what a learner calls the operand in a slot of the comparison that makes a mask: `z` for slot 0 of `z > 0`.
 
     Return "a constant" where it is one.
 
@@ -552,14 +563,15 @@ def has_ties(program: Program, place: Place) -> bool:
 
 
 def ties_of(program: Program, place: Place, slot: int) -> Array:
-    """Return a mask of the entries at which two branches of a node meet, as seen by one operand.
+    """Return a mask of the entries at which two branches of a node meet: for relu(x), those where x == 0.
 
-    For `maximum(a, b)` these are the entries where a == b, for relu(x) those where x == 0.
+    For `maximum(a, b)` these are the entries where a == b; for `where(a > b, ...)` and `x * (a > b)`, too. All False
+    where no comparison makes the mask of a `where` or a product.
 
     Args:
         program: the program of a trial.
         place: the node.
-        slot: the slot of the operand; in `where` or a masked product, the mask is that of a comparison.
+        slot: the slot of an operand that gets a gradient; a mask is looked for in the other slots.
 
     Returns:
         A boolean array, shaped like the node's value.
@@ -579,9 +591,10 @@ def ties_of(program: Program, place: Place, slot: int) -> Array:
 
 
 def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
-    """Yield the choices at ties, where two branches meet: which operands get the gradient.
+    """Yield the choices at ties, where two branches meet: which operands get the upstream gradient there.
 
-    `"counts"` all of them, `"does not count"` none, `"first"` or `"second"` only that operand.
+    `"counts"`: all operands; `"does not count"`: none; and, where two operands get a gradient, `"first"` or `"second"`:
+    only that one of the two, such as a or b in `maximum(a, b)`.
 
     Args:
         program: the program of a trial.

@@ -55,7 +55,8 @@ def broadcast_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:
     Args:
         wide: the shape after the broadcast.
         shape: the shape before.
-        along: which of these axes: the new ones in front, the stretched ones of size 1, or both.
+        along: which of these axes: `"new axes"`, those in front; `"stretched axes"`, those that had size 1; `"every
+            axis"`, both.
 
     Returns:
         The axes of the wide shape, counted from the front.
@@ -66,11 +67,13 @@ def broadcast_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:
 
 
 def sum_to_shape(array: Array, shape: Shape, kept: tuple[int, ...] = ()) -> Array:
-    """Return an array summed over the axes along which an array of a given shape was broadcast to it.
+    """Return an array summed over the axes along which an operand was broadcast to its shape.
+
+    For an array of shape (5, 4, 3) and an operand of shape (1, 3): `array.sum((0, 1))[None]`, of shape (1, 3).
 
     Args:
         array: of the shape after the broadcast.
-        shape: the shape before.
+        shape: the operand's, before the broadcast.
         kept: axes of the array that are not summed over.
 
     Returns:
@@ -193,12 +196,14 @@ def describe_broadcast_axes(along: Along) -> str:
 def reduce_copies_wrongly(program: Program, place: Place, choice: ReducedCopies) -> Program | None:
     """Average the contributions of the copies of a broadcast operand, or keep one of them, in place of their sum.
 
-    For b in `x + b` and `ReducedCopies("last", "every axis")`: g[-1] in place of g.sum(0).
+    For b of shape (m,) in `x + b`, x of shape (n, m), and `ReducedCopies("last", "every axis")`: g[-1] in place of
+    g.sum(0).
 
     Args:
         program: the right program.
         place: the edge (broadcasting operation, slot of the operand).
-        choice: how they are reduced, and along which of the axes.
+        choice: how they are reduced: `"averaged"`, or which is kept: the `"first"`, the `"last"`, the `"largest"`, or,
+            for `"overwritten"`, the last that is not 0; and along which of the axes.
 
     Returns:
         The rewritten program; `None` where the operand is not broadcast along such axes in this trial.
@@ -278,10 +283,11 @@ WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array
 
 
 def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SHAPES`, such as "nothing" or "the first axis": wrong axes to sum over.
+    """Yield the keys of `WRONG_SHAPES`: the wrong axes over which the contributions of the copies are summed.
 
-    The contributions of copies are summed over these. A sum over wrong axes has a wrong shape, which only a whole
-    answer can have: nothing is yielded where the edge is not the only one to a target.
+    "nothing", "new axes" alone, "stretched axes" alone, "the first axis", "the last axis", or "the axes of the other",
+    those along which the partner operand was broadcast. Such a sum has a wrong shape, which only a whole gradient can
+    have: nothing is yielded where the edge is not the only one to a target.
 
     Args:
         program: the program of a trial.
@@ -357,10 +363,10 @@ WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
 
 
 def wrong_sums(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `WRONG_SUMS`: "first" for a product, and "reshaped".
+    """Yield the keys of `WRONG_SUMS`: "first", only where the reader is a product, and "reshaped".
 
-    "first" stands for g summed before it is multiplied by the partner operand, "reshaped" for contributions of copies
-    that are reshaped before they are summed.
+    For b of shape (m,) in `x * b`, "first" is g.sum(0) * x, summed to the shape of b: g is summed before it is
+    multiplied by the partner operand; "reshaped" is (g * x).reshape(-1, m).sum(0).
 
     Args:
         program: the program of a trial.

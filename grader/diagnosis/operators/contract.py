@@ -178,7 +178,7 @@ REGISTRY: dict[str, Operator[Hashable]] = {}
 
 
 def no_choice(program: Program, place: Place) -> Iterable[None]:
-    """Return the single choice `None`, for an operator that has nothing to choose."""
+    """Return the single choice `None` in a tuple, for an operator that has nothing to choose."""
     return (None,)
 
 
@@ -218,7 +218,15 @@ def operator(
 ) -> Callable[[Rewrite[C]], Operator[C]]:
     """Return a decorator that makes an `Operator` of a rewriting function and adds it to `REGISTRY` under `name`.
 
-    The arguments are the fields of `Operator`.
+    Args:
+        name: unique, such as `"wrongly-transposed"`.
+        code: the public code of the mistake, or a function that returns it for a choice.
+        rank: how likely the mistake is: 1 is common, 5 is rare.
+        at: the kind of places where it can be made, such as `edges.of("matmul")`.
+        message: a clause about the answer, with message fields in braces.
+        choices: takes a program and a place; returns the choices there; `None` alone by default.
+        fields: takes a program, a place and a choice; returns the message fields that are not those of a place, by
+            name; none by default.
 
     Raises:
         ValueError: when the decorator is applied and there is an operator of this name, or the code is not a public
@@ -255,7 +263,8 @@ def typical_place(program: Program, spot: Spot) -> Place:
 def describe_choice(program: Program, choice: Hashable) -> str:
     """Return a choice in the learner's words: the name of a value, the operation of an `EdgeKind`, or `str(choice)`.
 
-    For `NamedValue("x")`: `x`; for "sum": `sum`.
+    For `NamedValue("x")`: `x`; for "sum": `sum`; for the `EdgeKind` of the edges by which `h @ u` reads a value:
+    `` `h @ u` ``.
     """
     if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
@@ -285,7 +294,7 @@ def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
 
     Args:
         program: the program of a trial.
-        kind: the kind of edges.
+        kind: the edges by which the nodes of one key read a value, in the iteration that makes it or in a later one.
     """
     if not kind.key:
         return program.output_name
@@ -294,9 +303,9 @@ def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
 
 
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
-    """Return the names of the operands that the edges of a spot lead to, joined by "and".
+    """Return the names of the operands that the edges of a spot lead to, joined by "and": "x and h".
 
-    Return "its operand" for more than two.
+    Return "its operand" where there are more than two names.
 
     Args:
         program: the program of a trial.
@@ -310,7 +319,15 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
 
 
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
-    """Return for each field that a place gives a message a function that computes it; see `Operator.message_fields`."""
+    """Return a function without arguments for each message field that a place fills: `step`, `value`, `operand`, ...
+
+    It returns what is filled in; see `Operator.message_fields`, which lists the fields.
+
+    Args:
+        program: the right program of a trial.
+        spot: the edited places.
+        place: the typical place of the spot, which `value` and `partner` are about.
+    """
     reader = program.reader(place)
     slots = [slot for slot, _ in reader.operands if slot != place[1]]
     return {

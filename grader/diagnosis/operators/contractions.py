@@ -90,7 +90,7 @@ def name_product_array(program: Program, place: Place, part: ProductArray) -> st
     Args:
         program: the program of a trial.
         place: the edge (product of two arrays, slot of the factor).
-        part: which of the three arrays.
+        part: which of the three arrays: `"partner"`, `"upstream"`, or their product, `"result"`.
     """
     if part == "upstream":
         return "the upstream gradient"
@@ -133,7 +133,9 @@ ARRANGEMENTS = (
 def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
     """Yield the wrong `Arrangement`s of g and partner factor that the shapes allow, such as `g @ w` for `g @ w.T`.
 
-    A matrix that is transposed alone must be square; of arrays with fewer than two axes there is none.
+    An `Arrangement` says which of the two are transposed wrongly, and whether they are exchanged; in the example it is
+    `Arrangement(("partner",))`. A matrix that is transposed alone must be square. Nothing is yielded where an array has
+    fewer than two axes.
 
     Args:
         program: the program of a trial.
@@ -151,7 +153,8 @@ def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
 def _arrays_to_transpose(arrangement: Arrangement) -> tuple[ProductArray, ...]:
     """Return the arrays of a contribution, such as ("partner", "result"), to transpose for a wrong arrangement.
 
-    Exchanging factors is transposing, since B A = (A.T B.T).T.
+    To exchange the factors A and B, both and their product are transposed, since B A = (A.T B.T).T: for
+    `Arrangement((), exchanged=True)`, ("partner", "upstream", "result").
     """
     if not arrangement.exchanged:
         return arrangement.transposed
@@ -279,6 +282,10 @@ class Reshape:
 def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     """Yield `Reshape`s: an array in the contribution to a factor, and a wrong reshape that mixes up its entries.
 
+    The array is the partner factor, the upstream gradient, or their product; the reshape is in place of a transpose, or
+    moves its last axis to the front, or exchanges the order of its first two axes. For x in `x @ w`, w of shape (n, m):
+    w.reshape(m, n) in place of w.T.
+
     Args:
         program: the program of a trial.
         place: the edge (product of two arrays, slot of the factor).
@@ -310,7 +317,8 @@ def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Progr
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
-        choice: which array is reshaped, and how.
+        choice: which array is reshaped, and how: `Reshape("partner", "{array} is reshaped in place of a transpose")` in
+            the example.
 
     Returns:
         The rewritten program; never `None`.
@@ -384,7 +392,9 @@ def inverse_name(program: Program, place: Place) -> str:
 
 
 def _transposed_inverse(q: Array) -> Array:
-    """Return the transposed pseudo-inverse of a matrix: what a vjp must be given that transposes its partner factor.
+    """Return the transposed pseudo-inverse of a matrix, pinv(q).T.
+
+    A vjp that is given it in place of its partner factor, and transposes that, multiplies by pinv(q).
 
     Args:
         q: shape: (..., rows, columns).
@@ -429,7 +439,7 @@ def _() -> Example:
 
 
 def keeps_shape_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` has its operand's shape, as `x @ w` has, if w is square."""
+    """Return whether the value of the edge's reader has the shape of the edge's operand: x in `x @ w`, w square."""
     node = program.reader(place)
     return node.value.shape == np.shape(node.values[place[1]])
 

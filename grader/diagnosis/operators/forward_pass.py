@@ -38,9 +38,13 @@ NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PROD
 
 
 def describe_affects(program: Program, affects: Affects) -> str:
-    """Return in which passes a changed node is wrong, such as "in the forward pass alone".
+    """Return in which passes a changed node is wrong, as a message says it, such as "in the forward pass alone".
 
     Where a learner was asked for the value alone, it is always "in the forward pass".
+
+    Args:
+        program: the program of a trial.
+        affects: where the change takes effect; `"values"` in the example.
     """
     return "in the forward pass" if program.is_value else PASSES[affects]
 
@@ -51,12 +55,14 @@ def is_mask_or_index(node: Node) -> bool:
 
 
 def possible_affects(node: Node, *names: Affects) -> tuple[Affects, ...]:
-    """Return what a change of a node may affect: the given names, but `"all"` alone for a mask or an index array.
+    """Return where a change of a node may take effect: the given names, but `"all"` alone for a mask or an index array.
+
+    A mask or an index array has no vjp, so that there is nothing else.
 
     Args:
         node: the node.
-        names: of `"all"`, `"values"`, `"backward"` and `"partners"` those that the operator uses; see
-            `Program.with_nodes`.
+        names: those of `"all"`, `"values"`, `"backward"` and `"partners"` (see *affects* in the glossary) that the
+            operator has as choices.
     """
     return ("all",) if is_mask_or_index(node) else names
 
@@ -80,13 +86,13 @@ class Omission:
 
 
 def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> str:
-    """Return the public code of the mistake that leaves out a node.
+    """Return the public code of the mistake that leaves out a node, such as `"missing-local"` for tanh(z).
 
     Args:
         program: the program of a trial.
         node: the node that is left out.
         kept: the slot of the operand that is used in place of its value.
-        affects: what the omission affects.
+        affects: where the omission takes effect: `"all"`, `"values"` or `"partners"`.
     """
     if node.name in SUMS:
         left = [(slot, operand) for slot, operand in node.operands if slot != kept]
@@ -102,7 +108,10 @@ def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> 
 
 
 def omissions(program: Program, place: Place) -> Iterator[Omission]:
-    """Yield `Omission`s: an operand of a node's shape to use in place of its value, and what the omission affects.
+    """Yield `Omission`s: the slot of an operand to use in place of a node's value, and where that takes effect.
+
+    The operand has the shape of the value, or, in a product whose omission affects `"partners"` alone, is broadcast to
+    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3: see `number_changes`.
 
     Args:
         program: the program of a trial.
@@ -137,7 +146,7 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     Args:
         program: the program of a trial.
         place: the node that is left out.
-        choice: which operand is kept, and what it affects.
+        choice: which operand is kept, and where the omission takes effect.
     """
     node = program.nodes[place[0]]
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
@@ -168,8 +177,8 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
     Args:
         program: the right program.
         place: a node.
-        choice: which operand, and what it affects: `Omission(0, "values", ...)` in the example, with the derivative of
-            tanh still there.
+        choice: the slot of the operand, and where the omission takes effect: with `Omission(0, "values", ...)` tanh is
+            missing in the values, and its derivative is still multiplied by.
 
     Returns:
         The rewritten program; `None` where the node has no such slot in this trial.
@@ -180,9 +189,9 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
 
 
 def replace_by_operand(node: Node, kept: int) -> Node:
-    """Return the node with the operand in slot `kept` as its value, negated where a - b keeps b.
+    """Return the node with the operand in slot `kept` as its value, and the identity as its operation.
 
-    Its operation becomes the identity, or a negation.
+    Where the node is a - b and keeps b, the value is -b, and the operation a negation.
     """
     if node.name == "sub" and kept == 1:
         return node.with_operation(OPERATIONS["neg"], (1,))
@@ -256,6 +265,8 @@ def only_changes_shape(program: Program, place: Place) -> bool:
 def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program | None:
     """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
 
+    `a * c` for `a * c.unsqueeze(-1)`, in both passes.
+
     Args:
         program: the right program.
         place: the node of an `unsqueeze`, reshape, transpose or the like.
@@ -318,11 +329,11 @@ class NumberChange:
     code: str
 
     def number(self, node: Node) -> float:
-        """Return the right number, as the given node has it in the slot or option of this change."""
+        """Return the right number: what the given node has in the slot `self.slot`, or as its option `self.option`."""
         return _number_in_slot(node, self.slot) if self.slot is not None else float(str(node.options[self.option]))
 
     def change(self, node: Node) -> Node:
-        """Return the node with the wrong number in place of the right one."""
+        """Return the node with the wrong number in place of the right one: x / 3 for x / 6 and `"halved"`."""
         number = self.number(node)
         if self.how in LARGER:
             other = LARGER[self.how]
@@ -337,7 +348,10 @@ NUMBER_OPTIONS = ("negative_slope", "alpha", "beta", "diagonal", "shifts", "corr
 
 
 def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
-    """Yield `NumberChange`s: a constant operand or option of a node, a wrong number for it, and what that affects.
+    """Yield `NumberChange`s: a constant operand or option of a node, a wrong number for it, and where it takes effect.
+
+    The wrong number is the right one negated, halved, doubled, squared, one too great and so on, or the one by which
+    the operation does nothing, such as 1 for 3 in x / 3, `"missing"`.
 
     Args:
         program: the program of a trial.
@@ -428,10 +442,12 @@ def _() -> Example:
 def describe_number(program: Program, place: Place, number: float) -> str:
     """Return a number of a node in words, such as "the number 3" or, where it is made of a size, `sqrt(q.shape[-1])`.
 
+    A number of at most four decimals is taken for one that the learner typed.
+
     Args:
         program: the program of a trial.
         place: the node.
-        number: the number.
+        number: a constant operand or option of the node.
     """
     is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
     made = None if is_written else form_of_number(number, named_sizes(program, place[0]))
@@ -444,7 +460,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     Args:
         program: the program of a trial.
         place: the node with the number.
-        choice: the change.
+        choice: the slot or option of the number, what becomes of it, and where that takes effect.
     """
     return {
         "number": describe_number(program, place, choice.number(program.nodes[place[0]])),
@@ -468,7 +484,8 @@ def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Pr
     Args:
         program: the right program.
         place: a node.
-        choice: which number, and what the change affects: `NumberChange(1, "", "missing", "all", ...)` for x / 3.
+        choice: the slot of the number, and where its omission takes effect: for the 3 in x / 3 and both passes,
+            `NumberChange(1, "", "missing", "all", ...)`.
 
     Returns:
         The rewritten program; never `None`.
@@ -523,8 +540,8 @@ def change_number(program: Program, place: Place, choice: NumberChange) -> Progr
     Args:
         program: the right program.
         place: a node.
-        choice: which number, what becomes of it, and what the change affects: `NumberChange(1, "", "halved", "all",
-            ...)` makes x / 3 of x / 6.
+        choice: the slot or option of the number, what becomes of it, and where that takes effect: `NumberChange(1, "",
+            "halved", "all", ...)` makes x / 3 of x / 6 in both passes.
 
     Returns:
         The rewritten program; never `None`.
@@ -563,7 +580,15 @@ class Size:
     axis: int
 
     def of(self, program: Program, reader: int) -> int | None:
-        """Return the size in a program, seen from a node by its id; `None` where there is no such value or axis."""
+        """Return the number of entries along the axis `self.axis` of the array named `self.value`.
+
+        Args:
+            program: the program of a trial.
+            reader: the id of the node from which the name is seen, as for `h of the iteration before`.
+
+        Returns:
+            The size; `None` where the trial has no such value, or it has no such axis.
+        """
         value = self.value.find(program, reader)
         shape = () if value is None else program.nodes[value].value.shape
         return shape[self.axis] if len(shape) >= -self.axis else None
@@ -593,14 +618,17 @@ class SizeReplacement:
 
 
 def named_sizes(program: Program, reader: int) -> dict[int, Size]:
-    """Return a `Size` for each size above 1 of an axis of an input, or of a value that a node is computed from.
+    """Return for each size above 1 of an axis, in an input or a value that a node is computed from, what it is called.
+
+    For a node computed from x of shape (3, 4): {4: the `Size` of x, axis -1; 3: the `Size` of x, axis -2}.
 
     Args:
         program: the program of a trial.
         reader: the id of the node.
 
     Returns:
-        The names by size; of several axes of one size, the first found.
+        A `Size` (the name of an array, and an axis of it) by the number of entries along that axis; of several axes of
+        one size, the first found.
     """
     sizes: dict[int, Size] = {}
     for name, value in values_by_name(program, reader).items():
@@ -617,7 +645,10 @@ def form_of_number(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size]
 
     Args:
         number: the number.
-        sizes: the sizes that there are, with their names.
+        sizes: by the number of entries along an axis, the `Size` that names the array and the axis.
+
+    Returns:
+        The form, `{}` being the size: `"{}"`, `"sqrt({})"`, `"1 / {}"` or `"1 / sqrt({})"`; and the name of the size.
     """
     for form, made in FORMS.items():
         for size, name in sizes.items():
@@ -628,6 +659,9 @@ def form_of_number(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size]
 
 def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacement]:
     """Yield `SizeReplacement`s: a number in a product that is made of a size, a wrong size, and what that affects.
+
+    For the constant sqrt(q.shape[-1]) in `scores / q.shape[-1] ** 0.5`: the root of each other size, as of k.shape[0];
+    in both passes (`"all"`), in the `"values"`, or in the `"backward"` pass alone.
 
     Args:
         program: the program of a trial.
@@ -663,7 +697,8 @@ def use_size_of_another_axis(program: Program, place: Place, choice: SizeReplace
     Args:
         program: the right program.
         place: the node of a product or quotient.
-        choice: which number, the right and the wrong size, and what the change affects.
+        choice: the slot of the number, its form, such as `"sqrt({})"`, the right and the wrong size, and where the
+            change takes effect.
 
     Returns:
         The rewritten program; `None` where in this trial there are no such sizes, or the number is not made of the
@@ -698,7 +733,7 @@ def _() -> Example:
 
 
 def to_operation(operation: str) -> Change:
-    """Return a change of a node that keeps its operands and options, and computes the operation of this name.
+    """Return a function from a node to the node that computes the named operation of the same operands and options.
 
     `to_operation("cos")` makes cos(x) of sin(x).
     """
@@ -711,7 +746,10 @@ def negate_value(node: Node) -> Node:
 
 
 def take_first_entries(node: Node) -> Node:
-    """Return the node of a `sort` or `topk` as one that takes the first entries along its axis, in their own order."""
+    """Return the node of a `sort` or `topk` as one that takes the first entries of its operand along its axis.
+
+    They stay in their order: `x[:k]` for `x.topk(k)`.
+    """
     dim = int(str(node.options.get("dim", -1)))
     return node.with_operation(OPERATIONS["piece"], dim=dim, start=0, length=node.value.shape[dim])
 
@@ -810,7 +848,9 @@ class FunctionReplacement:
 
 
 def function_replacements(program: Program, place: Place) -> Iterator[FunctionReplacement]:
-    """Yield `FunctionReplacement`s: a wrong function in place of a node's operation, and what that affects.
+    """Yield `FunctionReplacement`s: a wrong function in place of a node's operation, and where that takes effect.
+
+    Which functions there are for an operation is listed in `REPLACEMENT_FUNCTIONS`: for `sin` the cosine and -sin.
 
     Args:
         program: the program of a trial.
@@ -842,8 +882,8 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
     Args:
         program: the right program.
         place: a node.
-        choice: which function, and what the change affects: `FunctionReplacement(Function("the tanh", ...),
-            "backward")`, say.
+        choice: which function, and where the change takes effect: with `FunctionReplacement(Function("the tanh", ...),
+            "backward")` a sigmoid gets the vjp of tanh.
 
     Returns:
         The rewritten program; `None` where this node's operation is never taken for that function.
@@ -897,9 +937,9 @@ def _() -> Example:
 
 
 def sine_cosine_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return what an exchange of sine and cosine may affect: `"all"`, both passes, or `"partners"` alone.
+    """Return where an exchange of sine and cosine may take effect: `"all"`, in both passes, or `"partners"`.
 
-    See `Program.with_nodes`.
+    `"partners"`: only in the vjps that read the sine or cosine as a partner operand: for x in `x * sin(a)`.
     """
     return ("all", "partners")
 
@@ -985,7 +1025,8 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
     Args:
         program: the right program.
         place: the node of the sine.
-        choice: what the exchange affects: `"all"`, both passes, or `"partners"`, the partner operands alone.
+        choice: where the exchange takes effect: `"all"`, in both passes, or `"partners"`, only in the vjps that read
+            the sine or cosine as a partner operand.
 
     Returns:
         The rewritten program; `None` where there is no cosine of the same angle.
@@ -1031,16 +1072,18 @@ class FlagChange:
     affects: Affects
 
     def value(self, node: Node) -> object:
-        """Return the wrong value of the option for a node, which is the one of the two that it does not have.
+        """Return the wrong value of the option `self.option` for a node: the one of its two values that it has not.
 
-        False for True.
+        False for True; "tanh" for the "none" of gelu's `approximate`.
         """
         own = node.options[self.option]
         return {"none": "tanh", "tanh": "none"}[str(own)] if isinstance(own, str) else not own
 
 
 def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
-    """Yield `FlagChange`s: an option of a node that has two values, such as `keepdim`, and what the wrong one affects.
+    """Yield `FlagChange`s: an option of a node that is True or False, as `keepdim`, and what the wrong one affects.
+
+    The option `approximate` of a gelu is "none" or "tanh" instead.
 
     Args:
         program: the program of a trial.
@@ -1071,8 +1114,8 @@ def change_flag(program: Program, place: Place, choice: FlagChange) -> Program |
     Args:
         program: the right program.
         place: a node with such an option.
-        choice: which option, and what the change affects: `FlagChange("keepdim", "all")` computes both passes without
-            it.
+        choice: which option, and where the change takes effect: `FlagChange("keepdim", "all")` computes both passes
+            with `keepdim=False` for `keepdim=True`.
 
     Returns:
         The rewritten program; never `None`.
@@ -1118,7 +1161,9 @@ class OperandReplacement:
 
 
 def may_be_confused(program: Program, name: ValueName, other: int, operand: int) -> bool:
-    """Return whether a value may be taken for an operand: it is an input, loop-carried, or of the same operation.
+    """Return whether a value may be taken for an operand by mistake.
+
+    True for an input, for a loop-carried value, and for one that the same operation computes as the operand.
 
     Args:
         program: the program of a trial.
@@ -1130,7 +1175,10 @@ def may_be_confused(program: Program, name: ValueName, other: int, operand: int)
 
 
 def operand_replacements(program: Program, place: Place) -> Iterator[OperandReplacement]:
-    """Yield `OperandReplacement`s: a float operand of a node, a wrong earlier value of its shape, what that affects.
+    """Yield `OperandReplacement`s: a float operand of a node, an earlier value of its shape, and what that affects.
+
+    The value is an input, a loop-carried value, or one that the same operation computes as the operand: x @ u for x @ w
+    in `sigmoid(x @ w)`. It is read in both passes (`"all"`), or in the `"values"` alone.
 
     Args:
         program: the program of a trial.
@@ -1163,12 +1211,13 @@ def operand_replacements(program: Program, place: Place) -> Iterator[OperandRepl
     message="{step} is computed with {other} in place of {own} {where}",
 )
 def replace_operand(program: Program, place: Place, choice: OperandReplacement) -> Program | None:
-    """Compute a node from a wrong value in place of an operand.
+    """Compute a node from a wrong value in place of an operand: sigmoid(x @ u) for `sigmoid(x @ w)`.
 
     Args:
         program: the right program.
         place: a node.
-        choice: which operand, which value, and whether both passes or the values alone are affected.
+        choice: the slot of the operand, the name of the value, and whether that takes effect in both passes (`"all"`:
+            the gradient goes to the wrong value, too), or in the `"values"` alone.
 
     Returns:
         The rewritten program; `None` where this trial has no such value, or it is computed after the node.
@@ -1205,6 +1254,8 @@ def _() -> Example:
 def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of the values that may be read in place of a value: of its shape, and computed before it.
 
+    Each is an input, a loop-carried value, or one that the same operation computes.
+
     Args:
         program: the program of a trial.
         place: the value that is replaced: an input or a node.
@@ -1225,9 +1276,9 @@ def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     message="{choice} is used in place of {value} wherever it is needed, as if it were computed from there",
 )
 def replace_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute all that reads a value from a wrong value.
+    """Compute every node that reads a value from a wrong value instead: x for y wherever y is read, in both passes.
 
-    The gradient still goes to the right value, and back through it.
+    The gradient still goes to the right value, y, and back through the operation that computes it.
 
     Args:
         program: the right program.
@@ -1297,9 +1348,10 @@ def is_complement(program: Program, value: int, other: int) -> bool:
 
 
 def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
-    """Yield `ValueExchange`s: a later value of the same shape to exchange with a value, and what that affects.
+    """Yield `ValueExchange`s: the name of a later value to exchange with a value, and what that affects.
 
-    The later value is computed by the same operation, or is 1 less the value.
+    The later value has the same shape, and is computed by the same operation, or is 1 less the value. `"all"`: their
+    gradients are exchanged, too; `"values"`: they are not.
 
     Args:
         program: the program of a trial.
@@ -1334,7 +1386,8 @@ def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Pr
     Args:
         program: the right program.
         place: the value: a node.
-        choice: the second value, and whether the gradients are exchanged, too.
+        choice: the name of the second value, and whether the gradients are exchanged, too (`"all"`), or not
+            (`"values"`).
 
     Returns:
         The rewritten program; `None` where this trial has no such value, or the first is read before the second is
@@ -1411,13 +1464,13 @@ class IterationShift:
 
 
 def loop_values(program: Program, key: Key) -> tuple[int, ...]:
-    """Return the ids of a loop's value, iteration by iteration.
+    """Return the ids of a value that a loop makes once in each iteration, in the order of the iterations.
 
-    For a loop-carried value the one before the loop comes first.
+    For a loop-carried value, such as h in `h = tanh(h @ u)`, the id of its initial value comes first.
 
     Args:
         program: the program of a trial.
-        key: the key of the nodes that make the value.
+        key: the key of the nodes that make the value, one in each iteration.
     """
     made = program.forward.by_key.get(key, ())
     carried_values = (carried for carried in loop_carried_values(program) if carried.made[0] in made)
@@ -1426,7 +1479,9 @@ def loop_values(program: Program, key: Key) -> tuple[int, ...]:
 
 
 def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]:
-    """Yield `IterationShift`s by 1 and by -1: for each loop-carried value, and each row that a loop reads of an array.
+    """Yield `IterationShift`s by 1 and by -1, of each value that a loop carries, or selects from an array (`x[t]`).
+
+    By 1: h of the next iteration is read in place of h of this one; by -1, that of the previous one.
 
     Args:
         program: the program of a trial.
@@ -1453,16 +1508,15 @@ def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]
     message="wherever an iteration uses {value}, that of the {which} iteration is taken",
 )
 def shift_iteration(program: Program, place: Place, choice: IterationShift) -> Program | None:
-    """Read a value of a loop from the next or the previous iteration at all of its uses.
+    """Read a value of a loop from the next or the previous iteration wherever it is read, in both passes.
 
-    Gradients go to the right iteration.
-
-    The first iteration follows the last one.
+    For x[t] and a shift by 1: x[t + 1]. Gradients still go to the value of the right iteration. After the last
+    iteration comes the first one.
 
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which value, and by how many iterations.
+        choice: the key of the nodes that make the value, and by how many iterations it is shifted: 1 or -1.
 
     Returns:
         The rewritten program; `None` where nothing reads the value.
@@ -1555,12 +1609,13 @@ def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
     message="the loop is computed once more for the backward pass, from {start} and not from where it began",
 )
 def recompute_loop_from_wrong_state(program: Program, place: Place, choice: LoopStart) -> Program | None:
-    """Compute the values of a loop from a wrong initial state, and its backward pass at these values.
+    """Compute the values of a loop from a wrong initial state, zeros or its last state, and its vjps at these values.
 
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which loop-carried value, and what it begins with.
+        choice: which loop-carried value (by the key and slot of the nodes that read it), and what it begins with,
+            `"zeros"` or `"the last state"`.
 
     Returns:
         The rewritten program; `None` where this trial has no such loop-carried value.
@@ -1604,7 +1659,8 @@ def _() -> Example:
 def exchangeable_reader(program: Program, place: Place) -> Node | None:
     """Return the only reader of a node's value, if the two operations may be done in the other order.
 
-    Both must keep the shape, and all further operands of the reader must be computed before the node.
+    For the node of `z + b` in `tanh(z + b)`: the node of the tanh, since tanh(z) + b can be computed, too. Both must
+    keep the shape, and all further operands of the reader must be computed before the node.
 
     Args:
         program: the program of a trial.
@@ -1635,9 +1691,9 @@ def first_slot_of_shape(node: Node) -> int | None:
 
 
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
-    """Return whether the order of the node `place` and its only reader matters.
+    """Return whether the node `place` and its only reader give something else in the other order: tanh(z) + b.
 
-    It does not where both are sums, or both products. False where there is no `exchangeable_reader`.
+    They do not where both are sums, or both products. False where there is no `exchangeable_reader`.
     """
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")
@@ -1646,9 +1702,9 @@ def has_noncommuting_reader(program: Program, place: Place) -> bool:
 
 
 def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return what an exchange of two operations may affect: `"all"`, `"values"` alone, or `"backward"` alone.
+    """Return where an exchange of two operations may take effect, whichever the node: always the same three choices.
 
-    See `Program.with_nodes`.
+    `"all"`, in both passes; `"values"`, in the values but not in the two vjps; `"backward"`, in the two vjps alone.
     """
     return ("all", "values", "backward")
 
@@ -1673,7 +1729,8 @@ def exchange_operations(program: Program, place: Place, choice: Affects) -> Prog
     Args:
         program: the right program.
         place: the node of the operation that comes first.
-        choice: what the exchange affects, `"all"`, `"values"` or `"backward"`; see `Program.with_nodes`.
+        choice: where the exchange takes effect: `"all"`, in both passes; `"values"`, in the values but not in the two
+            vjps; `"backward"`, in the two vjps alone.
 
     Returns:
         The rewritten program; `None` where the two cannot be exchanged in this trial.

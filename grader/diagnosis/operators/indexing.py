@@ -49,7 +49,10 @@ def selected_positions(node: Node) -> Array:
 
 
 def index_slots(node: Node) -> tuple[int, ...]:
-    """Return the slots of a node that hold its index arrays: whole numbers, with at least one axis."""
+    """Return the slots of a node that hold its index arrays: (1,) for `table[rows]`.
+
+    An index array holds whole numbers, and has at least one axis.
+    """
     return tuple(
         slot for slot, value in enumerate(node.values) if np.asarray(value).dtype.kind == "i" and np.ndim(value)
     )
@@ -88,11 +91,13 @@ REPEATED = {
 def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program | None:
     """Overwrite or average the contributions to an entry that a selection takes several times, and must sum.
 
+    For `table[[2, 2]]` and "the last": row 2 of the gradient is g[1] in place of g[0] + g[1].
+
     Args:
         program: the right program.
-        place: an edge (selection, slot 0).
-        choice: what is left of the contributions to an entry, a key of `REPEATED`: the last, the first, their mean, or
-            the sum of the last ones that follow each other.
+        place: an edge (selection, or node that repeats its operand, slot 0).
+        choice: what is left of the contributions to an entry, a key of `REPEATED`: "the last", "the first", "the mean",
+            or "the last run", which is the sum of the last ones that follow each other directly.
 
     Returns:
         The rewritten program; never `None`.
@@ -113,14 +118,14 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
 
 
 def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
-    """Return an array in which each position holds the sum of the last rows of g in a row that go to this position.
+    """Return an array in which each position holds the sum of the last run of g[i], g[i + 1], ... that go to it.
 
-    Where the index is [0, 0, 1, 0], position 0 gets the fourth row of g alone, as the run of two is overwritten by it.
+    For the index [0, 0, 1, 0], g[0] + g[1] is written to position 0, g[2] to 1, then g[3] over what is at 0.
 
     Args:
-        g: shape: (rows, ...).
-        places: the position of each entry of g in the result; shaped like g.
-        part: zeros to write to, one for each position, which are changed and returned.
+        g: the upstream gradient of a selection; shape: (numbers in the index, ...).
+        places: for each entry of g its position in the result, a whole number; shaped like g.
+        part: zeros, of shape (positions,), which are overwritten and returned.
     """
     for number, (row, own) in enumerate(zip(g, places, strict=True)):
         if number and np.array_equal(own, places[number - 1]):
@@ -160,9 +165,10 @@ class LastContribution:
 
 
 def last_contributions(program: Program, place: Place) -> Iterator[LastContribution]:
-    """Yield `LastContribution`s: an indexed selection that reads the same entry of a value in several iterations.
+    """Yield `LastContribution`s: a selection that takes the same entry of a value in several iterations of a loop.
 
-    One is yielded for each order of the iterations.
+    For `table[i[:, j]]` in iteration j: the kind of its edges to `table`, once for each order in which the iterations'
+    contributions can be written.
 
     Args:
         program: the program of a trial.
@@ -199,7 +205,8 @@ def overwrite_in_iterations(program: Program, place: Place, choice: LastContribu
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: the selection, and the order of the iterations.
+        choice: the kind of the selection's edges to the value, and whether the last iteration is written first, so that
+            of two contributions to an entry that of the earlier iteration is kept.
 
     Returns:
         The rewritten program; `None` where the loop has fewer than two iterations in this trial.
@@ -256,7 +263,7 @@ WHERE: Mapping[str, str] = {
 
 
 def permutes_rows(program: Program, place: Place) -> bool:
-    """Return whether a selection takes as many rows as its operand has, by one index array.
+    """Return whether a selection takes as many rows x[i] as its operand x has, by one index array.
 
     True for `x[order]` with as many numbers in order as x has rows.
 
@@ -275,7 +282,7 @@ def permutes_rows(program: Program, place: Place) -> bool:
 
 
 def _row_size(node: Node) -> int:
-    """Return how many entries a row of a selection's operand has."""
+    """Return how many entries a row x[i] of a selection's operand x has: 12 for x of shape (5, 3, 4)."""
     return int(np.prod(np.shape(node.values[0])[1:]))
 
 
@@ -316,8 +323,8 @@ def _() -> Example:
 def repeated_axis(program: Program, place: Place) -> int | None:
     """Return the only axis along which a node repeats its operand, counted from the front.
 
-    For `x.repeat_interleave(2, 1)` it is 1. Returns `None` where there are several such axes, or the operand has size 1
-    along it.
+    For `x.repeat_interleave(2, 1)` it is 1. Returns `None` where there are several such axes, where the operand has
+    size 1 along it, or where the node's value has more axes than the operand.
 
     Args:
         program: the program of a trial.
@@ -333,9 +340,9 @@ ADJACENT = "beside each other"
 
 
 def copy_orders(program: Program, place: Place) -> Iterator[str]:
-    """Yield where the right copies of an entry are, in the words of the message.
+    """Yield one string, in the words of the message: where in the node's value the copies of an entry are.
 
-    `ADJACENT` for `repeat_interleave`, "as far apart as the whole is long" for `repeat`.
+    `ADJACENT` for `repeat_interleave` (a a b b), "as far apart as the whole is long" for `repeat` (a b a b).
 
     Args:
         program: the program of a trial.
@@ -355,13 +362,15 @@ def copy_orders(program: Program, place: Place) -> Iterator[str]:
 def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | None:
     """Sum the gradients of copies as if `repeat_interleave` were `repeat`, or the reverse, and so mix up entries.
 
+    For `x.repeat_interleave(2)` with x of 3 entries: g.reshape(2, 3).sum(0) in place of g.reshape(3, 2).sum(1).
+
     Args:
         program: the right program.
         place: an edge (node that repeats its operand, slot 0).
         choice: where the right copies of an entry are: `ADJACENT` for `repeat_interleave`, or far apart for `repeat`.
 
     Returns:
-        The rewritten program; `None` where the operand is repeated along several axes in this trial.
+        The rewritten program; `None` where `repeated_axis` finds no axis in this trial.
     """
     axis = repeated_axis(program, place)
     if axis is None:
@@ -406,8 +415,8 @@ class SelectionShift:
     item: int
     to: Literal["before", "behind", "first", "last"]
 
-    def move(self, node: Node) -> Node:
-        """Return a selection with its index moved to the wrong position.
+    def apply_to(self, node: Node) -> Node:
+        """Return a selection with its index `self.item` moved to the wrong position `self.to`: x[3] for x[2].
 
         Raises:
             IndexError: a literal index cannot be moved there, or is there already.
@@ -417,29 +426,31 @@ class SelectionShift:
             return node.with_operand(self.item, np.asarray(node.values[self.item]) + by)  # numpy counts -1 from the end
         shape = np.shape(node.values[0])
         if node.name == "select":
-            index = self._place(int(str(node.options["index"])), shape[int(str(node.options["dim"]))])
+            index = self._wrong_position(int(str(node.options["index"])), shape[int(str(node.options["dim"]))])
             return node.with_options(index=index)
         if node.name == "piece":
             size, length = shape[int(str(node.options["dim"]))], int(str(node.options["length"]))
-            return node.with_options(start=self._place(int(str(node.options["start"])) % size, size - length + 1))
+            return node.with_options(
+                start=self._wrong_position(int(str(node.options["start"])) % size, size - length + 1)
+            )
         index_items = literal_items(node)
         items, axis = list(index_items), -self.item - 1
         size, item = shape[axis], items[axis]
         if isinstance(item, slice):
             start, stop, step = item.indices(size)
             length = max(stop - start, 0)
-            begin = self._place(start, size - length + 1)
+            begin = self._wrong_position(start, size - length + 1)
             items[axis] = slice(begin, begin + length, step)
         elif isinstance(item, int):
-            items[axis] = self._place(item, size)
+            items[axis] = self._wrong_position(item, size)
         return node.with_options(index=tuple(items))
 
-    def _place(self, index: int, count: int) -> int:
-        """Return the wrong position for a right one.
+    def _wrong_position(self, index: int, count: int) -> int:
+        """Return the position `self.to` of the right one: for `"behind"`, index + 1; for `"last"`, count - 1.
 
         Args:
-            index: the right position; negative ones count from the end.
-            count: how many positions there are.
+            index: the right position along an axis; negative ones count from the end.
+            count: the number of positions along the axis.
 
         Raises:
             IndexError: there is no position there, or it is the right one.
@@ -452,9 +463,10 @@ class SelectionShift:
 
 
 def literal_items(node: Node) -> tuple[object, ...]:
-    """Return the items of a `getitem`'s index, one for each axis; an index array is a `Slot`.
+    """Return the items of a `getitem`'s index, one for each indexed axis; an index array is the `Slot` that holds it.
 
-    For `x[:, 1]`: (slice(None), 1). Return an empty tuple where an item is `None` or an ellipsis.
+    For `x[:, 1]`: (slice(None), 1); for `x[:, rows]`: (slice(None), Slot(1)). Axes behind the last item have none.
+    Return an empty tuple where an item is `None` or an ellipsis, or the index is no tuple.
     """
     index = node.options["index"]
     if not isinstance(index, tuple) or any(item is None or item is Ellipsis for item in index):
@@ -464,6 +476,9 @@ def literal_items(node: Node) -> tuple[object, ...]:
 
 def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     """Yield `SelectionShift`s: an index array or literal index of a selection, and the wrong position it moves to.
+
+    An index array is moved by one, `"before"` or `"behind"`: `rows - 1` or `rows + 1`. A number or a slice is moved by
+    one, or to the `"first"` or `"last"` position of its axis: x[0] or x[-1] for `x[2]`.
 
     Args:
         program: the program of a trial.
@@ -501,7 +516,7 @@ def add_gradient_at_wrong_position(program: Program, place: Place, choice: Selec
     Returns:
         The rewritten program; never `None`.
     """
-    return program.with_vjp(place, lambda at: choice.move(at.node).vjp(at.slot, at.g))
+    return program.with_vjp(place, lambda at: choice.apply_to(at.node).vjp(at.slot, at.g))
 
 
 @add_gradient_at_wrong_position.example
@@ -567,11 +582,14 @@ class IndexReplacement:
 
 
 def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacement]:
-    """Yield `IndexReplacement`s: an index array of a node, and a wrong earlier integer array of its shape.
+    """Yield `IndexReplacement`s: the slot of an index array of a node, and the name of a wrong array in its place.
+
+    The wrong array is any other array of whole numbers of its shape that is computed before the node: cols for rows in
+    `x[rows]`.
 
     Args:
         program: the program of a trial.
-        place: an edge whose reader has the index, or a node.
+        place: an edge whose reader has the index array, or a node that has it.
     """
     node = program.reader(place)
     names: list[IndexName] = [NamedValue(name) for name in program.inputs]
@@ -649,9 +667,9 @@ class ForwardIndexReplacement:
 
 
 def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
-    """Yield `ForwardIndexReplacement`s: for each index array of a node a wrong one, and what the change affects.
+    """Yield `ForwardIndexReplacement`s: an index array of a node, a wrong one in its place, and where that counts.
 
-    That is `"all"`, both passes, or `"partners"`, the partner operands alone.
+    In `"all"`: both passes; or for `"partners"`: only in the vjps that read the node's value as a partner operand.
 
     Args:
         program: the program of a trial.
@@ -678,12 +696,14 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
     message="{step} is computed with {there} in place of the index {here} {where}",
 )
 def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
-    """Run the forward pass with a wrong index array in a node, and go back through it.
+    """Run both passes with a wrong index array in a node, or take the wrong node's value as a partner operand alone.
+
+    For `x[rows] * w` and `"partners"`: the gradient of w is g * x[cols], that of x is right.
 
     Args:
         program: the right program.
         place: a node with an index array.
-        choice: which index array, which one in its place, and what the change affects.
+        choice: the slot of the index array, the name of the one in its place, and where the change takes effect.
 
     Returns:
         The rewritten program; `None` where this trial has no such array, or computes it after the node.
@@ -739,9 +759,9 @@ def _() -> Example:
 
 
 def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
-    """Yield the `SelectionShift`s of the numbers and slices that a selection's index has literally.
+    """Yield the `SelectionShift`s of the numbers and slices in a selection's index, such as of 2 and 1: in `x[2, 1:]`.
 
-    See `selection_shifts`.
+    Those of `selection_shifts`, without those of index arrays.
     """
     yield from (slip for slip in selection_shifts(program, place) if slip.item < 0)
 
@@ -761,12 +781,13 @@ def select_from_wrong_position(program: Program, place: Place, choice: Selection
     Args:
         program: the right program.
         place: the node of a selection.
-        choice: which number or slice of the index is moved, and where to.
+        choice: which number or slice of the index is moved, and where to: `SelectionShift(-1, "first")` for the index
+            of axis 0 in the example.
 
     Returns:
         The rewritten program; never `None`.
     """
-    return program.with_nodes({place[0]: choice.move})
+    return program.with_nodes({place[0]: choice.apply_to})
 
 
 @select_from_wrong_position.example
@@ -789,7 +810,7 @@ def _() -> Example:
 
 
 def spread_gradient(node: Node, g: Array) -> Array | None:
-    """Return the upstream gradient at every entry that a selection of one entry from each row could have taken.
+    """Return the upstream gradient copied to every entry that a selection of one entry along an axis could have taken.
 
     For `x[range(n), labels]` with x of shape (n, classes), all entries of row i get g[i].
 
@@ -822,15 +843,15 @@ SPREAD_CODES = {"every entry": "missing-local", "every entry, averaged": "summed
 
 
 def selects_rows(node: Node) -> bool:
-    """Return whether a node takes whole rows of its operand by an index array."""
+    """Return whether a node takes whole rows x[i] of its operand x by an index array, as `table[rows]` does."""
     return bool(index_slots(node)) and node.value.shape[1:] == np.shape(node.values[0])[1:] and node.value.ndim > 1
 
 
 def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
     """Yield what may be given by mistake to every entry that a selection could have taken, selected or not.
 
-    "every entry" for the upstream gradient itself, "every entry, times the index", or, for a selection of whole rows,
-    "every entry, averaged" over the rows.
+    "every entry": the upstream gradient, g[i] for all of row i in `x[range(n), labels]`; "every entry, times the
+    index": g[i] * labels[i]; for a selection of whole rows such as `table[rows]`, "every entry, averaged": g.mean(0).
 
     Args:
         program: the program of a trial.
@@ -936,15 +957,18 @@ def _() -> Example:
 
 
 def consecutive_parts(program: Program, value: int) -> tuple[Node, ...]:
-    """Return the selections by literal indices that take parts of one shape from a value, as `x.chunk(3)` does.
+    """Return the nodes that select parts of a value by literal indices, all of one shape, as `x.chunk(3)` does.
+
+    For `x[:, :2]` and `x[:, 2:]` with x of shape (n, 4): these two nodes. The parts need not cover the value; of two
+    nodes whose parts begin at the same entry, one is returned.
 
     Args:
         program: the program of a trial.
         value: the id of the value.
 
     Returns:
-        The nodes in the order of their positions in the value; empty where no selections, or ones of different shapes
-        or operations, read it.
+        The nodes in the order of the entries that their parts begin with; empty where there are none, or where their
+        shapes or operations differ.
     """
     cuts = [
         program.nodes[reader]
@@ -979,7 +1003,7 @@ class PartOrder:
     def order(self, count: int) -> list[int]:
         """Return for each of `count` parts the number of the part to whose position its gradient goes.
 
-        With three parts, `"rotated"` is [1, 2, 0].
+        With three parts and `"rotated"` it is [1, 2, 0]: the gradient of part 0 goes to the position of part 1.
         """
         order = list(range(count))
         if self.how == "exchanged":
@@ -997,7 +1021,7 @@ MOST_PARTS = 4  # of which any two may be exchanged
 def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
     """Yield the wrong `PartOrder`s for the gradients of a value's parts, such as q, k, v of `x.chunk(3)`.
 
-    Of up to four parts any two are exchanged; three or more are reversed and rotated.
+    Of two to four parts any two are `"exchanged"`; three or more are also all `"reversed"`, and all `"rotated"` by one.
 
     Args:
         program: the program of a trial.
@@ -1029,7 +1053,7 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: the order: `PartOrder("exchanged", 0, 1)` in the example.
+        choice: the order of the parts' gradients: `PartOrder("exchanged", 0, 1)` in the example.
 
     Returns:
         The rewritten program; `None` where the value has no such parts in this trial.
@@ -1047,9 +1071,9 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
 
 
 def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int, int]]:
-    """Yield the slots of every two operands of one shape of a `cat` or `stack`, the node `place`, as pairs.
+    """Yield the slots of every two operands of one shape of a `cat` or `stack`, the node `place`: (0, 1), (0, 2), ...
 
-    Nothing where it has more than `MOST_PARTS` operands.
+    Nothing where it has more than four operands.
     """
     node = program.nodes[place[0]]
     slots = [slot for slot, _ in program.forward.edges[node.id]]

@@ -22,7 +22,10 @@ whole_program = outputs.where(lambda program, place: place[1] == 0)  # one place
 
 
 def change_to_value(value: Array) -> Change:
-    """Return a change, for `Program.with_nodes`, that gives the node of an input the given value."""
+    """Return a function that takes the node of an input and returns that node with the given value.
+
+    For `Program.with_nodes`.
+    """
     return lambda node: replace(node, values=(value,))
 
 
@@ -43,6 +46,8 @@ class InputPair:
 
 def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are exchanged, too.
+
+    Once without; and, where gradients of both are asked for, once with their gradients exchanged.
 
     Args:
         program: the program of a trial.
@@ -72,7 +77,9 @@ def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Progra
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which inputs, and whether their gradients are exchanged, too: `InputPair("a", "b", gradients=False)`.
+        choice: which inputs, and whether their gradients are exchanged, too: with `InputPair("a", "b",
+            gradients=True)` each input gets the gradient that is computed for the other, with False its own gradient at
+            the exchanged values.
 
     Returns:
         The rewritten program; never `None`.
@@ -190,14 +197,15 @@ class InputReplacement:
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake."""
+        """Return the public code of the mistake, such as `"wrong-operand"`, which depends on what the input becomes."""
         return CODES.get(self.instead, "wrong-point" if self.is_point else "wrong-operand")
 
 
 def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
-    """Yield `InputReplacement`s: an input, and a wrong array made of it, such as its rows reversed.
+    """Yield `InputReplacement`s: the name of an input, and what is used in its place, a key of `INPUT_REPLACEMENTS`.
 
-    Where there are several biases, zeros for all of them at once are yielded as well.
+    Such as "its rows in reversed order", "0", "its square", or, for an index array, "1 less than it". Where there are
+    several biases, "0" for all of them at once is yielded as well.
 
     Args:
         program: the program of a trial.
@@ -226,7 +234,7 @@ def input_replacements(program: Program, place: Place) -> Iterator[InputReplacem
 
 
 def is_bias(program: Program, value: int) -> bool:
-    """Return whether an input is a bias: all that reads it adds it to larger arrays.
+    """Return whether an input is a bias: each node that reads it adds it to a larger array, as b in `x @ w + b`.
 
     Args:
         program: the program of a trial.
@@ -252,7 +260,8 @@ def replace_input(program: Program, place: Place, choice: InputReplacement) -> P
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which inputs, and what in place of them: `InputReplacement(("x",), "its rows in reversed order")`.
+        choice: the names of the inputs, and what is used in place of each: `InputReplacement(("x",), "its rows in
+            reversed order")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -319,7 +328,9 @@ UPSTREAM_CODES = {
 
 
 def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `UPSTREAM_REPLACEMENTS`: the wrong arrays in place of the upstream gradient, if one is given.
+    """Yield the keys of `UPSTREAM_REPLACEMENTS`, such as "its sign": wrong arrays in place of the upstream gradient.
+
+    Nothing is yielded where none is given, as for a loss, or where it is a single number.
 
     Args:
         program: the program of a trial.
@@ -419,9 +430,10 @@ class RowWeights:
 
 
 def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]:
-    """Yield `RowWeights`: an axis of the upstream gradient, and wrong weights along it, such as 0 for the first row.
+    """Yield `RowWeights`: an axis of the upstream gradient, and which wrong weights it is multiplied by along it.
 
-    Nothing is yielded where no upstream gradient is given, and no weights that leave it as it is.
+    `RowWeights(-2, "the first row does not count")`, say, for weights 0, 1, 1, ... Nothing is yielded where no upstream
+    gradient is given, and no weights that leave it as it is.
 
     Args:
         program: the program of a trial.
@@ -447,12 +459,15 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
     message="along {axis}, {which} in {upstream}",
 )
 def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program | None:
-    """Multiply the rows of the upstream gradient by wrong weights: 0 leaves a row out, 2 counts it twice.
+    """Multiply the upstream gradient by wrong weights along an axis: a weight 0 leaves a row out, 2 counts it twice.
+
+    For axis -2 of a matrix g and the weights w: w[:, None] * g.
 
     Args:
         program: the right program.
         place: the edge from the loss to an output.
-        choice: which weights, along which axis: `RowWeights(-2, "the last row counts twice")`.
+        choice: along which axis, counted from the end, and which weights, a key of `ROW_WEIGHTS`: `RowWeights(-2, "the
+            last row counts twice")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -484,7 +499,9 @@ def is_loss_reduction(program: Program, place: Place) -> bool:
 
 
 def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
-    """Yield `RowWeights`: an axis of the terms that a loss sums, and wrong weights along it: 0 for the first row.
+    """Yield `RowWeights`: an axis of the array that a loss sums or averages, and which wrong weights it gets along it.
+
+    `RowWeights(-1, "only the first row counts")`, say, for weights 1, 0, 0, ...
 
     Args:
         program: the program of a trial.
@@ -509,12 +526,13 @@ def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     message="along {axis}, {which} in the gradient of {step}",
 )
 def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program | None:
-    """Multiply the gradients of the terms of a loss by wrong weights along an axis: 0 leaves a row out.
+    """Multiply the gradient of the array that a loss sums by wrong weights along an axis: 0 leaves an entry out.
 
     Args:
         program: the right program.
-        place: an edge (reduction to the output, slot of the terms).
-        choice: which weights, along which axis: `RowWeights(-1, "only the first row counts")`.
+        place: an edge (reduction to the output, slot of the array).
+        choice: along which axis, counted from the end, and which weights, a key of `ROW_WEIGHTS`: `RowWeights(-1, "only
+            the first row counts")`.
 
     Returns:
         The rewritten program; never `None`.
@@ -554,7 +572,10 @@ class UpstreamMixture:
 
 
 def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixture]:
-    """Yield `UpstreamMixture`s: a value that broadcasts to the output's shape, and how g is combined with it.
+    """Yield `UpstreamMixture`s: the name of a value that broadcasts to the output's shape, and how g is mixed with it.
+
+    The value is `"added to"` g, `"subtracted from"` it or a `"factor of"` it; or, for `"positive"`, g is set to 0 where
+    the value, then of the output's shape, is not positive.
 
     Args:
         program: the program of a trial.
@@ -579,7 +600,8 @@ def describe_mixture(upstream: str, value: str, how: str) -> str:
     Args:
         upstream: the name of the upstream gradient.
         value: the name of the value.
-        how: as in `UpstreamMixture`.
+        how: `"added to"`, `"subtracted from"`, `"factor of"`, or `"positive"`: the upstream gradient is set to 0 where
+            the value is not positive.
     """
     if how == "positive":
         return f"{upstream} is used only where {value} is positive"

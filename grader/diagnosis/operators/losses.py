@@ -61,14 +61,18 @@ class Difference:
 
     @property
     def is_label_alone(self) -> bool:
-        """Return whether the gradient has no prediction, as that of a negative log-likelihood of log-probabilities."""
+        """Return whether the gradient is factor * (0 - label), without a prediction.
+
+        So is that of a negative log-likelihood, a mean of -x[i, class], with respect to x.
+        """
         return not self.names[0]
 
     @property
     def decision(self) -> Array:
-        """Return the prediction rounded to 0 and 1, in its shape: 1 at the greatest entry of a row, or above one half.
+        """Return the prediction rounded to 0 and 1, in its shape.
 
-        The greatest entry counts where the label is given as classes.
+        Where the label is given as classes, it is 1 at the greatest entry along the last axis; else where the
+        prediction is above one half.
         """
         if self.classes is None:
             return np.where(self.prediction > 0.5, 1.0, 0.0)
@@ -110,7 +114,10 @@ _DIFFERENCES: WeakKeyDictionary[Program, dict[tuple[int, Names | None], Differen
 
 
 def difference_of(program: Program, value: int, names: Names | None = None) -> Difference | None:
-    """Return the right gradient of a value as a `Difference`; `None` where it is none, or where the output is no loss.
+    """Return the right gradient of a value as a `Difference`: factor * (prediction - label).
+
+    For x in a mean cross entropy of n rows: (softmax(x) - one_hot(y)) / n. `None` where the gradient has no such form,
+    or where the output is no loss.
 
     Args:
         program: the program of a trial.
@@ -126,6 +133,8 @@ def difference_of(program: Program, value: int, names: Names | None = None) -> D
 
 def _find_difference(program: Program, node: Node, given: Names | None) -> Difference | None:
     """Return the first difference of a possible prediction and label that the gradient of a value is a multiple of.
+
+    For x in a mean cross entropy: that of softmax(x) and one_hot(y).
 
     Args:
         program: the right program of a trial.
@@ -205,7 +214,9 @@ def _smoothed_difference(node: Node, right: Array, prediction: Prediction, label
 
 
 def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
-    """Yield the predictions that a gradient of a value may contain: the value, its sigmoid, and functions that read it.
+    """Yield what may be the prediction in a gradient of a value x: x, sigmoid(x), functions that read x as softmax(x).
+
+    A `Prediction` is an array shaped like x, its name, and, where it is known, the function that computes it.
 
     Args:
         program: the right program of a trial.
@@ -236,9 +247,10 @@ def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
 
 
 def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
-    """Yield the labels that a gradient of a value may contain: arrays of its shape, or classes for each of its rows.
+    """Yield what may be the label in a gradient of a value x: arrays of its shape, and one-hot classes of its rows.
 
-    None of them is computed from the value.
+    A `Label` is an array shaped like x and its name, such as `one_hot(y)`, y holding a class for each row x[i]. None
+    is computed from the value.
 
     Args:
         program: the right program of a trial.
@@ -283,22 +295,33 @@ def _label_without_row(label: Array, row: int) -> Array:
 
 
 def _vjp_of_prediction(difference: Difference, g: Array) -> Array:
-    """Return the gradient of x for a gradient g of the prediction, by `difference.vjp`, which must be known."""
+    """Return the gradient of x for a gradient g of the prediction, by the vjp of the prediction's function.
+
+    For the prediction p = sigmoid(x): g * p * (1 - p).
+
+    Args:
+        difference: the right gradient of x as factor * (prediction - label); its `vjp` must not be `None`.
+        g: shaped like x.
+    """
     assert difference.vjp is not None
     return difference.vjp(g)
 
 
 def _prediction_at(difference: Difference, x: Array) -> Array:
-    """Return the prediction that the function of the difference, which must be known, makes of another x.
+    """Return what `difference.function`, which computes the prediction from x, makes of an array in place of x.
 
-    For a cross entropy and x = p: softmax(p).
+    For the difference softmax(x) - label and the array p: softmax(p).
+
+    Args:
+        difference: the right gradient of x as factor * (prediction - label); its `function` must not be `None`.
+        x: the array, shaped like the difference's own x.
     """
     assert difference.function is not None
     return difference.function(x)
 
 
 def _one_hot(difference: Difference) -> Array:
-    """Return the one-hot classes of a difference with a smoothed label, shaped like x."""
+    """Return the one-hot classes of a difference whose label is smoothed: shaped like x."""
     assert difference.marks is not None
     return difference.marks
 
@@ -417,7 +440,10 @@ def with_gradient_of_value(program: Program, value: int, gradient: Array) -> Pro
 
 
 def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMistake]:
-    """Yield `DifferenceMistake`s: a wrong formula for the gradient of a value, if that is a factor times a difference.
+    """Yield `DifferenceMistake`s: a wrong formula for a gradient that is a factor times (prediction - label).
+
+    A `DifferenceMistake` is the key of the formula in `DIFFERENCE_FORMULAS`, such as "target added" for prediction +
+    label, and the names of prediction and label. Nothing is yielded for a gradient of another form.
 
     Args:
         program: the program of a trial.
@@ -438,7 +464,7 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     Args:
         program: not read.
         place: not read.
-        choice: the formula and the two names.
+        choice: the key of the formula, and the names of prediction and label.
     """
     prediction, label = choice.names
     return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=label)}
@@ -537,7 +563,10 @@ def _() -> Example:
 
 
 def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceMistake]:
-    """Yield `DifferenceMistake`s: a wrong function for the prediction in the gradient of a value.
+    """Yield `DifferenceMistake`s: a wrong function for the prediction in a gradient factor * (prediction - label).
+
+    A `DifferenceMistake` is the key of the function in `PREDICTION_FUNCTIONS`, such as "sigmoid", and the names of
+    prediction and label. Nothing is yielded for a gradient of another form.
 
     Args:
         program: the program of a trial.
@@ -713,9 +742,9 @@ def _() -> Example:
 
 
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads to the numerator of a quotient whose denominator is a sum.
+    """Return whether the denominator of the quotient that reads the edge `place`, its numerator, is computed by `sum`.
 
-    As in a weighted mean, (weights * x).sum() / weights.sum().
+    So it is in a weighted mean, (weights * x).sum() / weights.sum().
     """
     denominator = program.reader(place).operand(1)
     return denominator is not None and program.nodes[denominator].name == "sum"

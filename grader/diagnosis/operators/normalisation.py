@@ -61,6 +61,8 @@ class Normalisation:
     def mean_term(self, g: Array, axes: Axes | None = None) -> Array:
         """Return what is subtracted from g because the mean depends on x: mean(g); zeros where no mean is subtracted.
 
+        The mean has size 1 along the axes that it is taken over.
+
         Args:
             g: the gradient of the normalised value, shaped like x.
             axes: wrong axes to average over; the right ones by default.
@@ -69,6 +71,9 @@ class Normalisation:
 
     def variance_term(self, g: Array, axes: Axes | None = None) -> Array:
         """Return what is subtracted from g because the variance depends on x: h * mean(g * h) * n / count.
+
+        h is the normalised value `self.h`, n the number of entries that a mean is taken over, and count what their sum
+        of squares is divided by, such as n or n - 1.
 
         Args:
             g: the gradient of the normalised value, shaped like x.
@@ -80,7 +85,7 @@ class Normalisation:
         return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
 
     def mean(self, terms: Array, axes: Axes | None = None) -> Array:
-        """Return the mean of an array over the axes of the normalisation, which are kept with size 1.
+        """Return the mean of an array over `self.axes`, those of the normalisation, which are kept with size 1.
 
         Args:
             terms: an array shaped like x, such as g * h.
@@ -89,7 +94,10 @@ class Normalisation:
         return np.asarray(terms.mean(axis=self.axes if axes is None else axes, keepdims=True))
 
     def gradient(self, g: Array) -> Array:
-        """Return the right gradient of x for a gradient g of the normalised value; both shaped like x."""
+        """Return the right gradient of x for a gradient g of the normalised value h; both shaped like x.
+
+        r * (g - mean(g) - h * mean(g * h)), with r = 1 / s for h = (x - mean) / s.
+        """
         return np.asarray(self.r * (g - self.mean_term(g) - self.variance_term(g)))
 
 
@@ -99,6 +107,9 @@ _NORMALISATIONS: WeakKeyDictionary[Forward, dict[int, Normalisation | None]] = W
 
 def normalisation_of(program: Program, place: Place) -> Normalisation | None:
     """Return the normalisation whose value a node computes; `None` where it computes none.
+
+    For the division in `(x - m) / s`, m and s being mean and standard deviation of x: a `Normalisation`, which holds x,
+    the axes of the mean, h = (x - m) / s, r = 1 / s, and the formula for the gradient of x.
 
     Args:
         program: the program of a trial.
@@ -127,9 +138,10 @@ class Scaling(NamedTuple):
 
 
 def scaling_of(program: Program, node: Node) -> Scaling | None:
-    """Return the `Scaling` that a node computes.
+    """Return the `Scaling` that a node computes: which operand is divided by which scale, the same along which axes.
 
-    Return `None` where it is no product or quotient, or each entry has its own scale.
+    For `x / s` with x of shape (n, m) and s of shape (n, 1): slots 0 and 1, axes (1,), factor 1 / s. Return `None`
+    where the node is no product or quotient of two values, or each entry has its own scale.
     """
     if node.name not in ("div", "mul") or len(node.operands) != 2:
         return None
@@ -143,7 +155,13 @@ def scaling_of(program: Program, node: Node) -> Scaling | None:
 
 
 def _operand_before_expand(program: Program, node: Node, slot: int) -> Array:
-    """Return the array in a slot of a node; if an `expand` made it, the operand of that."""
+    """Return the operand in a slot of a node; if an `expand` makes it, the array before: s in `x / s.expand(3)`.
+
+    Args:
+        program: the program of a trial.
+        node: the node.
+        slot: the number of the operand, among those that have a node.
+    """
     operand = program.nodes[node.operands[slot][1]]
     return np.asarray(operand.values[0] if operand.name == "expand" else node.values[slot])
 
@@ -152,6 +170,10 @@ def _find_normalisation(program: Program, node: Node) -> Normalisation | None:
     """Return the normalisation whose value a node computes, such that its formula gives the right gradient of x.
 
     The formula is compared with the vjps of all nodes between x and the value, for one fixed upstream gradient.
+
+    Args:
+        program: the program of a trial.
+        node: the node, of a division by a scale or a product with one.
 
     Returns:
         The normalisation; `None` where no choice of x, axes, mean and count gives that gradient.
@@ -179,14 +201,15 @@ def _find_normalisation(program: Program, node: Node) -> Normalisation | None:
 
 
 def _possible_numerators(program: Program, numerator: int) -> Iterator[tuple[int, Operand]]:
-    """Yield what may be normalised by a scale, with its gain: the numerator with 1, and each factor with its partner.
+    """Yield what may be normalised by a scale s, with its gain: for `(x * w) / s`, x * w with 1, x with w, w with x.
 
     Args:
         program: the program of a trial.
         numerator: the id of what is divided by the scale.
 
     Yields:
-        The id of the value that may be normalised, and the gain.
+        The id of the value that may be normalised, and the array that it is multiplied by, its gain. A factor is
+        yielded only if it has the shape of the product.
     """
     yield numerator, 1.0
     node = program.nodes[numerator]
@@ -197,7 +220,7 @@ def _possible_numerators(program: Program, numerator: int) -> Iterator[tuple[int
 
 
 def _possible_sources(program: Program, value: int) -> Iterator[int]:
-    """Yield the ids of what may be the x of a normalised value: the minuend of a difference, and the value itself.
+    """Yield the ids of what may be the x of a normalised value: for `(x - m) / s`, x and then x - m.
 
     Args:
         program: the program of a trial.
@@ -223,8 +246,8 @@ def with_normalisation_formula(program: Program, place: Place, formula: Formula)
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        formula: takes the normalisation and the gradient of the normalised value; returns that of x, both shaped like
-            x.
+        formula: takes the `Normalisation` (axes, h, r, and so on) and the gradient of the normalised value h; returns
+            that of x, both shaped like x.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -239,7 +262,8 @@ def with_normalisation_formula(program: Program, place: Place, formula: Formula)
 def normalisation_fields(program: Program, place: Place, choice: object) -> dict[str, str]:
     """Return the fields `x`, `variance`, `scale` and perhaps `step` of a message about a normalisation.
 
-    They name what is normalised, what the squares are averaged to, what it is divided by, and the call of the layer.
+    `x` names what is normalised; `variance` and `scale` are "variance" and "standard deviation", "norm" and "norm", or
+    "mean of squares" and "root of the mean of squares"; `step` is the call of a layer such as `layer_norm(x)`.
 
     Args:
         program: the program of a trial.
@@ -273,9 +297,10 @@ MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
 
 
 def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
-    """Yield the sets of terms that may be left out of a normalisation's gradient: of the mean, the variance, or both.
+    """Yield the sets of terms that may be left out of a normalisation's gradient, (g - mean(g) - h * mean(g * h)) / s.
 
-    Where no mean is subtracted, there is only the term of the variance.
+    ("variance",) for the last term, ("mean",) for mean(g), ("mean", "variance") for both; ("variance",) alone where no
+    mean is subtracted.
 
     Args:
         program: the program of a trial.
@@ -304,7 +329,7 @@ def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: the terms that are left out.
+        choice: the terms that are left out, as a tuple: ("variance",) in the example.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -401,12 +426,15 @@ class TermAveraging:
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake."""
+        """Return the public code of the mistake, such as `"sum-for-mean"` for a term that is `"summed"`."""
         return {"summed": "sum-for-mean", "not summed": "diagonal-only"}.get(self.how, "wrong-factor")
 
 
 def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
     """Yield `TermAveraging`s: a term in a normalisation's gradient, and what is done in place of its mean.
+
+    The term of the mean, mean(g), or of the variance, h * mean(g * h), is `"summed"`, or divided by a wrong count:
+    `"averaged with n - 1"` or `"averaged with n"`; for the variance also h * g * h, `"not summed"`.
 
     Args:
         program: the program of a trial.
@@ -445,7 +473,8 @@ def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) 
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which term, and how.
+        choice: which term, `"mean"` or `"variance"`, and what is done: `"summed"`, `"not summed"`, or `"averaged with n
+            - 1"` or `"averaged with n"`, the wrong one of the two.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -518,6 +547,9 @@ def _subtracts_mean(program: Program, place: Place) -> bool:
 def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
     """Yield `Substitute`s: a wrong value for h in the variance term h * mean(g * h), and which h it replaces.
 
+    The wrong value is the name of a value of the shape of h, or `"uncentred"`: x / s, where h is (x - mean) / s, or
+    `None`: h is left out.
+
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.
@@ -535,7 +567,7 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
 
 
 def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -> str:
-    """Return what a learner calls a value that stands in place of the normalised value.
+    """Return what a learner calls a value that stands in place of the normalised value, such as `y`.
 
     Args:
         program: the program of a trial.
@@ -565,8 +597,8 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which value, and which of the two h it replaces: `Substitute(name of y, "inside the mean and in front of
-            it")` in the example.
+        choice: which value, or `None` to leave h out, and which of the two h it replaces: `Substitute(name of y,
+            "inside the mean and in front of it")` in the example.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value, or there is no such value, in this
@@ -647,11 +679,11 @@ def _() -> Example:
 
 
 def _gradient_with_larger_epsilon(more: float, known: Normalisation, g: Array) -> Array:
-    """Return the gradient of x with `more` added to the variance in its last division, by the standard deviation.
+    """Return the gradient of x divided by sqrt(s * s + more) in place of the scale s; its terms are right.
 
     Args:
-        more: the number that is added.
-        known: the normalisation.
+        more: the number that is added under the root, such as 0.1.
+        known: the normalisation of x, h = (x - mean) / s, with its right formula for the gradient.
         g: the gradient of the normalised value, shaped like x.
     """
     return np.asarray(known.gradient(g) / known.r / np.sqrt(known.r**-2.0 + more))
@@ -685,10 +717,13 @@ WRONG_SCALES: Mapping[str, tuple[str, Formula]] = {
 def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Program | None:
     """Leave out the division by s in the gradient of x, do it twice, multiply by s, or divide by a wrong s.
 
+    The right gradient is (g - mean(g) - h * mean(g * h)) / s.
+
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of these, a key of `WRONG_SCALES`, such as "missing" or "applied twice".
+        choice: which of these, a key of `WRONG_SCALES`: "missing", "applied twice", "a multiplication", "made with 0.1
+            more under its root"; or "missing, with all other terms", for g alone.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -727,6 +762,8 @@ class WrongAxes:
 
 def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     """Yield `WrongAxes`: axes that are not those of a normalisation, and the terms whose means run over them.
+
+    `WrongAxes((0,), ("mean", "variance"))`, say, for a layer norm over axis 1: mean(g) and mean(g * h) over axis 0.
 
     Args:
         program: the program of a trial.
@@ -822,7 +859,7 @@ def _() -> Example:
     },
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Run the forward pass with mean and variance over wrong axes, and go back through that.
+    """Run both passes with the mean and the variance of a normalisation over wrong axes.
 
     Args:
         program: the right program.
@@ -885,6 +922,8 @@ def _() -> Example:
 def gain_of(program: Program, place: Place) -> Array | None:
     """Return what a normalised value is multiplied by, shaped like it; `None` where nothing multiplies it by an array.
 
+    For `(x - m) / s * w`: w, broadcast to the shape of x; for `x * w / s`, too.
+
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.
@@ -920,9 +959,10 @@ GAIN_POSITIONS: tuple[GainPosition, ...] = ("behind the means", "outside the mea
     fields=normalisation_fields,
 )
 def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
-    """Multiply the gradient of x by the gain after the means are taken, or only in the term outside the means.
+    """Multiply the gradient of x by the gain w after the means are taken, or only in the term outside the means.
 
-    The gain must multiply g before the means are taken.
+    Right is (w g - mean(w g) - h mean(w g h)) / s; wrong are w (g - mean(g) - h mean(g h)) / s, "behind the means", and
+    (w g - mean(g) - h mean(g h)) / s, "outside the means alone".
 
     Args:
         program: the right program.
@@ -964,7 +1004,7 @@ VARIANCE_AFFECTS: tuple[Affects, ...] = ("all", "values")
 
 
 def is_variance(program: Program, place: Place) -> bool:
-    """Return whether the node `place` computes a variance, a standard deviation, or a mean of two squares or more."""
+    """Return whether the node `place` computes a variance or standard deviation: `var`, `std` or a mean of squares."""
     node = program.reader(place)
     if node.name in ("var", "std"):
         return True
@@ -988,12 +1028,12 @@ def is_variance(program: Program, place: Place) -> bool:
     ),
 )
 def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program | None:
-    """Run the forward pass with a variance divided by n in place of n - 1, or the reverse.
+    """Compute a variance, sum of squares / n, with n - 1 in place of n, or the reverse, in both passes or the values.
 
     Args:
         program: the right program.
         place: the node of the variance, standard deviation, or mean of squares.
-        choice: `"all"`: both passes are affected; `"values"`: the values alone, see `Program.with_nodes`.
+        choice: `"all"`: it takes effect in both passes; `"values"`: in the values alone, and not in the node's vjp.
 
     Returns:
         The rewritten program; never `None`.
@@ -1010,7 +1050,7 @@ def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Progr
 
 
 def _is_unbiased(node: Node) -> bool:
-    """Return whether a node divides its sum of squares by n - 1; by n otherwise."""
+    """Return whether the node of a variance, standard deviation or mean of squares divides by n - 1, and not by n."""
     return node.name != "mean" and bool(node.options.get("correction", 1))
 
 
@@ -1030,7 +1070,9 @@ def _() -> Example:
 
 
 def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
-    """Return the node that subtracts a given mean from x before x is divided by a given scale, as in a batch norm.
+    """Return the node that subtracts a given mean from x before x is divided by a given scale: x - m in `(x - m) / s`.
+
+    So does a batch norm outside of training; mean and scale are given if they are not computed from x.
 
     Args:
         program: the program of a trial.
@@ -1070,7 +1112,8 @@ def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> 
     Args:
         program: the right program.
         place: the node of the division by the given scale.
-        choice: which of the two: "in the derivative" or "in the forward pass, too".
+        choice: "in the derivative": the gradient of x gets the terms of a mean and a variance of x, at the right
+            values; or "in the forward pass, too": x is normalised by its own mean and variance.
 
     Returns:
         The rewritten program; `None` where mean and scale are not given in this trial.
@@ -1102,11 +1145,14 @@ EPSILON = 1e-5  # torch's own, which is all that a forward pass with given stati
 
 
 def _standardized(x: Array, axes: Axes) -> tuple[Array, Array]:
-    """Return x less its mean and divided by its standard deviation, and one over that deviation, with axes of size 1.
+    """Return (x - mean) / s and 1 / s, with the mean and the standard deviation s of x over some axes.
 
     Args:
         x: any array.
         axes: the axes of mean and variance, counted from the front.
+
+    Returns:
+        An array shaped like x, and one in which the axes have size 1.
     """
     r = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + EPSILON)
     return (x - x.mean(axis=axes, keepdims=True)) * r, r

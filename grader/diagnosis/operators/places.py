@@ -41,7 +41,7 @@ class TargetSelector:
     name: str
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the place of the input or named value, in a tuple.
+        """Return the place (id, `WHOLE`) of the input or named value `self.name`, in a tuple.
 
         The result is empty where the program has no target of this name.
         """
@@ -60,7 +60,7 @@ class OutputSelector:
     number: int
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the edge from the loss to the output, in a tuple; empty where the program has fewer outputs."""
+        """Return the edge from the loss to output `self.number`, in a tuple; empty where there are fewer outputs."""
         return ((SINK, self.number),) if self.number < len(program.forward.outputs) else ()
 
 
@@ -75,7 +75,7 @@ class NodeSelector:
     selector: Selector
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the place (id, `WHOLE`) of each selected node, in order.
+        """Return the place (id, `WHOLE`) of each node that `self.selector` selects, in the order of the forward pass.
 
         The result is empty where the forward pass ran none of them.
         """
@@ -112,9 +112,10 @@ class Spot:
 
     @property
     def rank(self) -> float:
-        """Return what the spot's width and iterations add to an edit's likelihood rank.
+        """Return the number that is added to an edit's likelihood rank because the edit is made at this spot.
 
-        It is 0 for one operation in all its iterations, and for a target; see `WIDTH_RANKS` and `ITERATION_RANKS`.
+        It is 0 for one operation in all its iterations, and for a target or an output. It is more for several
+        operations (`WIDTH_RANKS`), and for some of the iterations alone (`ITERATION_RANKS`).
         """
         nodes = self._nodes
         return 0.0 if nodes is None else WIDTH_RANKS[nodes.width] + ITERATION_RANKS[nodes.iterations]
@@ -153,7 +154,7 @@ class Spot:
 
     @property
     def _nodes(self) -> Selector | None:
-        """Return the selector of the spot's nodes or edges; `None` for a target or an output."""
+        """Return the `Selector` that finds the spot's nodes or edges; `None` where it is a target or an output."""
         if isinstance(self.selector, NodeSelector):
             return self.selector.selector
         return self.selector if isinstance(self.selector, Selector) else None
@@ -188,7 +189,11 @@ class Places:
         return self.where(lambda program, place: program.reader(place).name in names)
 
     def of_family(self, *families: Family) -> Places:
-        """Return these places, restricted to those whose operation is of one of the families, such as `"pointwise"`."""
+        """Return these places, restricted to those whose operation is of one of the families.
+
+        A family is a group of operations, such as `"pointwise"`, `"contraction"` or `"reduction"`. The operation of an
+        edge is the one that reads.
+        """
         return self.where(lambda program, place: program.reader(place).operation.family in families)
 
     def at_slot(self, *slots: int) -> Places:
@@ -196,13 +201,14 @@ class Places:
         return self.where(lambda program, place: place[1] in slots)
 
     def admits(self, program: Program, place: Place) -> bool:
-        """Return whether a place of a program fulfils all conditions of this kind."""
+        """Return whether a place of a program fulfils all of `self.conditions`, as `where`, `of` and so on add them."""
         return all(condition(program, place) for condition in self.conditions)
 
     def spots(self, program: Program) -> Iterator[Spot]:
         """Yield a `Spot` for every set of these places that has a name, such as one operation in its last iteration.
 
-        The narrowest names come first, and each set comes once.
+        The spots of one operation come first, those of all operations of one name, such as every `matmul`, last. A set
+        of places that has several names comes once, under the first.
 
         Args:
             program: the right program of a trial with at least three iterations in each loop.
@@ -229,7 +235,10 @@ _SELECTORS_BY_KIND: WeakKeyDictionary[Forward, dict[Kind, Listed]] = WeakKeyDict
 
 
 def _selectors_by_kind(program: Program) -> dict[Kind, Listed]:
-    """Return for each kind of places every selector that there is in a program, with the places that it selects."""
+    """Return for each kind of places, such as `"edge"`, pairs of a selector and the tuple of places that it selects.
+
+    The selectors are all that select any node, edge, target or output of the program, those of the fewest nodes first.
+    """
     if program.forward not in _SELECTORS_BY_KIND:
         own_nodes = [NodeSelector(selector) for selector in node_selectors(program)]
         own_targets = [TargetSelector(name) for name in program.forward.targets]
@@ -280,7 +289,7 @@ def expression_of(program: Program, node: Node) -> str:
 def operation_label(node: Node) -> str:
     """Return the name of a node's operation as a learner spells it, with its constant operands.
 
-    Such as `mean`, `** 2` or `1 -`.
+    Such as `mean`, `** 2` for `x ** 2`, or `1 -` for `1 - x`.
     """
     slots = dict(node.operands)
     numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
