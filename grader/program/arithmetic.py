@@ -121,9 +121,9 @@ def _clamp_passes_at_bound() -> bool:
 
 
 def _maximum_derivative(_: Array, x: Operand, y: Operand, *, sign: int) -> Array:
-    """Return the derivative of max(x, y) by x, entry by entry.
+    """Return the derivative of max(x, y), or of min(x, y), by x, entry by entry.
 
-    1 where x is the greater, 0 where y is, 0.5 where they tie.
+    For the maximum 1 where x is the greater, 0 where y is, 0.5 where they tie.
 
     Args:
         _: the value max(x, y), which is not needed.
@@ -227,7 +227,7 @@ for _name, _compare in _COMPARISONS:
 
 
 def _restore_axes(g: Array, x: Operand, dim: Axes, keepdim: bool) -> Array:
-    """Return the gradient of a reduced value with the axes that the reduction removed put back as axes of size 1.
+    """Return the upstream gradient of a reduction with the axes that it removed put back as axes of size 1.
 
     For x of shape (4, 3), summed over axis 1: from shape (4,) to (4, 1).
 
@@ -241,7 +241,7 @@ def _restore_axes(g: Array, x: Operand, dim: Axes, keepdim: bool) -> Array:
 
 
 def _reduced_size(x: Operand, dim: Axes) -> int:
-    """Return how many entries of `x` a reduction over `dim` makes into one entry; the size of x for all axes."""
+    """Return how many entries of `x` a reduction over `dim` makes into one: for shape (4, 3) and dim 1, 3."""
     return math.prod(np.shape(x)[axis] for axis in axes_of(x, dim))
 
 
@@ -270,7 +270,10 @@ def _mean_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = Fa
 
 
 def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the variance of `x` over the axes `dim`: squared deviations summed and divided by n - `correction`."""
+    """Return the variance of `x` over the axes `dim`: squared deviations summed and divided by n - `correction`.
+
+    The axes, all of them for `None`, stay with size 1 if `keepdim`; n is the number of entries of x for each variance.
+    """
     count = _reduced_size(x, dim)
     with np.errstate(all="ignore"):  # of a single entry it is no number: with `ddof`, numpy warns of that on its own
         return np.asarray(
@@ -279,7 +282,7 @@ def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = 
 
 
 def _var_vjp(g: Array, _: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the vjp of `_var`: 2 (x - mean) / (n - correction) times g; shape: that of x."""
+    """Return the vjp of `_var`: 2 (x - mean) / (n - correction) times g, with n entries in each; shape: that of x."""
     centred = x - np.mean(x, axis=axes_of(x, dim), keepdims=True)
     return np.asarray(_restore_axes(g, x, dim, keepdim) * 2 * centred / (_reduced_size(x, dim) - correction))
 
@@ -295,7 +298,10 @@ def _std_vjp(g: Array, y: Array, x: Array, dim: Axes = None, *, correction: int 
 
 
 def _norm(x: Array, /, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
-    """Return the p-norm of `x` over the axes `dim`, (sum of abs(x)**p)**(1 / p); over all of them for `None`."""
+    """Return the p-norm of `x` over the axes `dim`, (sum of abs(x)**p)**(1 / p); over all of them for `None`.
+
+    The axes stay with size 1 if `keepdim`.
+    """
     return np.asarray(np.sum(np.abs(x) ** p, axis=axes_of(x, dim), keepdims=keepdim) ** (1 / p))
 
 
@@ -383,7 +389,7 @@ def _log_softmax_value_vjp(g: Array, y: Array, _: Array, dim: int) -> Array:
 
 
 def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> Array:
-    """Return log(sum(exp(x))) over the axes `dim`, computed so that nothing overflows."""
+    """Return log(sum(exp(x))) over the axes `dim`, which stay with size 1 if `keepdim`; nothing overflows."""
     axes = axes_of(x, dim)
     greatest = np.max(x, axis=axes, keepdims=True)
     greatest = np.where(np.isfinite(greatest), greatest, 0.0)

@@ -115,8 +115,11 @@ def function_name(func: Function) -> str:
 def read_call(call: TorchCall) -> OperationCall:
     """Return the operation that a call of a torch function computes, with its operands and options.
 
-    For `torch.sum(x, 1)`: the operation `sum` of x with the option `dim=1`. Where no operation is known for the call,
-    the operation is one that torch runs and differentiates.
+    For `torch.sum(x, 1)`: the operation `sum`, the operands (x,), and the options {"dim": 1}. Where no operation of
+    `OPERATIONS` is known for the call, the operation is one that torch runs and differentiates.
+
+    Args:
+        call: the function, its arguments, and what it returned. Of several returned tensors one is meant.
     """
     name = ALIASES.get(call.name, call.name)
     try:
@@ -135,14 +138,16 @@ def read_call(call: TorchCall) -> OperationCall:
 
 
 def _named_arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
-    """Return the arguments of a call by the names of the function's parameters; `None` values are kept.
+    """Return the arguments of a call by the names of the function's parameters: {"input": x, "dim": 1} for `x.sum(1)`.
+
+    A parameter without an argument is missing; one that is passed as `None` is not.
 
     Args:
         parameters: the names of the parameters, in the order of the positions.
-        call: the call; a synonym such as `axis` for `dim` is understood.
+        call: the call of the function; a synonym such as `axis` for `dim` is understood.
 
     Raises:
-        ValueError: there is a further argument that has an effect.
+        ValueError: there is a further argument, which is neither `None` nor False and may change the result.
     """
     given = dict(zip(parameters, call.args, strict=False))
     extra = list(call.args[len(parameters) :])
@@ -158,11 +163,14 @@ def _named_arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, ob
 
 
 def _read_by_signature(name: str, signature: str, call: TorchCall) -> OperationCall:
-    """Return the call of an operation whose arguments are read by a signature.
+    """Return an operation with the operands and options that a signature finds in a call of a torch function.
+
+    For `x.sum(1)` and the signature `"input dim= keepdim="`: the operation `sum`, the operands (x,) and {"dim": 1}.
 
     Args:
-        name: the operation.
-        signature: the parameters, as in `SIGNATURES`: `"input dim= keepdim="`.
+        name: the name of the operation.
+        signature: the function's parameters in order: an operand as `input`, an option as `dim=`, and an option whose
+            values may be passed as several arguments as `*dims=`.
         call: the call of the torch function.
 
     Raises:
@@ -202,7 +210,10 @@ READERS: dict[str, Reader] = {}
 
 
 def _reads_calls_of(*names: str) -> Callable[[Reader], Reader]:
-    """Return a decorator that adds a function to `READERS`, for calls of the torch functions with the given names."""
+    """Return a decorator that adds a function to the table `READERS` under some names of torch functions.
+
+    `read_call` then has it translate calls of these functions.
+    """
 
     def enter(reader: Reader) -> Reader:
         """Add the function to `READERS` and return it."""
@@ -238,7 +249,11 @@ def _read_where(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("T", "mT", "t", "adjoint", "movedim", "moveaxis")
 def _read_transpose(call: TorchCall) -> OperationCall:
-    """Translate `x.T`, `x.mT`, `x.t()`, `x.adjoint()` or `x.movedim(...)` into a `transpose` or a `permute`."""
+    """Translate `x.T`, `x.mT`, `x.t()`, `x.adjoint()` or `x.movedim(...)` into a `transpose` or a `permute` of x.
+
+    It is a `transpose` of the last two axes, but a `permute` for `movedim`, for `x.T` with three axes or more, and for
+    a vector, whose one axis stays.
+    """
     x = _as_tensor(call.args[0])
     order = list(range(x.ndim))
     if call.name in ("movedim", "moveaxis"):
@@ -255,7 +270,10 @@ def _read_transpose(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("clamp", "clip", "clamp_min", "clamp_max")
 def _read_clamp(call: TorchCall) -> OperationCall:
-    """Translate `clamp`, `clip`, `clamp_min` or `clamp_max` into a clamp; -inf or inf stands for a missing bound."""
+    """Translate `clamp`, `clip`, `clamp_min` or `clamp_max` into the operation `clamp` of x, low and high.
+
+    A missing bound becomes -inf or inf.
+    """
     parameters = {"clamp_min": ["input", "min"], "clamp_max": ["input", "max"]}.get(call.name, ["input", "min", "max"])
     given = _named_arguments(parameters, call)
     low, high = given.get("min"), given.get("max")
@@ -265,9 +283,10 @@ def _read_clamp(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("max", "min")
 def _read_max_min(call: TorchCall) -> OperationCall:
-    """Translate `max` or `min` of all entries, along an axis (its values or positions), or of two arrays.
+    """Translate `max` into one of four operations; and `min` likewise.
 
-    The operations are `amax`, `max`, `argmax` and `maximum`, and the same for the minimum.
+    `x.max()`, of all entries, becomes `amax`; `x.max(1)` returns two tensors, of which the values become `max` and the
+    positions `argmax`; `torch.max(x, y)`, of two arrays, becomes `maximum`.
     """
     if call.result_number is not None:
         name = call.name if call.result_number == 0 else POSITIONS_OF[call.name]
@@ -311,7 +330,9 @@ def _read_norm(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("__getitem__")
 def _read_getitem(call: TorchCall) -> OperationCall:
-    """Translate `x[index]` into a `getitem`; tensors in the index become operands, with a `Slot` in their place.
+    """Translate `x[index]` into the operation `getitem` of x and of the tensors and lists in the index.
+
+    In the option `index`, `Slot(i)` stands for operand i: for `x[:, rows]` it is `(slice(None), Slot(1))`.
 
     Raises:
         ValueError: a truth value is in the index.
@@ -336,9 +357,10 @@ def _read_getitem(call: TorchCall) -> OperationCall:
     "chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__"
 )
 def _read_part(call: TorchCall) -> OperationCall:
-    """Translate one of the tensors that `chunk`, `split` or `unbind` returns into a `piece` or a `select`.
+    """Translate one of the tensors that `chunk`, `split` or `unbind` returns into a `piece` or a `select` of x.
 
-    For `x.chunk(3, -1)` and its second result: a `piece` of x along axis -1. An iteration over x is an `unbind`.
+    For x of shape (4, 6), `x.chunk(3, -1)` and its second result: a `piece` with dim -1, start 2 and length 2. For
+    `unbind`, or an iteration over x: a `select` of one slice.
 
     Raises:
         ValueError: the call has a single result.
@@ -385,7 +407,7 @@ def _read_einsum(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("linear")
 def _read_linear(call: TorchCall) -> OperationCall:
-    """Translate `linear` into the operation of this name, with two operands or, with a bias, three."""
+    """Translate `linear(x, w, b)` into the operation `linear` of x, w and b; without b it has two operands."""
     given = _named_arguments(["input", "weight", "bias"], call)
     operands = tuple(value for value in given.values() if value is not None)
     return OperationCall(OPERATIONS["linear"], tuple(map(_as_tensor, operands)), {})
@@ -393,7 +415,7 @@ def _read_linear(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("take_along_dim")
 def _read_take_along_dim(call: TorchCall) -> OperationCall:
-    """Translate `take_along_dim` into a `gather`.
+    """Translate `take_along_dim(x, index, dim)` into the operation `gather` of x and the index, with the option `dim`.
 
     Raises:
         ValueError: the index is broadcast, which `gather` does not do.
@@ -409,7 +431,7 @@ def _read_take_along_dim(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("embedding")
 def _read_embedding(call: TorchCall) -> OperationCall:
-    """Translate `embedding(index, table)` into the operation of this name, which takes rows of the table.
+    """Translate `embedding(index, table)` into the operation `embedding` of the table and the index: `table[index]`.
 
     Raises:
         ValueError: `padding_idx`, `max_norm` or `scale_grad_by_freq` is set.
@@ -504,10 +526,10 @@ def _read_pool(call: TorchCall) -> OperationCall:
 
 
 def _as_tensor(value: object) -> torch.Tensor:
-    """Return a value that must be a tensor.
+    """Return `value` itself if it is a tensor.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no tensor.
     """
     if not isinstance(value, torch.Tensor):
         raise ValueError("it is no tensor")
@@ -546,10 +568,10 @@ def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
 
 
 def _computed_by_torch(call: TorchCall) -> OperationCall:
-    """Return a call of a function that has no operation here as an `Operation` that torch runs and differentiates.
+    """Return a call of a function that `OPERATIONS` lacks as a new operation, which torch runs and differentiates.
 
-    Its operands are all tensors among the arguments; the options are the plain numbers, truth values and words, by
-    name.
+    Its operands are all tensors among the arguments; its options are the plain numbers, truth values and words, by the
+    names of the parameters, or as `argument_1`, `argument_2`, ... where Python does not know these.
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func)

@@ -19,7 +19,7 @@ NO_CLASS = -100  # torch's own `ignore_index`
 
 
 def _reduce(terms: Tensor, reduction: str) -> Tensor:
-    """Return the mean of a loss's terms, their sum, or the terms as they are, for `"mean"`, `"sum"` or `"none"`.
+    """Return the mean of a loss's terms, their sum, or all terms, for the `reduction` `"mean"`, `"sum"` or `"none"`.
 
     Raises:
         ValueError: `reduction` is another word.
@@ -39,9 +39,9 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         target: class numbers, without the axis of the classes; or probabilities, shaped like input.
         weight: a weight for each class; shape: (c,).
         size_average: taken for the signature of torch alone, as `reduce`.
-        ignore_index: see `has_special_numbers`.
+        ignore_index: taken for the signature alone: a call that has examples of this class is not written out.
         reduce: see `size_average`.
-        reduction: see `_reduce`.
+        reduction: `"mean"`, `"sum"` or `"none"` of the terms of all examples.
         label_smoothing: the share of the probability that is spread over all classes.
 
     Raises:
@@ -72,9 +72,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
         target: class numbers, without the axis of the classes.
         weight: a weight for each class, by which a mean divides; shape: (c,).
         size_average: must not be set, as `reduce`.
-        ignore_index: see `has_special_numbers`.
+        ignore_index: taken for the signature alone: a call that has examples of this class is not written out.
         reduce: see `size_average`.
-        reduction: see `_reduce`.
+        reduction: `"mean"`, `"sum"` or `"none"` of the terms of all examples.
 
     Raises:
         ValueError: it cannot be written out: `target` holds no class numbers, or `input` has one axis.
@@ -91,10 +91,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 def mse_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean",
              weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the squared differences of predictions and targets, of any one shape, averaged or summed.
+    """Return the squared differences of predictions and targets, of any one shape, reduced by `_reduce`.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average`, `reduce` or `weight` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce, weight)
     return _reduce((input - target) ** 2, reduction)
@@ -102,10 +102,10 @@ def mse_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: N
 
 def l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the absolute differences of predictions and targets, of any one shape, averaged or summed.
+    """Return the absolute differences of predictions and targets, of any one shape, reduced by `_reduce`.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average`, `reduce` or `weight` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce, weight)
     return _reduce((input - target).abs(), reduction)
@@ -113,12 +113,12 @@ def l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: No
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:  # fmt: skip
-    """Return the smooth L1 loss of predictions and targets, of any one shape, averaged or summed.
+    """Return the smooth L1 loss of predictions and targets, of any one shape, reduced by `_reduce`.
 
     A difference d costs d**2 / (2 beta) where abs(d) < beta, and abs(d) - beta / 2 where it is not.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average` or `reduce` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce)
     difference = input - target
@@ -128,7 +128,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: None = None, red
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the Huber loss of predictions and targets, of any one shape, averaged or summed.
+    """Return the Huber loss of predictions and targets, of any one shape, reduced by `_reduce`.
 
     A difference d costs d**2 / 2 where abs(d) <= delta, and delta (abs(d) - delta / 2) where it is not.
 
@@ -143,10 +143,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: None = None,
                          reduce: None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Return the cross entropy of probabilities with targets from 0 to 1 of the same shape, averaged or summed.
+    """Return the cross entropy of probabilities with targets from 0 to 1 of the same shape, reduced by `_reduce`.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average` or `reduce` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce)
     terms = -(target * input.log() + (1 - target) * (1 - input).log())
@@ -156,10 +156,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                      size_average: None = None, reduce: None = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the cross entropy of sigmoid(input) with targets from 0 to 1 of the same shape, averaged or summed.
+    """Return the cross entropy of sigmoid(input) with targets from 0 to 1 of the same shape, reduced by `_reduce`.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average`, `reduce` or `pos_weight` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce, pos_weight)
     terms = torch.nn.functional.softplus(input) - input * target
@@ -168,18 +168,18 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 def kl_div(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:  # fmt: skip
-    """Return the Kullback-Leibler divergence of targets from log-probabilities, entry by entry, averaged or summed.
+    """Return the Kullback-Leibler divergence of targets from log-probabilities, entry by entry, and reduced.
 
     Args:
         input: log-probabilities, of any shape.
         target: probabilities; log-probabilities if `log_target`.
         size_average: must not be set, as `reduce`.
         reduce: see `size_average`.
-        reduction: see `_reduce`; `"batchmean"` divides the sum by the number of rows.
+        reduction: `"mean"`, `"sum"` or `"none"`; or `"batchmean"`, the sum divided by the length of the first axis.
         log_target: whether the targets are logarithms.
 
     Raises:
-        ValueError: an argument is set that cannot be written out.
+        ValueError: `size_average` or `reduce` is set, which cannot be written out.
     """
     _refuse_arguments(size_average, reduce)
     terms = target.exp() * (target - input) if log_target else target * (target.log() - input)
@@ -250,7 +250,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
     Args:
         input: shape: (bs, c, ...).
-        num_groups: how many groups the channels are split into.
+        num_groups: how many groups of adjoining channels, of one size, there are; each is standardized for itself.
         weight: shape: (c,).
         bias: shape: (c,).
         eps: is added to the variance.
@@ -273,7 +273,10 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the dot product of two arrays along an axis divided by their norms along it, each at least `eps`."""
+    """Return sum(x1 * x2) / (norm(x1) * norm(x2)) along the axis `dim`, which the result lacks.
+
+    The two arrays broadcast, and a norm less than `eps` counts as `eps`.
+    """
     lengths = (torch.linalg.vector_norm(x, 2, dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
     unit1, unit2 = (x / length for x, length in zip((x1, x2), lengths, strict=True))
     products: Tensor = unit1 * unit2
@@ -321,12 +324,13 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 def has_special_numbers(name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
-    """Return whether a call holds numbers that torch treats in a special way, so that it must not be written out.
+    """Return whether a call of a loss holds numbers that torch treats in a special way, unlike its plain formula.
 
-    These are examples with the class `ignore_index`, probabilities of exactly 0 or 1, and 0 log 0 in `kl_div`.
+    Such a call is not written out in simpler operations. The numbers are examples with the class `ignore_index`,
+    probabilities of exactly 0 or 1, and 0 log 0 in `kl_div`.
 
     Args:
-        name: the function, a key of `COMPOSITES`.
+        name: torch's name of the function, such as `cross_entropy`.
         args: its arguments by position.
         kwargs: its arguments by name.
     """
@@ -342,26 +346,23 @@ def has_special_numbers(name: str, args: tuple[object, ...], kwargs: Mapping[str
 
 
 def _refuse_arguments(*arguments: object) -> None:
-    """Raise an error if one of the arguments is set; a call with them cannot be written out in simpler operations.
+    """Raise an error if any of the arguments is not `None`: a call with it cannot be written out in operations.
 
     Raises:
-        ValueError: one of them is not `None`.
+        ValueError: one of them is set.
     """
     if any(argument is not None for argument in arguments):
         raise ValueError("an argument is not taken apart")
 
 
 def _standardize(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """Return `x` less its mean, divided by its standard deviation, over the given axes.
-
-    `eps` is added to the variance.
-    """
+    """Return (x - mean) / sqrt(variance + eps), with mean and variance over the given axes; shape: that of x."""
     centred = x - x.mean(axes, keepdim=True)
     return centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
 
 
 def _scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return `x` times the weight and plus the bias, which broadcast with it; `None` leaves either out."""
+    """Return `x * weight + bias`, without the product where the weight is `None`, and without the sum likewise."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 

@@ -18,11 +18,11 @@ IDLE = 1e-9  # what an idle edge carries, in proportion to what arrives at its r
 
 
 def idle_edges(program: Program) -> tuple[Place, ...]:
-    """Return the edges whose right contribution is zero, although the upstream gradient of their reader is not.
+    """Return the edges whose right contribution is zero but for rounding, although their reader's g is not.
 
-    So it is with the edge from the mean in a variance: the deviations from the mean add up to zero. Whoever writes the
-    formula leaves such a path out. An edge whose reader also reads a constant array of zeros, such as a first state, is
-    not among them.
+    In `((x - x.mean()) ** 2).sum()` it is the edge of the mean: the deviations from the mean add up to zero, so that a
+    formula derived by hand lacks this path. An edge whose reader also reads a constant array of zeros, such as the
+    first state of a loop, is not among them: its contribution is zero for another reason.
 
     Returns:
         The edges as (reader, slot), in the right program, whatever edits `program` has.
@@ -83,9 +83,10 @@ class Loop:
 
 
 def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
-    """Return the loop-carried values of all loops of the forward pass, one for each slot that reads one.
+    """Return the loop-carried values of all loops: what an iteration reads that the iteration before has made.
 
-    For `h = tanh(x[t] @ w + h @ u)`: the h that slot 0 of `h @ u` reads.
+    There is one for each key and slot that reads such a value. For `h = tanh(x[t] @ w + h @ u)` it is the h in slot 0
+    of `h @ u`: with the key of `h @ u`, the id of the first h, and the ids of the h that the iterations have made.
     """
     forward, carried = program.forward, []
     for key, ids in forward.by_key.items():
@@ -112,9 +113,9 @@ def _is_one_per_iteration(forward: Forward, before: int | None, values: list[int
 
 
 def loops(program: Program) -> tuple[Loop, ...]:
-    """Return the loops of the forward pass, by the keys of their nodes.
+    """Return the loops of the forward pass, each with its keys, its number of iterations and its loop-carried values.
 
-    The keys of one loop have as many nodes each, one for each iteration, and their nodes alternate.
+    Keys belong to one loop if each has a node in every iteration, and their nodes alternate: a, b, a, b, a, b.
     """
     groups: list[list[tuple[Key, tuple[int, ...]]]] = []
     for key, ids in program.forward.by_key.items():
@@ -133,11 +134,11 @@ def loops(program: Program) -> tuple[Loop, ...]:
 
 
 def _are_rows(program: Program, ids: tuple[int, ...]) -> bool:
-    """Return whether nodes are the rows of one array that `for row in x` takes apart: then they are no iterations.
+    """Return whether the nodes of a key are the rows that `for row in x` takes of x at once, so no iterations.
 
     Args:
         program: the program.
-        ids: the nodes of one key.
+        ids: the ids of all nodes of one key.
     """
     return program.nodes[ids[0]].name == "select" and ids == tuple(range(ids[0], ids[0] + len(ids)))
 
@@ -171,7 +172,10 @@ class SkipConnection:
 
 
 def skip_connections(program: Program) -> tuple[SkipConnection, ...]:
-    """Return the skip connections of the forward pass, in its order."""
+    """Return the skip connections of the forward pass, as in `x + f(x)`, in the order of their sums.
+
+    Each has the edge by which the sum (or difference) reads x directly, the id of x, and the ids of the nodes of f.
+    """
     forward, skips = program.forward, []
     for node in program.nodes:
         if node.name in ("add", "sub"):
@@ -223,7 +227,7 @@ class Contraction:
 
     @property
     def summed(self) -> str:
-        """Return the letters that the forward pass sums over: those of the operands that the value does not have."""
+        """Return the letters of operands that the value does not have, which are summed over: `k` for `ik,kj->ij`."""
         return "".join(dict.fromkeys(letter for own in self.operands for letter in own if letter not in self.value))
 
     def vjp_equation(self, slot: int) -> str:
@@ -241,9 +245,9 @@ class Contraction:
 
 
 def contraction_of(node: Node) -> Contraction | None:
-    """Return a matmul, einsum, linear or outer product as a `Contraction`, by its einsum letters.
+    """Return the einsum letters of a matmul, einsum, linear or outer product as a `Contraction`; else `None`.
 
-    `None` for any other node.
+    For `x @ w`: `operands` ("ik", "kj") and `value` "ij".
     """
     if node.name == "matmul":
         equation = matmul_equation(*(np.ndim(value) for value in node.values))
@@ -274,7 +278,10 @@ class CompositeCall:
 
 
 def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
-    """Return the calls of losses and layers that are recorded as several nodes, in the order of the forward pass."""
+    """Return the calls of losses and layers that are recorded as several nodes, in the order of the forward pass.
+
+    For `F.cross_entropy(x, y)`: the name `cross_entropy`, and the ids of the nodes that it is written out in.
+    """
     calls: list[tuple[str, list[int]]] = []
     for before, node in zip((None, *program.nodes), program.nodes, strict=False):
         if node.composite:
@@ -299,18 +306,20 @@ class EdgeKind:
     iterations: int | None
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges of this kind, as (node, slot), that lead to the value with an id.
-
-        Empty where it has no such edges.
-        """
+        """Return the edges (reader, slot) of this kind that contribute to the value with an id; empty if none do."""
         return edges_by_kind(program, value).get(self, ())
 
 
 def edges_by_kind(program: Program, value: int) -> dict[EdgeKind, tuple[Place, ...]]:
-    """Return the edges that lead a gradient to a value by their kind, those of the last reader first.
+    """Return the edges (reader, slot) that contribute to a value, grouped by `EdgeKind`, the last reader first.
 
-    For `h` in `h = tanh(h @ u)` that is also the output of the loop: one kind for `@` one iteration later, and one for
-    the output.
+    A kind is the reader's key, the slot, and how many iterations after the value the reader stands. For the h that
+    `h = tanh(h @ u)` makes in a loop, and that is also the output: one kind for slot 0 of `h @ u` one iteration later,
+    and one for the output.
+
+    Args:
+        program: the program.
+        value: the id of the value.
     """
     forward, groups = program.forward, dict[EdgeKind, list[Place]]()
     node = forward.nodes[value]

@@ -20,7 +20,15 @@ from .operation import Array, Operand, define
 
 
 def _reshape_vjp(g: Array, _: Array, x: Array, *arguments: object, **options: object) -> Array:
-    """Return g in the shape of x: the vjp of every operation that keeps the order of the entries, such as a reshape."""
+    """Return g in the shape of x: the vjp of each operation that keeps the order of the entries, such as a reshape.
+
+    Args:
+        g: the upstream gradient, shaped like the value.
+        _: the value, which is not needed.
+        x: the operand.
+        arguments: further arguments of the operation, such as the new shape, which are not needed.
+        options: its options, which are not needed.
+    """
     return g.reshape(np.shape(x))
 
 
@@ -184,25 +192,30 @@ Item = int | slice | None | Slot | EllipsisType
 
 
 def _fill_index(index: Sequence[Item], values: Sequence[Operand]) -> tuple[Any, ...]:
-    """Return an index for numpy, in which each `Slot` is replaced by the operand in that slot.
+    """Return an index for numpy, in which each `Slot(i)` is replaced by `values[i]`.
+
+    For `x[:, rows]`, the index `(slice(None), Slot(1))` and the values (x, rows): `(slice(None), rows)`.
 
     Args:
-        index: one item for each indexed axis.
+        index: the items of the index: numbers, slices, `None`, `...`, and `Slot`s. It may have fewer items than x axes.
         values: all operands; the first is the array that is indexed.
     """
     return tuple(values[item.slot] if isinstance(item, Slot) else item for item in index)
 
 
 def _getitem(x: Array, /, *indices: Array, index: Sequence[Item]) -> Array:
-    """Return `x[index]`, in which each `Slot` of the index stands for one of `indices`.
+    """Return `x[index]`, in which each `Slot(i)` of the index stands for `indices[i - 1]`.
 
-    The first of them has slot 1.
+    For `x[:, rows]`: `indices` is (rows,), and `index` is `(slice(None), Slot(1))`.
     """
     return np.asarray(x[_fill_index(index, (x, *indices))])
 
 
 def _getitem_vjp(slot: int, g: Array, _: Array, x: Array, *indices: Array, index: Sequence[Item]) -> Array:
-    """Return the vjp of `_getitem` for x: zeros to which g is added where the entries were taken; shape: that of x."""
+    """Return the vjp of `_getitem` for x: zeros to which g is added where the entries were taken; shape: that of x.
+
+    An entry that was taken twice gets the sum. `slot` is not needed: x alone gets a gradient.
+    """
     part, at = np.zeros(np.shape(x)), _fill_index(index, (x, *indices))
     if indices:
         np.add.at(part, at, g)  # an entry may be taken several times
@@ -228,7 +241,9 @@ def _index_select_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -
 
 
 def _index_along(x: Array, index: Array, dim: int) -> tuple[Array, ...]:
-    """Return the numpy index of the entries that `x.gather(dim, index)` takes: `index` along the axis `dim` of x.
+    """Return the numpy index of the entries that `x.gather(dim, index)` takes.
+
+    For two axes and dim 1 it takes x[i, index[i, j]]: the index ([[0], [1], ...], index).
 
     Returns:
         One integer array for each axis, which broadcast to the shape of `index`.
@@ -239,9 +254,9 @@ def _index_along(x: Array, index: Array, dim: int) -> tuple[Array, ...]:
 
 
 def _gather(x: Array, /, index: Array, *, dim: int) -> Array:
-    """Return the entries `x.gather(dim, index)`.
+    """Return `x.gather(dim, index)`: for two axes and dim 1 the array with the entries x[i, index[i, j]].
 
-    For each entry of `index` the entry of x with this number along `dim`.
+    Shape: that of index.
     """
     return np.asarray(x[_index_along(x, index, dim)])
 
@@ -255,6 +270,8 @@ def _gather_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Arra
 
 def _scatter(x: Array, /, index: Array, source: Operand, *, dim: int) -> Array:
     """Return a copy of `x` with the source written where `gather` with this index reads, as torch's `scatter` does.
+
+    For two axes and dim 1: entry [i, index[i, j]] becomes source[i, j].
 
     Args:
         x: an array of any shape.
@@ -278,7 +295,7 @@ def _scatter_source_vjp(g: Array, _: Array, x: Array, index: Array, source: Oper
     """Return the vjp of `_scatter` and `_scatter_add` for the source: g at the positions that the source went to.
 
     Returns:
-        Shape: that of the source; its sum where the source is a number.
+        Shape: that of the source, with zeros where it exceeds the index; for a number the sum of g at these positions.
     """
     arriving = g[_index_along(x, index, dim)]
     if np.ndim(source) == 0:
@@ -321,7 +338,7 @@ def _select(x: Array, /, dim: int, index: int) -> Array:
 
 
 def _select_vjp(g: Array, _: Array, x: Array, dim: int, index: int) -> Array:
-    """Return the vjp of `_select`: zeros with g in place of the slice; shape: that of x."""
+    """Return the vjp of `_select`: zeros, with g as slice `index` along the axis `dim`; shape: that of x."""
     part = np.zeros(x.shape)
     part[(slice(None),) * (dim % x.ndim) + (index,)] = g
     return part
@@ -359,26 +376,26 @@ def _top_positions(x: Array, /, k: int, dim: int = -1, largest: bool = True) -> 
     return _narrow(_argsort(x, dim, descending=largest), dim, 0, k)
 
 
-def _entries_at(x: Array, dim: int, keepdim: bool, place: Array) -> Array:
+def _entries_at(x: Array, dim: int, keepdim: bool, positions: Array) -> Array:
     """Return the entries of `x` at the given positions along the axis `dim`, such as the greatest ones.
 
     Args:
         x: an array of any shape.
         dim: the axis that the positions count along.
-        keepdim: whether `place` has this axis.
-        place: the positions, shaped like x but for the axis `dim`, which is missing if not `keepdim`.
+        keepdim: whether `positions` has this axis.
+        positions: the positions, shaped like x but for the axis `dim`, which is missing if not `keepdim`.
 
     Returns:
-        Shape: that of `place`.
+        Shape: that of `positions`.
     """
-    entries = np.take_along_axis(x, place if keepdim else np.expand_dims(place, dim), dim)
+    entries = np.take_along_axis(x, positions if keepdim else np.expand_dims(positions, dim), dim)
     return entries if keepdim else entries.squeeze(dim)
 
 
-def _entries_at_vjp(g: Array, x: Array, dim: int, keepdim: bool, place: Array) -> Array:
+def _entries_at_vjp(g: Array, x: Array, dim: int, keepdim: bool, positions: Array) -> Array:
     """Return the vjp of `_entries_at` for x: zeros with g at the given positions along `dim`; shape: that of x."""
     part = np.zeros(x.shape)
-    kept = [a if keepdim else np.expand_dims(a, dim) for a in (place, g)]
+    kept = [a if keepdim else np.expand_dims(a, dim) for a in (positions, g)]
     np.put_along_axis(part, kept[0], kept[1], dim)
     return part
 
@@ -422,7 +439,10 @@ def _cat(*parts: Array, dim: int = 0) -> Array:
 
 
 def _cat_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
-    """Return the vjp of `_cat` for the array in a slot: the entries of g along `dim` that come from this array."""
+    """Return the vjp of `_cat` for the array in a slot: the entries of g along `dim` where this array stands.
+
+    Shape: that of `parts[slot]`.
+    """
     start = sum(part.shape[dim] for part in parts[:slot])
     return _narrow(g, dim, start, parts[slot].shape[dim])
 
@@ -433,7 +453,7 @@ def _stack(*parts: Array, dim: int = 0) -> Array:
 
 
 def _stack_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
-    """Return the vjp of `_stack` for the array in a slot: the slice of g along `dim` with this number."""
+    """Return the vjp of `_stack` for the array in a slot: slice number `slot` of g along the axis `dim`."""
     return np.asarray(np.take(g, slot, axis=dim))
 
 
@@ -457,7 +477,7 @@ def _write(base: Array, /, *parts: Array, regions: Sequence[Array], shape: Seque
 def _write_vjp(
     slot: int, g: Array, _: Array, base: Array, *parts: Array, regions: Sequence[Array], shape: Sequence[int]
 ) -> Array:
-    """Return the vjp of `_write`: g in the region of the part in a slot, zero where a later part was written over it.
+    """Return the vjp of `_write` for one operand: g where it was written, but 0 where a later part was written over it.
 
     Args:
         slot: 0 for the base; i for `parts[i - 1]`.

@@ -74,6 +74,9 @@ def record(
 ) -> Program:
     """Run a forward pass once, and return it as a program with its right backward pass.
 
+    For `record(lambda x, w: x @ w, {"x": x, "w": w})`: a program with two inputs, a node for `x @ w`, which is the only
+    output, and the targets x and w.
+
     Args:
         forward: takes the inputs by name; returns a tensor, a sequence of tensors, or a mapping of named values, the
             last of which is the output.
@@ -91,7 +94,7 @@ def record(
         ValueError: an upstream gradient is not shaped like its output.
     """
     recorder = _Recorder()
-    given = {name: recorder.take(name, value) for name, value in inputs.items()}
+    given = {name: recorder.take_input(name, value) for name, value in inputs.items()}
     with torch.no_grad(), _without_custom_functions(), recorder:
         returned = forward(**given)
     named = dict(returned) if isinstance(returned, Mapping) else {}
@@ -154,7 +157,10 @@ class Expression(NamedTuple):
 
 @cache
 def expression_at(code: CodeType, instruction: int) -> Expression:
-    """Return the expression in the source that an instruction computes; its text is empty where there is no source.
+    """Return the piece of source whose value an instruction computes, with its line and what is done with the value.
+
+    For `h = x @ w` and the instruction of `@`: the text `x @ w`, its line, and the variables ("h",). The text is empty
+    where there is no source.
 
     Args:
         code: the code that is executed.
@@ -174,7 +180,10 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
 
 
 def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str, object]]:
-    """Return the instructions of `code` after the one with the given offset, each as its name and its argument."""
+    """Return the instructions of `code` after the one with the given offset, in order: [("STORE_FAST", "h"), ...].
+
+    Each is a pair of its name and its argument, which is `None` for an instruction without any.
+    """
     return [(i.opname, i.argval) for i in dis.get_instructions(code) if i.offset > instruction and i.opname != "CACHE"]
 
 
@@ -200,9 +209,9 @@ def _assigned_variables(following: list[tuple[str, object]]) -> tuple[str, ...]:
 
 
 def _frames() -> Iterator[tuple[CodeType, int]]:
-    """Yield the code and the instruction of each function that is being executed, the innermost first.
+    """Yield (code, offset of the current instruction) of each function that is being executed, the innermost first.
 
-    Functions of the recorder itself are left out; the forward pass is the last.
+    The forward pass is the last. Functions of this package are left out, except those that write out a composite.
     """
     frame = sys._getframe()
     while frame is not None and frame.f_code is not record.__code__:
@@ -212,10 +221,11 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
 
 
 def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
-    """Return the instructions that are being executed, and the author's innermost expression among them.
+    """Return where the forward pass is at this moment: the instructions being executed, and the current expression.
 
-    Where a function returns the expression's value, the value gets the name that the caller gives it: the variable that
-    the call is assigned to, or the call.
+    The author is who wrote the forward pass. The expression is the innermost one of a file that is neither of torch nor
+    of this package, with its source text, line, and the variables that its value is assigned to. Where a function only
+    returns the value, these are the variables that its call is assigned to, or the text of the call.
 
     Returns:
         The instructions, outermost first, each as the file, line and column where its function begins, and its offset;
@@ -235,13 +245,13 @@ def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expressi
 
 @cache
 def _function_start(code: CodeType) -> tuple[str, int, int]:
-    """Return the file, line and column where a function begins; the column tells functions on one line apart."""
+    """Return the file, line and column where a function begins; two lambdas on one line differ in the column."""
     columns = (position[2] for position in code.co_positions() if position[2])
     return code.co_filename, code.co_firstlineno, next(columns, 0)
 
 
 def _unrecordable(reason: str) -> Unrecordable:
-    """Return the exception which says that the current expression cannot be recorded, with its line.
+    """Return the exception which says that the expression being executed cannot be recorded, with its line.
 
     Args:
         reason: follows the expression in the message: "is random".
@@ -329,8 +339,8 @@ class _Recorder(TorchFunctionMode):
         self.iterations: dict[Key, int] = {}
         self.composite = ""
 
-    def take(self, name: str, value: object) -> object:
-        """Make nodes of the tensors and arrays in an input, and return the input as the forward pass gets it.
+    def take_input(self, name: str, value: object) -> object:
+        """Make nodes of the tensors and arrays in an input, and return the input as the forward pass is to get it.
 
         Args:
             name: the input's name; those of a list are called `x[0]`, `x[1]`, ...
@@ -344,7 +354,7 @@ class _Recorder(TorchFunctionMode):
             self.handles[id(tensor)] = _Handle(tensor, self.inputs[name])
             return tensor
         if isinstance(value, (tuple, list)) and any(isinstance(v, (torch.Tensor, np.ndarray)) for v in value):
-            return type(value)(self.take(f"{name}[{i}]", part) for i, part in enumerate(value))
+            return type(value)(self.take_input(f"{name}[{i}]", part) for i, part in enumerate(value))
         return value
 
     def __torch_function__(
@@ -377,10 +387,10 @@ class _Recorder(TorchFunctionMode):
         return result
 
     def read(self, value: object) -> int:
-        """Return the id of the node that has a tensor's present value, with all that was written to its memory.
+        """Return the id of the node whose value is that of a tensor now, after all that was written to its memory.
 
-        A new node is made where there is none with this value yet: an input for a constant, a `write` for several
-        writes.
+        A new node is made where there is none with this value yet: one like an input, but without a name, for a
+        constant; a `write`, which joins several written values, where the tensor sees more than one.
 
         Raises:
             Unrecordable: the value is no tensor, or several of its entries share one entry of memory that was written
@@ -406,18 +416,15 @@ class _Recorder(TorchFunctionMode):
         return node
 
     def _is_recorded(self, tensor: torch.Tensor) -> bool:
-        """Return whether a tensor's value may depend on recorded values.
-
-        It has a node, or its memory was written to.
-        """
+        """Return whether a tensor has a node, or its memory was written to: it may depend on recorded values."""
         return id(tensor) in self.handles or _address(tensor) in self.memories
 
     def _check_recordable(self, name: str, known: Sequence[torch.Tensor], args: Arguments, kwargs: Keywords) -> None:
-        """Raise an exception if a call cannot be recorded, and note which values it turns into Python numbers.
+        """Raise an exception if a call cannot be recorded; add the values that it makes Python numbers to `observed`.
 
         Args:
-            name: the torch function.
-            known: the recorded tensors among its arguments.
+            name: the name of the torch function, such as `item`.
+            known: the tensors among its arguments that have nodes.
             args: its arguments by position.
             kwargs: its arguments by name.
 
@@ -478,11 +485,13 @@ class _Recorder(TorchFunctionMode):
     def _record_view(self, call: TorchCall, result: torch.Tensor, first: torch.Tensor, memory: _Memory) -> None:
         """Make a node of a view of memory that was written to; none where the view is exactly one written value.
 
+        After `states[0] = h`, the view `states[0]` gets the node of h, and `states[0:2]` a new node.
+
         Args:
-            call: the call that returned the view.
+            call: the call that returned the view, such as `states[0]`.
             result: the view.
             first: the tensor that it is a view of.
-            memory: the memory of both.
+            memory: the memory that both lie in, with all writes to it.
         """
         places, handle = _positions(result), self.handles.get(id(first))
         writes = _visible_writes(places, memory.writes)
@@ -534,11 +543,13 @@ class _Recorder(TorchFunctionMode):
         return result
 
     def _expand_to_region(self, source: object, shape: tuple[int, ...]) -> int:
-        """Return the id of a node with a written value in the shape of the region that it fills.
+        """Return the id of a node with a written tensor or number, broadcast to the shape of what it is written to.
+
+        For `x[:2] = 0.0` and x of shape (4, 3): that of an array of zeros of shape (2, 3).
 
         Args:
             source: the tensor, or the number, that is written.
-            shape: the shape of the region.
+            shape: the shape of what it is written to.
         """
         if not isinstance(source, torch.Tensor):
             return self._input(np.full(shape, source, dtype=float), "")
@@ -555,11 +566,13 @@ class _Recorder(TorchFunctionMode):
         return self._append(value, OPERATIONS[name], ((0, node),), (self.nodes[node].value,), options, 0)
 
     def _join_writes(self, before: Array | int, writes: Sequence[_Write], places: Array) -> int:
-        """Return the id of a node with the present value of a tensor to whose memory several writes went.
+        """Return the id of a `write` node: the value of a tensor after several writes to its memory.
+
+        Without any writes it is the node of the value before.
 
         Args:
             before: the tensor's value before these writes, or the id of its node.
-            writes: the writes that the tensor sees.
+            writes: those writes of which the tensor shows an entry.
             places: the positions of its entries in the memory, shaped like it.
 
         Raises:
@@ -589,7 +602,12 @@ class _Recorder(TorchFunctionMode):
         return self._append(value, OPERATIONS["write"], edges, values, options, 0)  # type: ignore[arg-type]
 
     def _input(self, value: Array, name: str) -> int:
-        """Append the node of an input, or of a constant, whose name is empty; return its id."""
+        """Append a node with the operation `input` and the given value; return its id.
+
+        Args:
+            value: an array.
+            name: the name of the input; empty for a constant.
+        """
         node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
         value.flags.writeable = False  # all programs that are made of this one share it
         self.nodes.append(node)
@@ -641,7 +659,7 @@ class _Recorder(TorchFunctionMode):
             options: the options by name.
             result: the tensor.
             result_number: which of several results of a call it is, from 0.
-            known: see `_resolve`.
+            known: the node ids of some operands by their Python identity `id(tensor)`.
         """
         node = self._append(value, operation, *self._resolve(operands, known), options, result_number)
         memory = self.memories.get(_address(result))
@@ -687,7 +705,13 @@ class _Recorder(TorchFunctionMode):
 
 
 def _is_idle_dropout(name: str, args: Arguments, kwargs: Keywords) -> bool:
-    """Return whether a call is a dropout that changes nothing: with p = 0, or not in training."""
+    """Return whether a call is a dropout that changes nothing: with p = 0, or not in training.
+
+    Args:
+        name: the name of the torch function, such as `dropout`.
+        args: its arguments by position.
+        kwargs: its arguments by name.
+    """
     p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
     training = kwargs.get("training", args[2] if len(args) > 2 else True)
     return "dropout" in name and (p == 0 or training is False)
@@ -700,7 +724,10 @@ def _writes_in_place(name: str) -> bool:
 
 
 def _on_copy(func: Function) -> Function:
-    """Return a function that copies its first argument, lets `func` write to the copy, and returns the copy."""
+    """Return the function without its effect: it lets `func`, such as `add_`, write to a copy, and returns the copy.
+
+    What is copied is the first argument.
+    """
 
     def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
         """Return the copy after `func` has written to it."""
@@ -712,7 +739,7 @@ def _on_copy(func: Function) -> Function:
 
 
 def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
-    """Yield the tensors among `values`, and those in tuples and lists among them."""
+    """Yield the tensors among `values`, and those inside the tuples and lists among them, at any depth."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
@@ -721,7 +748,9 @@ def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    """Return the address at which a tensor's memory begins; 0 where it has none of its own.
+    """Return the address at which the memory begins that a tensor lies in, the same for all views of it.
+
+    Return 0 for a tensor that is not stored entry by entry, such as a sparse one.
 
     Raises:
         Unrecordable: the tensor stands for several, as inside `torch.vmap`.
@@ -733,13 +762,13 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
-    """Return all entries of the memory that a tensor lies in, as a tensor; shape: (entries,)."""
+    """Return all entries of the memory that a tensor lies in: for `x[1]` those of x; shape: (entries,)."""
     entries = tensor.untyped_storage().nbytes() // tensor.element_size()
     return torch.as_strided(tensor, (entries,), (1,), 0)
 
 
 def _positions(tensor: torch.Tensor) -> Array:
-    """Return the positions of a tensor's entries in its memory, shaped like it.
+    """Return the numbers, from 0, of a tensor's entries in the memory that it lies in, shaped like it.
 
     For the transpose of a tensor of shape (2, 3): [[0, 3], [1, 4], [2, 5]].
     """
@@ -750,11 +779,14 @@ def _positions(tensor: torch.Tensor) -> Array:
 
 
 def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
-    """Return the writes of which an entry can still be read at the given positions: not all written over by later ones.
+    """Return the writes of which an entry can still be read at some positions of a memory, in order.
+
+    A write is left out where it went to none of these positions, or all of them have been written over since.
 
     Args:
-        places: positions in the memory, of any shape.
-        writes: all writes to it, in order.
+        places: numbers of entries of the memory, of any shape.
+        writes: all writes to it, in order, each with its region (the positions that it went to) and the id of the node
+            with the written value.
     """
     concerned: list[_Write] = []
     open_places = set(places.ravel().tolist())
@@ -767,7 +799,10 @@ def _visible_writes(places: Array, writes: Sequence[_Write]) -> list[_Write]:
 
 
 def _fills(write: _Write, places: Array) -> bool:
-    """Return whether a write went to exactly the positions `places` of the memory, in the same order and shape."""
+    """Return whether a write went to exactly the positions `places` of the memory, in the same order and shape.
+
+    Then a tensor that lies there has the written value.
+    """
     return write.region.shape == places.shape and bool((write.region == places).all())
 
 

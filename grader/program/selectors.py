@@ -45,11 +45,17 @@ class Selector:
     slot: int | None = None
 
     def nodes(self, program: Program) -> tuple[int, ...]:
-        """Return the ids of the selected nodes in a program; none where its forward pass does not have them."""
+        """Return the ids of the selected nodes in a program: those of the group in the selected `iterations`.
+
+        Empty where the program has no such group.
+        """
         return self._group(program.forward)[SLICES[self.iterations]]
 
     def places(self, program: Program) -> tuple[Place, ...]:
-        """Return the selected edges in a program, as (node, slot), without those that lead no gradient to a target."""
+        """Return the selected edges in a program: (node, `slot`) for each selected node that contributes there.
+
+        Empty if `slot` is `None`.
+        """
         sources = program.forward.sources
         return tuple((i, self.slot) for i in self.nodes(program) if self.slot is not None and (i, self.slot) in sources)
 
@@ -70,22 +76,28 @@ class Selector:
         return _iterations_in_words(f"`{node.name}`{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
-        """Return the ids of all nodes of the group, in every iteration."""
+        """Return the ids of all nodes with this `width` and `identity`, in every iteration; empty if there are none."""
         return forward.groups[self.width].get(self.identity, ())
 
 
 def _iterations_in_words(noun: str, iterations: Iterations) -> str:
-    """Return which of several things are meant, in words: `every iteration but the last` for the noun `iteration`."""
+    """Return in words which of several things are meant: `every iteration but the last` for "all but the last".
+
+    Args:
+        noun: the things, such as `iteration`.
+        iterations: which of them: `"every"`, `"first"`, `"last"`, `"all but the first"` or `"all but the last"`.
+    """
     if iterations.startswith("all but"):
         return f"every {noun} but {iterations.removeprefix('all but ')}"
     return f"every {noun}" if iterations == "every" else f"the {iterations} {noun}"
 
 
 def node_selectors(program: Program) -> Iterator[Selector]:
-    """Yield a selector for each set of nodes in a program that can be named, those of the narrowest width first.
+    """Yield a selector for each set of nodes that can be named: a group of some width, in all or some iterations.
 
-    Each set comes once, with its narrowest name. In a program with two iterations, the first one is all but the last:
-    take that of a trial with three or more.
+    Such as `h @ u` in the last iteration, or every `@` that reads x. Those of the width `"key"` come first, those of
+    `"operation"` last, and each set comes once, with its first name. In a program with two iterations, the first one is
+    all but the last: take that of a trial with three or more.
     """
     known = set()
     for width in WIDTHS:
@@ -98,9 +110,9 @@ def node_selectors(program: Program) -> Iterator[Selector]:
 
 
 def edge_selectors(program: Program) -> Iterator[Selector]:
-    """Yield a selector for each set of edges in a program that can be named, those of the narrowest width first.
+    """Yield a selector for each set of edges that can be named: one slot of the nodes of a `node_selectors` selector.
 
-    Each set comes once, with its narrowest name; see `node_selectors`.
+    Such as slot 0 of `h @ u` in the last iteration. The order is that of `node_selectors`, and each set comes once.
     """
     known = set()
     for selector in node_selectors(program):
@@ -127,7 +139,7 @@ class NamedValue:
     name: str
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value in a program, the same for every `reader`; `None` where it has no such value."""
+        """Return the id of the value with this name, the same for every `reader`; `None` where there is none."""
         if self.name in program.inputs:
             return program.inputs[self.name]
         return next((i for i, name in program.forward.names.items() if name == self.name), None)
@@ -152,10 +164,10 @@ class ComputedValue:
     back: int = 0
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value that the node `reader` takes; `None` where the loop has no such iteration.
+        """Return the id of the node with `key` in the iteration of the node `reader`, less `back`; `None` if negative.
 
-        In a loop and with `back=1`: the value of the iteration before that of `reader`, so `None` for a reader in the
-        first one.
+        With `back` 1 and a reader in iteration 3 of the loop: the one in iteration 2. A reader behind the loop counts
+        as in the last iteration.
         """
         return _node_in_iteration(program, self.key, reader, self.back)
 
@@ -186,12 +198,15 @@ class OperandValue:
     slot: int
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value that the node `reader` takes; `None` for no such iteration, or for a constant."""
+        """Return the id of the operand in `slot` of the node with `key`, in the iteration of the node `reader`.
+
+        Return `None` where the loop has no such iteration, or the operand is a constant.
+        """
         node = _node_in_iteration(program, self.key, reader, 0)
         return None if node is None else program.nodes[node].operand(self.slot)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h of the iteration before`."""
+        """Return the value in words for a learner: `h of the iteration before`; `a constant` where it has no node."""
         nodes = program.forward.by_key[self.key]
         value = program.nodes[nodes[min(1, len(nodes) - 1)]].operand(self.slot)
         return "a constant" if value is None else f"{program.name_of(value)} of the iteration before"
@@ -204,6 +219,12 @@ def _node_in_iteration(program: Program, key: Key, reader: int, back: int) -> in
     """Return the id of the node with a key in the iteration of the node `reader`, or `back` iterations before.
 
     A reader outside of the loop stands after it, so that the last iteration counts as its own.
+
+    Args:
+        program: the program.
+        key: the key of the node that is looked for.
+        reader: the id of the node that takes its value.
+        back: the number of iterations.
 
     Returns:
         `None` where there is no such iteration.
@@ -220,19 +241,20 @@ class ValueFinder(Protocol):
     """Describes anything that finds a value as it is seen from a node, such as a `ValueName`."""
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value that the node `reader` takes in a program; `None` where there is none."""
+        """Return the id of the value that this name stands for at the node with the id `reader`; `None` for none."""
 
 
 def named_array(program: Program, name: ValueFinder, reader: int) -> Array | None:
-    """Return the array of a named value as the node `reader` takes it; `None` where the value does not exist.
+    """Return the array that a name stands for at the node `reader`; `None` where there is no such value.
 
-    In the first iteration, the value of the iteration before is what the loop begins with. That may be a constant, such
-    as the zeros of a first state, which has no node: so the array can exist where `find` finds no id.
+    For the name "h of the iteration before" and a reader in iteration 3: the h that iteration 2 has made. In the first
+    iteration, the value of the iteration before is what the loop begins with. That may be a constant, such as the zeros
+    of a first state, which has no node: so the array can exist where `find` finds no id.
 
     Args:
         program: the program of any trial.
-        name: names the value.
-        reader: the id of the node that takes it.
+        name: the name of a value, such as a `ValueName`: its method `find` returns an id.
+        reader: the id of the node that takes the value, in place of an operand of its own, say.
     """
     value = name.find(program, reader)
     if value is not None:
@@ -250,10 +272,11 @@ def named_array(program: Program, name: ValueFinder, reader: int) -> Array | Non
 
 
 def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[ValueName, int]:
-    """Return every floating-point value that an edit may use at a node, by a name that holds in every trial.
+    """Return every floating-point value that an edit may use at a node, by a `ValueName` that holds in every trial.
 
-    These are all inputs, the loop-carried values as the node's iteration reads them, and what the nodes compute, those
-    behind this node included: in its own iteration and in the one before.
+    A name is a record such as `NamedValue("x")`, for an input, or `ComputedValue(key, back=1)`, for what the node with
+    this key has made one iteration before. The values are all inputs, the loop-carried values as the node's iteration
+    reads them, and the values of all nodes, later ones included: in the iteration of this node and in the one before.
 
     Args:
         program: the program of one trial.
@@ -276,7 +299,7 @@ _NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
 def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
-    """Return by name the id of every floating-point value, of any shape, that an edit may use at node `reader`."""
+    """Return what `values_by_name` returns for any shape: by `ValueName` the id of each value, computed anew."""
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]

@@ -21,12 +21,22 @@ Sizes = tuple[int, ...]
 
 
 def _tap_positions(kernel: Sequence[int]) -> Iterator[Sizes]:
-    """Yield the position of every tap of a window: (0, 0), (0, 1), (1, 0), (1, 1) for a kernel of sizes (2, 2)."""
+    """Yield every position inside a window (a tap): (0, 0), (0, 1), (1, 0), (1, 1) for a kernel of sizes (2, 2)."""
     return itertools.product(*map(range, kernel))
 
 
 def _window_count(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """Return how many windows fit along one axis of `size` entries, with `padding` zeros at both of its ends."""
+    """Return how many windows fit along one axis of an array.
+
+    For 5 entries, a kernel of 3 and a stride of 1, without padding: 3.
+
+    Args:
+        size: the number of entries along the axis.
+        kernel: the number of entries that a window meets.
+        stride: the distance between two windows.
+        padding: the number of entries that are added at each end.
+        dilation: the distance between two entries of a window.
+    """
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -34,9 +44,11 @@ def _pad_for_windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dil
              fill: float = 0.0) -> Array:  # fmt: skip
     """Return `x` padded at its last axes, in front by `padding` and behind so far that `count` windows fit.
 
+    All arguments but x and fill have one number for each axis that the windows slide along; these are x's last ones.
+
     Args:
-        x: the last axes are those that the windows slide along.
-        kernel: the size of a window, as the following for each of these axes.
+        x: an array with any number of axes in front, such as examples and channels.
+        kernel: the size of a window.
         stride: the distance between two windows.
         padding: the number of entries that are added in front.
         dilation: the distance between two taps.
@@ -50,7 +62,9 @@ def _pad_for_windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dil
 
 
 def _tap_slices(tap: Sizes, stride: Sizes, dilation: Sizes, count: Sizes) -> tuple[Any, ...]:
-    """Return the index of the entries of a padded array that one tap meets in all windows.
+    """Return the numpy index of the entries of a padded array that one tap meets, one for each window.
+
+    For the tap (1,), a stride of 2, a dilation of 1 and a count of 3: `(..., slice(1, 6, 2))`.
 
     Args:
         tap: the position of the tap in the window.
@@ -67,12 +81,12 @@ def _tap_slices(tap: Sizes, stride: Sizes, dilation: Sizes, count: Sizes) -> tup
 
 
 def _strip_padding(wide: Array, padding: Sizes, shape: Sizes) -> Array:
-    """Return the part of a padded array that is left without the padding: the inverse of `_pad_for_windows`.
+    """Return a padded array without its padding, in the sizes that it had before `_pad_for_windows`.
 
     Args:
         wide: the padded array; where it is too short, zeros are appended.
-        padding: the entries in front of each of the last axes.
-        shape: the shape of the array itself, whose last sizes are taken.
+        padding: for each of the last axes the number of entries that were added in front.
+        shape: the shape of the array before; only its sizes along these axes are needed.
     """
     sizes = shape[-len(padding) :]
     missing = [max(p + n - size, 0) for p, n, size in zip(padding, sizes, wide.shape[-len(padding) :], strict=True)]
@@ -84,11 +98,11 @@ def _strip_padding(wide: Array, padding: Sizes, shape: Sizes) -> Array:
 
 
 def _split_groups(w: Array, groups: int) -> Array:
-    """Return a convolution kernel with an axis for its groups.
+    """Return a convolution kernel with an axis for its groups in front, by a reshape.
 
     Args:
         w: shape: (outputs, channels / groups, *kernel).
-        groups: the number of groups.
+        groups: the number of groups of the convolution, in each of which outputs depend on channels of the group alone.
 
     Returns:
         Shape: (groups, outputs / groups, channels / groups, *kernel).
@@ -134,7 +148,7 @@ def _convolution(
 
 def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                            padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
-    """Return the vjp of `_convolution` for x: for each entry the sum over the taps that met it of g times the kernel.
+    """Return the vjp of `_convolution` for x: for each entry the sum of g * w over the taps and windows that met it.
 
     Returns:
         Shape: that of x.
@@ -151,7 +165,7 @@ def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array |
 
 def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                             padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
-    """Return the vjp of `_convolution` for w: for each tap the sum of g times the entries of x that the tap met.
+    """Return the vjp of `_convolution` for w: for each tap the sum of g * x over examples and windows.
 
     Returns:
         Shape: that of w.
@@ -207,7 +221,7 @@ def _transposed_convolution_input_vjp(
     g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes, padding: Sizes,
     output_padding: Sizes, dilation: Sizes, groups: int,
 ) -> Array:  # fmt: skip
-    """Return the vjp of `_transposed_convolution` for x: for each entry the sum over the taps of g times the kernel.
+    """Return the vjp of `_transposed_convolution` for x: the convolution of g with the kernel, without a bias.
 
     Returns:
         Shape: that of x.
@@ -226,7 +240,7 @@ def _transposed_convolution_input_vjp(
 def _transposed_convolution_kernel_vjp(
     g: Array, value: Array, x: Array, w: Array, bias: Array | float = 0.0, *, output_padding: Sizes, **options: Any
 ) -> Array:
-    """Return the vjp of `_transposed_convolution` for w: for each tap the sum of x times the g that the tap met.
+    """Return the vjp of `_transposed_convolution` for w: for each tap the sum of x * g over examples and windows.
 
     Returns:
         Shape: that of w.
@@ -238,7 +252,7 @@ def windows_of(
     x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float = 0.0,
     count: Sizes | None = None,
 ) -> Array:  # fmt: skip
-    """Return the entries that the windows of an array meet: for each tap those that it meets in every window.
+    """Return for each tap (position inside a window) the entries of an array that it meets, one for each window.
 
     For x = [1, 2, 3, 4], a kernel of size 2, a stride of 1 and no padding: [[1, 2, 3], [2, 3, 4]].
 
@@ -252,7 +266,7 @@ def windows_of(
         count: the number of windows along each axis; by default all that fit.
 
     Returns:
-        Shape: (taps, *axes of x without windows, *windows).
+        Shape: (taps, *sizes of the axes in front, *numbers of windows).
     """
     if count is None:
         places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
@@ -262,10 +276,12 @@ def windows_of(
 
 
 def sum_windows(parts: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
-    """Return for each entry of an array the sum of what all windows that meet it have for it: the vjp of `windows_of`.
+    """Return for each entry of an array the sum of the parts at which a tap meets it: the vjp of `windows_of`.
+
+    For the parts [[1, 2, 3], [4, 5, 6]] of two taps, an x of 4 entries and a stride of 1: [1, 2 + 4, 3 + 5, 6].
 
     Args:
-        parts: shape: (taps, *axes of x without windows, *windows).
+        parts: a number for each tap in each window; shape: (taps, *sizes of the axes in front, *numbers of windows).
         x: the array; only its shape matters.
         kernel: the size of a window, as the following for each axis of the windows.
         stride: the distance between two windows.
@@ -283,17 +299,17 @@ def sum_windows(parts: Array, x: Array, kernel: Sizes, stride: Sizes, padding: S
 
 
 def _max_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
-    """Return the greatest entry of each window of `x`; shape: (*axes without windows, *windows)."""
+    """Return the greatest entry of each window of `x`; shape: (*sizes of the axes in front, *numbers of windows)."""
     return np.asarray(windows_of(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
 
 
 def _max_pool_vjp(
     g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> Array:
-    """Return the vjp of `_max_pool`: g at the greatest entry of each window, the first of equal ones.
+    """Return the vjp of `_max_pool`: for each entry the sum of g over the windows of which it is the greatest.
 
     Returns:
-        Shape: that of x.
+        Shape: that of x. Of equal entries of a window the first one counts.
     """
     count = g.shape[-len(kernel_size) :]
     greatest = windows_of(x, kernel_size, stride, padding, dilation, -np.inf, count).argmax(0)
@@ -304,7 +320,10 @@ def _max_pool_vjp(
 def _mean_pool(
     x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
 ) -> Array:
-    """Return the mean of each window of `x`; the padding counts as zeros if `count_include_pad`, else not at all."""
+    """Return the mean of each window of `x`; shape: (*sizes of the axes in front, *numbers of windows).
+
+    If `count_include_pad`, the padding counts as zeros; else each mean is that of the window's entries inside of x.
+    """
     entries = windows_of(x, kernel_size, stride, padding, (1,) * len(kernel_size))
     return np.asarray(entries.sum(0) / window_sizes(x, entries.shape, kernel_size, stride, padding,
                                                           count_include_pad))  # fmt: skip
@@ -316,15 +335,16 @@ def window_sizes(
     """Return the number of entries that a mean over each window divides by.
 
     Args:
-        x: the array that the windows slide over.
-        shape: the shape of the entries of all windows: (taps, *axes without windows, *windows).
+        x: the array that the windows slide over, along its last axes.
+        shape: the shape of `windows_of(x, ...)`: (taps, *sizes of the axes in front, *numbers of windows).
         kernel: the size of a window, as the following for each axis of the windows.
         stride: the distance between two windows.
         padding: the number of entries added at both ends.
         padded: whether the added entries count.
 
     Returns:
-        The size of the kernel if `padded`; else an array of shape (*windows,).
+        The number of taps if `padded`; else, for each window, how many of them meet x itself; shape: (*numbers of
+        windows,).
     """
     if padded:
         return math.prod(kernel)
@@ -335,7 +355,11 @@ def window_sizes(
 def _mean_pool_vjp(
     g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, count_include_pad: bool = True
 ) -> Array:
-    """Return the vjp of `_mean_pool`: g divided equally between the entries of each window; shape: that of x."""
+    """Return the vjp of `_mean_pool`: for each entry the sum of g / window size over the windows that it is in.
+
+    Returns:
+        Shape: that of x.
+    """
     shape = (math.prod(kernel_size), *g.shape)
     parts = np.broadcast_to(g / window_sizes(x, shape, kernel_size, stride, padding, count_include_pad), shape)
     return sum_windows(parts, x, kernel_size, stride, padding, (1,) * len(kernel_size))
@@ -349,6 +373,9 @@ def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
         dimension: the axis that the windows slide along.
         size: the size of a window.
         step: the distance between two windows.
+
+    Returns:
+        Shape: that of x, with the number of windows along `dimension`, and a last axis of `size` entries.
     """
     windows = np.lib.stride_tricks.sliding_window_view(x, size, axis=dimension)
     return windows[(slice(None),) * (dimension % x.ndim) + (slice(None, None, step),)]
