@@ -288,6 +288,6 @@ def test_the_page_of_mistakes_has_every_operator() -> None:
     page = (ROOT / "docs/mistakes.md").read_text("utf-8")
     shown = re.findall(r"^### (.*)$", page, re.MULTILINE)
     examples = [operator.name for operator in OPERATORS for _ in operator.examples]
-    assert sorted(shown) == sorted(examples), "run python -m grader.authoring.mistakes_page"
+    assert sorted(shown) == sorted(examples), "run python tools/mistakes_page.py"
     old = [operator.name for operator in OPERATORS for each in operator.examples if source_of(each) not in page]
-    assert old == [], "run python -m grader.authoring.mistakes_page"
+    assert old == [], "run python tools/mistakes_page.py"

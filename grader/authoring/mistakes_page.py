@@ -1,4 +1,4 @@
-"""Write the page of every mistake that can be named: `python -m grader.authoring.mistakes_page` makes docs/mistakes.md.
+"""The page of every mistake that can be named, docs/mistakes.md, which `tools/mistakes_page.py` writes.
 
 Each operator of `grader.diagnosis.operators` has its example there: a forward pass, wrong gradients of it, and what is
 said of them.
@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Hashable
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
 from grader.code_meanings import MEANINGS
 from grader.diagnosis.case import Case, Sample
@@ -19,10 +18,9 @@ from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
 
-FILE = Path("docs/mistakes.md")
 HEAD = """# Every mistake that can be named
 
-Generated from the operators in `grader/diagnosis/operators/` by `python -m grader.authoring.mistakes_page`. For each
+Generated from the operators in `grader/diagnosis/operators/` by `python tools/mistakes_page.py`. For each
 public code there are the operators that give it. Each has an example: a forward pass, a backward pass with the mistake,
 as a learner writes it, and the sentence that is told. CONTRIBUTING.md says how an operator is added.
 """
@@ -60,7 +58,3 @@ def _entry(operator: Operator[Hashable], example: Example) -> tuple[str, str, st
     code, says = sentences(operator, example)
     quoted = "\n>\n".join(f"> {text}" for text in says)
     return code, operator.name, f"### {operator.name}\n\n{quoted}\n\n```python\n{source_of(example)}\n```\n"
-
-
-if __name__ == "__main__":
-    FILE.write_text(mistakes_page(), encoding="utf-8")
