@@ -35,7 +35,11 @@ class ValueOfIteration:
     which: Literal["first", "last", "next", "before"]
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value as seen from the node `reader`; `None` where the loop has no such iteration."""
+        """Return the id of the value in the iteration `self.which`, as seen from the iteration of the node `reader`.
+
+        `"next"` and `"before"` are counted from that iteration, and `"next"` to the last is the last. Returns `None`
+        where the loop has no such iteration.
+        """
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
         chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1}[self.which]
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
@@ -65,7 +69,10 @@ class PartnerReplacement:
     apply_maker: bool = False
 
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
-        """Return a function that computes the replacing array; `None` where the program has no value of this name.
+        """Return a function that computes the array to use in place of the partner; `None` where there is none.
+
+        It is the value named `self.value`, or, if `self.apply_maker`, what the operation that makes the partner makes
+        of this value. There is none where the trial has no value of this name.
 
         Args:
             program: the program of any trial.
@@ -85,9 +92,9 @@ NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("las
 
 
 def has_partner(program: Program, place: Place) -> bool:
-    """Return whether the vjp of the edge `place` reads a partner operand.
+    """Return whether the vjp of the edge `place` multiplies or divides by a partner operand, as that of `x @ w` does.
 
-    In contractions, `*`, `/` and powers of two operands.
+    It does where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants.
     """
     node = program.reader(place)
     in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
@@ -96,11 +103,11 @@ def has_partner(program: Program, place: Place) -> bool:
 
 
 def partner_replacements(program: Program, place: Place) -> Iterator[PartnerReplacement]:
-    """Yield what may replace each partner operand of the edge `place`, as `PartnerReplacement`s.
+    """Yield `PartnerReplacement`s: the slot of a partner operand of the edge `place`, and a value in its place.
 
-    First named values of the partner's shape; of a product `*` also those that broadcast to it. Then the partner in
-    another iteration of its loop. Then named values in place of the operand of a transposition, or unary function, that
-    makes the partner.
+    First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it. Then the partner as
+    it is in the last, next, previous or first iteration of its loop. Then, where a transposition or unary function
+    makes the partner, such as `w.T`, each value v in place of its operand: `v.T`.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -122,10 +129,10 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
 
 
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
-    """Return whether an array of this shape may replace a factor of the product `reader`: it must broadcast.
+    """Return whether an array of this shape broadcasts to the value of a product `*`, so that it can be a factor of it.
 
     Args:
-        reader: a node; the answer is no unless it is a `mul`.
+        reader: the node of the product; False for a node that is no `mul`.
         shape: the shape of the array.
     """
     pairs = zip(shape[::-1], reader.value.shape[::-1], strict=False)
@@ -144,20 +151,20 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     },
 )  # fmt: skip
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
-    """Compute the contribution of the edge `place` with the chosen array in place of one partner operand.
+    """Compute the contribution of the edge `place` with a wrong value in place of one partner operand.
 
-    For `x @ w`, its edge of w and a choice that names h: h.T @ g in place of x.T @ g. Returns `None` where the program
-    has no such value.
+    The choice is the slot of the partner, and the name of the value. For `x @ w`, its edge of w, slot 0 and the name of
+    h: h.T @ g in place of x.T @ g. Returns `None` where the program has no such value.
     """
     array = choice.find(program, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
 
 
 def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
-    """Return what a learner calls the value that is replaced in the contribution of the edge `place`.
+    """Return what a learner calls the value that is replaced in the contribution of the edge `place`, such as `w`.
 
     That is the partner operand in `choice.slot`; but if `choice.apply_maker`, the operand of the node that makes this
-    partner.
+    partner: for `x @ w.T` and the edge of x, w and not `w.T`.
     """
     operand = program.source((place[0], choice.slot))
     return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
@@ -264,9 +271,10 @@ class MakerOperandReplacement:
 
 
 def maker_operand_replacements(program: Program, place: Place) -> Iterator[MakerOperandReplacement]:
-    """Yield named values for the operands of each partner's maker, as `MakerOperandReplacement`s.
+    """Yield `MakerOperandReplacement`s: an operand of the node that makes a partner operand, and a value in its place.
 
-    Only makers of two operands count: for `rate * outer(v - y, k)` and its edge of `rate`, v and k in `outer(v, k)`.
+    For `rate * outer(v - y, k)`, the edge of `rate` and its partner, the outer product: each value of the shape of
+    v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -294,10 +302,11 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
     },
 )
 def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperandReplacement) -> Program | None:
-    """Compute the contribution of the edge `place` with a partner recomputed from one replaced operand.
+    """Compute the contribution of the edge `place` with a partner operand that is computed from a wrong operand.
 
-    For `rate * outer(v - y, k)`, its edge of `rate` and the choice v for the first operand: outer(v, k) as the partner.
-    Returns `None` where the program has no such value, or the node that makes the partner no such slot.
+    The choice is the slot of the partner, the slot of the operand in the node that makes the partner, and the name of
+    the value in its place. For `rate * outer(v - y, k)`, its edge of `rate` and v for v - y: outer(v, k) as the
+    partner. Returns `None` where the program has no such value, or the node that makes the partner no such slot.
     """
     value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
     if value is None or choice.inner >= len(maker.values):
@@ -356,9 +365,10 @@ class GradientForPartner:
 
 
 def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientForPartner]:
-    """Yield the gradients that have the shape of a partner operand of the edge, as `GradientForPartner`s.
+    """Yield `GradientForPartner`s: the slot of a partner operand of the edge, and a value whose gradient has its shape.
 
-    If a transposition or reshaping makes the partner, gradients of the shape of its operand count, too.
+    If a transposition or reshape makes the partner, also each value whose gradient has the shape of its operand: dv.T
+    for the partner `w.T`.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -388,8 +398,8 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
 def use_gradient_for_partner(program: Program, place: Place, choice: GradientForPartner) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of a value in place of a partner operand.
 
-    For `h @ v`, its edge of v and a choice that names h: dh.T @ g in place of h.T @ g. Returns `None` where the program
-    has no such value, or a constant in the partner's slot.
+    The choice is the slot of the partner and the name of the value. For `h @ v`, its edge of v, slot 0 and the name of
+    h: dh.T @ g in place of h.T @ g. Returns `None` where the program has no such value, or a constant in that slot.
     """
     value = choice.value.find(program, place[0])
     operand = program.reader(place).operand(choice.slot)
@@ -421,7 +431,7 @@ def _() -> Example:
 
 
 def has_operands_of_one_shape(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` has exactly two operands, of the same shape."""
+    """Return whether the reader of the edge `place` has exactly two operands, no constants, and they have one shape."""
     node = program.reader(place)
     return len(node.operands) == 2 and np.shape(node.values[0]) == np.shape(node.values[1])
 
@@ -456,15 +466,15 @@ def _() -> Example:
 
 
 def is_partner_operand(program: Program, value: int) -> bool:
-    """Return whether the value with this id is a partner operand in the vjp of at least one edge."""
+    """Return whether a vjp multiplies or divides by the value with this id, as that of w in `x @ w` does by x."""
     return any(place[0] >= 0 and has_partner(program, place) for place in program.forward.uses[value])
 
 
 def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values that a learner may confuse with the value `place` in vjps that multiply by it.
 
-    Both are partner operands, and either of one shape or factors of one product. A pair is yielded only at the value
-    that is computed first.
+    Such a value is a partner operand of an edge, as is `place`; it has the shape of `place`, or the two are factors of
+    one product `*`; and it is computed after `place`, so that each pair comes once.
     """
     if not is_partner_operand(program, place[0]):
         return
@@ -482,7 +492,12 @@ def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]
 
 
 def fellow_factors(program: Program, value: int) -> set[int]:
-    """Return the ids of all values that the value with this id is multiplied by in products `*` of the forward pass."""
+    """Return the ids of the values that a value is multiplied by in products `*`: a and b for x in `x * a` and `b * x`.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+    """
     readers = (program.nodes[reader] for reader, _ in program.forward.uses[value] if reader >= 0)
     return {operand for node in readers if node.name == "mul" for _, operand in node.operands} - {value}
 
@@ -556,17 +571,15 @@ def _() -> Example:
 
 
 def products_with_carried(program: Program, value: int) -> list[tuple[Place, int, int]]:
-    """Return the edges of a value whose readers also read a loop-carried value.
-
-    For d, those of `d * a` in every iteration.
+    """Return the edges of a value whose readers also read a loop-carried value: for d, those of `d * a`.
 
     Args:
         program: the program.
         value: the id of the value, such as a decay d in `a = d * a + k`.
 
     Returns:
-        For each edge (reader, slot) that edge, the slot of the loop-carried value, and the id of the value that its
-        iteration makes of it.
+        For each such edge, in every iteration: the edge (reader, slot of d), the slot of the loop-carried value a in
+        the reader, and the id of the new a that the iteration makes.
     """
     edges_beside = []
     for carried in cached_loop_carried_values(program):
@@ -606,7 +619,7 @@ def use_states_after_step(program: Program, place: Place, choice: None) -> Progr
 
 
 def _with_operand(slot: int, array: Array, at: EdgeContext) -> Array:
-    """Return the right contribution of the edge `at`, computed with an array as the operand in a slot."""
+    """Return the contribution of the edge `at`, by the right vjp with an array in place of the operand in a slot."""
     return at.right(operands={slot: array})
 
 
@@ -648,10 +661,11 @@ def _() -> Example:
     message="{value} of the {choice} iteration is used in all iterations of the backward pass",
 )
 def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program | None:
-    """Compute the backward pass of every iteration with a loop value as it was in the last, or the first, iteration.
+    """Compute the backward pass of every iteration with a loop's value of the last, or of the first, iteration.
 
-    The choice is `"last"` or `"first"`. The value replaces its own values of all iterations, of which `place` is the
-    first, in the vjps of all readers, and in its own vjp where that is written with the value, as tanh's is.
+    For `gate[t] * h` with the gate computed in each iteration t, and `"last"`: gate[-1] * g for gate[t] * g. The choice
+    is `"last"` or `"first"`; `place` is the value in the first iteration. It is replaced in the vjps of its readers,
+    and in its own vjp if that is written with the value, as 1 - y ** 2 for y = tanh(x).
     """
     ids = iterations_of(program, place[0])
     array = program.nodes[ids[-1] if choice == "last" else ids[0]].value
@@ -706,7 +720,7 @@ def _() -> Example:
 
 
 def partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands of the edge `place`; none for a plain product `a * b`."""
+    """Yield the slots of the partner operands of the edge `place`: 1 for x in `x @ w`; none for a product `a * b`."""
     node = program.reader(place)
     yield from (slot for slot, _ in node.operands if slot != place[1] and node.name != "mul")
 
@@ -723,7 +737,7 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
 def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
     """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot.
 
-    For `x @ w`, its edge of x and the choice 1: g.sum(1) in each column.
+    For `x @ w`, its edge of x and the choice 1: g @ ones_like(w).T, so that each column is g.sum(1).
     """
     return program.with_vjp(place, lambda at: at.right(operands={choice: np.ones(np.shape(at.node.values[choice]))}))
 
@@ -772,9 +786,10 @@ class PartnerFunction:
 
 
 def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunction]:
-    """Yield each unary pointwise function that the forward pass applies for each partner operand of the edge `place`.
+    """Yield `PartnerFunction`s: the slot of a partner operand of the edge `place`, and a function to apply to it.
 
-    As `PartnerFunction`s: a slot and a function, such as slot 0 and the relu of a further layer.
+    The functions are the unary pointwise ones of the forward pass, each by the key of its first node: for `x @ w` in
+    relu(x @ w), the edge of w: slot 0 and the key of the relu.
     """
     node = program.reader(place)
     functions: dict[str, Key] = {}
@@ -802,8 +817,8 @@ def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunctio
 def apply_function_to_partner(program: Program, place: Place, choice: PartnerFunction) -> Program | None:
     """Compute the contribution of the edge `place` with f(partner) in place of a partner operand.
 
-    For relu(x @ w), the edge of w in `x @ w`, and relu: relu(x).T @ g. Returns `None` where the program has no node of
-    the function's key.
+    The choice is the slot of the partner and the key of a node that applies f. For relu(x @ w), the edge of w in `x @
+    w`, slot 0 and relu: relu(x).T @ g. Returns `None` where the program has no node of this key.
     """
     ids = program.forward.by_key.get(choice.key)
     if not ids:
@@ -853,10 +868,10 @@ class PartnerUpdate:
 
 
 def partner_updates(program: Program, place: Place) -> Iterator[PartnerUpdate]:
-    """Yield `PartnerUpdate`s of each partner operand of the edge `place`.
+    """Yield `PartnerUpdate`s: the slot of a partner operand of the edge `place`, and a learning rate.
 
-    One with the rate 0, then one for each of `RATES`. Only partners that are targets, or transpositions of targets,
-    count.
+    First 0, for the gradient in place of the partner w, then each rate r of `RATES`, such as 0.1, for w - r * dw. Only
+    for partners that are targets, or transpositions of targets.
     """
     for slot, operand in program.reader(place).operands:
         if (
@@ -867,7 +882,7 @@ def partner_updates(program: Program, place: Place) -> Iterator[PartnerUpdate]:
 
 
 def untransposed_value(program: Program, value: int) -> int:
-    """Return the id of the value x, given the id of a transposition or permutation of x; else the given id."""
+    """Return the id of x for a `value` such as `x.T`, also transposed or permuted several times; else the given id."""
     node = program.nodes[value]
     while node.name in ("transpose", "permute") and node.operands:
         node = program.nodes[node.operands[0][1]]
@@ -999,9 +1014,10 @@ class GateReplacement:
 
 
 def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacement]:
-    """Yield `GateReplacement`s for each gated partner of the edge `place`: its gate alone, and times each named value.
+    """Yield `GateReplacement`s: the slot of a gated partner of the edge `place`, and what its gate is multiplied by.
 
-    A partner is gated that one of the functions in `GATED` makes, such as silu.
+    For silu(a) * b, the edge of b and its partner silu(a) = a * sigmoid(a): `None`, for the gate sigmoid(a) alone, and
+    the name of each value of its shape. A partner is gated if one of the functions in `GATED` makes it, such as silu.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -1030,8 +1046,9 @@ def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacemen
 def use_gate_for_gated_value(program: Program, place: Place, choice: GateReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gate, or the gate times a value, for the gated value.
 
-    For silu(a) * b and its edge of b: sigmoid(a), or sigmoid(a) * b, in place of a * sigmoid(a). Returns `None` where
-    the operand is not gated, or the program has no such value.
+    The choice is the slot of the gated value, and the name of the value, or `None` for the gate alone. For silu(a) * b
+    and its edge of b: sigmoid(a), or sigmoid(a) * b, in place of a * sigmoid(a). Returns `None` where the operand is
+    not gated, or the program has no such value.
     """
     operand = program.reader(place).operand(choice.slot)
     if operand is None or program.nodes[operand].name not in GATED:
@@ -1082,16 +1099,16 @@ MOST_FACTORS = 4
 
 
 def product_chain(program: Program, place: Place) -> tuple[int, ...]:
-    """Return the nodes of the products and quotients that an operand goes through, one after the next.
+    """Return the ids of the products and quotients that an operand goes through, one after the next.
 
-    For (a * b) / c and the edge of a: the nodes of `*` and `/`.
+    For (a * b) / c and the edge of a: the ids of the nodes of `*` and `/`.
 
     Args:
         program: the program.
         place: the edge of the operand; its reader is the first node.
 
     Returns:
-        The ids of at most `MOST_FACTORS` nodes of one shape, each of which only the next one reads.
+        At most four ids, of nodes with values of one shape, each of which only the next node reads.
     """
     nodes = [place[0]]
     while len(nodes) < MOST_FACTORS:
@@ -1107,9 +1124,10 @@ def product_chain(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorReplacement]:
-    """Yield named values in place of the cofactors in each chain of two or more products, as `CofactorReplacement`s.
+    """Yield `CofactorReplacement`s: a number of products that an operand goes through, and a value for its cofactors.
 
-    The chains are those of `product_chain` that begin with the edge `place`; the values have its reader's shape.
+    For y = a * b * c and the edge of a: 2 products, and the name of each value of the shape of y that may stand in
+    place of b * c. The products, two or more, are the first ones of `product_chain`.
     """
     if place[1] == 0 or program.reader(place).name == "mul":
         nodes = product_chain(program, place)
@@ -1135,8 +1153,8 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
 def replace_cofactors(program: Program, place: Place, choice: CofactorReplacement) -> Program | None:
     """Compute the contribution of the edge `place` as the gradient at the end of a chain of products times one value.
 
-    For y = a * b * c, the edge of a, two steps and the value v: dy * v in place of dy * b * c. Returns `None` where the
-    program has no such value, or no chain of so many products.
+    The choice is the number of products, and the name of the value. For y = a * b * c, the edge of a, 2 and the name of
+    v: dy * v in place of dy * b * c. Returns `None` where the program has no such value, or not so many products.
     """
     nodes, other = product_chain(program, place), named_array(program, choice.value, place[0])
     if other is None or len(nodes) < choice.steps:

@@ -23,7 +23,7 @@ from .places import edges, expression_of, values
 
 
 def has_fellow_contributions(program: Program, place: Place) -> bool:
-    """Return whether the operand of the edge `place` also gets a gradient along a second edge.
+    """Return whether the operand of the edge `place` also gets a gradient along a second edge, as x in `x * sin(x)`.
 
     In a loop, whether it does so in at least one iteration. False for an edge that leads no gradient to a target.
     """
@@ -99,7 +99,7 @@ class IterationsToKeep:
     count: int
 
     def dropped_edges(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
-        """Return the edges whose contributions are left out: all but the first or last `count` of the iterations.
+        """Return the edges whose contributions are left out: all but those of `self.count` iterations at `self.end`.
 
         Args:
             places: all edges of the kind that lead to the value, the latest iteration first.
@@ -108,10 +108,10 @@ class IterationsToKeep:
 
 
 def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
-    """Yield iterations of a loop whose contributions to the value `place` may alone be kept, as `IterationsToKeep`s.
+    """Yield `IterationsToKeep`: the only iterations of a loop whose contributions to the value `place` are kept.
 
-    For each kind of edges from the loop: the first iteration, the last, or the last two; only for loops of three
-    iterations or more.
+    For each kind of edges by which three iterations or more read the value: the first iteration, the last, and the last
+    two.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
@@ -134,11 +134,11 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     },
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
-    """Leave out the contributions of a loop to the value `place` in all iterations but the chosen ones.
+    """Leave out the contributions of a loop to the value `place` in all iterations but the first, or the last few.
 
-    For a weight w that each iteration reads and `IterationsToKeep(..., "first", 1)`: the gradient of the first
-    iteration alone, as if dw were assigned and not added to. Returns `None` where no edges of the chosen kind lead to
-    the value.
+    The choice is a kind of edges, the end of the loop, and the number of iterations. For a weight w in the `h @ w` of
+    each iteration and `IterationsToKeep(the kind of h @ w, "first", 1)`: the contribution of the first iteration alone,
+    as if dw were assigned and not added to. Returns `None` where no edges of this kind lead to the value.
     """
     dropped = choice.dropped_edges(choice.edge_kind.places(program, place[0]))
     return program.without(*dropped) if choice.edge_kind.places(program, place[0]) else None
@@ -169,16 +169,19 @@ def _() -> Example:
 
 
 def contributes_to_a_part(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` contributes to only some entries of its operand, and a second edge leads to it.
+    """Return whether the edge `place` contributes to only some entries of its operand, which has a second edge, too.
 
-    True for x[:, 0] of an x that is also read as a whole.
+    True for the edge of x in `x[:, 0]`, if x is also read as a whole.
     """
     selects = program.reader(place).operation.family in ("selection", "rearrangement")
     return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
 
 
 def _reached_entries(program: Program, place: Place) -> Array:
-    """Return a mask, shaped like the operand, of the entries that the edge `place` contributes to."""
+    """Return a mask, shaped like the operand, of the entries that the edge `place` contributes to.
+
+    Column 0 of x, for the edge of x in `x[:, 0]`.
+    """
     node = program.reader(place)
     return np.asarray(node.vjp(place[1], np.ones(node.value.shape)) != 0)
 
@@ -222,9 +225,10 @@ def _() -> Example:
 
 
 def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
-    """Return the nodes that were recorded during the call of the author's function that made a value.
+    """Return the nodes that were recorded during the function call in which a value was computed.
 
-    Empty where the value was made in the forward pass itself.
+    For `forward` calling f(x), which computes tanh(x) * 2, and this product: the tanh and the product. Empty where the
+    value was computed in `forward` itself, and not in a function of the exercise that it calls.
 
     Args:
         program: the program.
@@ -238,9 +242,9 @@ def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
 
 
 def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place, ...]:
-    """Return the edges by which a call reads values made outside of it that depend on a target.
+    """Return the edges by which a call reads values that are computed outside of it and depend on a target.
 
-    For y = f(x, w), the value y and the target w: the edges of w in the nodes of f.
+    For y = f(x, w), the value y and the target w: the edges of w in the nodes of f; if x depends on w, those of x, too.
 
     Args:
         program: the program.
@@ -258,16 +262,16 @@ def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place,
 
 
 def is_returned_by_call(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is made in a call of an author's function and read outside of that call."""
+    """Return whether the value `place` is computed in a function that the forward pass calls, and read outside."""
     inside = {node.id for node in nodes_of_call(program, place[0])}
     return any(reader not in inside for reader, _ in program.forward.uses[place[0]]) if inside else False
 
 
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of targets that the call which makes the value `place` reads by two edges or more.
+    """Yield the names of targets that may be held constant in the function call which computes the value `place`.
 
-    Directly, or through values made before the call. Only targets that also get a gradient by edges outside of the
-    call.
+    The call reads each by two edges or more, itself or values that depend on it, and what it reads is read outside of
+    the call, too: angle in `rotate(q, angle) @ rotate(k, angle).T`.
     """
     forward = program.forward
     inside = {node.id for node in nodes_of_call(program, place[0])}
@@ -288,10 +292,11 @@ def targets_of_call(program: Program, place: Place) -> Iterator[str]:
     message="the path from {choice} to {value} is missing",
 )
 def hold_call_constant(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave out what the call that makes the value `place` contributes to the target that the choice names.
+    """Leave out what the function call that computes the value `place` contributes to the target that the choice names.
 
-    As if the result of the call, of a function of the author's, did not depend on that target. Returns `None` where the
-    program has no such target, or the call no edges to it.
+    As if the function's result did not depend on that target: for `rotate(q, angle) @ rotate(k, angle).T` and the first
+    call, angle gets the contribution of the second alone. Returns `None` where the program has no such target, or the
+    call no edges to it.
     """
     ways = edges_out_of_call(program, place[0], choice) if choice in program.forward.targets else ()
     return program.without(*ways) if ways else None
@@ -333,9 +338,10 @@ class PartialSum:
     only: bool
 
     def missing_edges(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges to a value whose contributions the partial sum lacks; empty where it lacks none.
+        """Return the edges to a value whose contributions the partial sum lacks.
 
-        Empty, too, where no edges of the kind `edge_kind` lead to the value in this trial.
+        They are those of the kind `self.edge_kind`, or, if `self.only`, those of all other kinds. Empty where no edges
+        of the kind lead to the value in this trial.
 
         Args:
             program: the program of any trial.
@@ -352,8 +358,12 @@ class PartialSum:
 def sum_with_same_gradient(program: Program, value: int) -> int:
     """Return the id of the last sum in the chain of sums through which a value gets its gradient unchanged.
 
-    For `(v + a) + b`: the outer sum, for v. The value's own id where several edges contribute to it, or no sum reads
-    it.
+    For v in `(v + a) + b`: the outer sum. Each sum of the chain is the only reader of the value before it. Where the
+    value has several readers, or one that is no sum, its own id is returned.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
     """
     forward = program.forward
     while len(forward.uses[value]) == 1:
@@ -368,11 +378,11 @@ def sum_with_same_gradient(program: Program, value: int) -> int:
 
 
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
-    """Yield the sums of some contributions to the reader's value that may be used as its upstream gradient.
+    """Yield `PartialSum`s: the part of the contributions to the reader's value that is used as its upstream gradient.
 
-    As `PartialSum`s, at the edge `place`: all contributions but those of one kind of edges, and, of three kinds or
-    more, those of one kind alone. None where the reader has only one differentiable operand, or only one kind of edges
-    leads a gradient to it.
+    All contributions but those of one kind of edges; and, if there are three kinds or more, those of one kind alone.
+    For y in tanh(y) + y ** 2: all but that of the tanh, and all but that of the square. Nothing is yielded where the
+    reader of the edge `place` has only one operand with a gradient, or its value only one kind of edges.
     """
     if place[0] != SINK and len(program.reader(place).edges) > 1:
         ways = edges_by_kind(program, sum_with_same_gradient(program, place[0]))
@@ -397,10 +407,11 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
-    """Compute the contribution of the edge `place` from a part of the upstream gradient, before the rest is added.
+    """Compute the contribution of the edge `place` from some of the contributions to the reader's upstream gradient.
 
-    For a = tanh(y) + y ** 2 and the edge of w in y = x @ w: from g * 2 * y alone. The choice says which contributions
-    to the reader's value the part has. Returns `None` where none is missing in this trial.
+    For tanh(y) + y ** 2 and the edge of w in y = x @ w: from g * 2 * y alone, as if dw were computed before the tanh's
+    contribution to dy is added. The choice is a kind of edges to the reader's value, and whether their contributions
+    are the only ones (`only=True`) or are missing. Returns `None` where none is missing in this trial.
     """
     late = choice.missing_edges(program, sum_with_same_gradient(program, place[0]))
     if not late:
@@ -446,7 +457,7 @@ def _() -> Example:
 
 
 def has_three_contributions(program: Program, place: Place) -> bool:
-    """Return whether contributions of three kinds or more lead to the value `place`; `path-dropped` covers two."""
+    """Return whether three kinds of edges or more lead a gradient to the value `place`: to y in sin(y) + y * y."""
     return len(program.forward.uses[place[0]]) > 2 and len(edges_by_kind(program, place[0])) > 2
 
 
@@ -514,7 +525,7 @@ def _() -> Example:
 
 
 def has_fellow_contributions_in_loop(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` is one of a loop's, and its operand also gets a gradient along a further edge."""
+    """Return whether the reader of the edge `place` runs in several iterations, and its operand has a second edge."""
     node = program.reader(place)
     return len(program.forward.by_key.get(node.key, ())) > 1 and has_fellow_contributions(program, place)
 
@@ -681,10 +692,10 @@ class LastWrite:
 
 
 def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
-    """Yield `LastWrite`s for each kind of edges by which iterations select overlapping entries of the value `place`.
+    """Yield `LastWrite`s: a kind of edges by which iterations select overlapping entries of `place`, and an end.
 
-    One with each `end`, such as for the windows x[t : t + 3]. None where each iteration reads all of the value, or none
-    overlap.
+    For the windows x[t : t + 3]: one with `"last"` and one with `"first"`, the iteration whose contribution to an entry
+    is kept. Nothing where each iteration reads all of the value, or none overlap.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
@@ -706,8 +717,8 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
     """Keep at each entry of the value `place` the contribution of the first, or last, iteration that reaches it.
 
-    As a loop does that assigns `dx[t : t + 3] = ...` and does not add. Returns `None` where no edges of the chosen kind
-    lead to the value.
+    As a loop does that assigns `dx[t : t + 3] = ...` and does not add. The choice is the kind of the iterations' edges
+    to the value, and `"first"` or `"last"`. Returns `None` where no edges of this kind lead to the value.
     """
     places = choice.edge_kind.places(program, place[0])
     taken = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
@@ -741,10 +752,9 @@ def _() -> Example:
 
 
 def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of edges that lead a gradient to the value of a unary function, if there are several kinds.
+    """Yield the kinds of edges that lead a gradient to y = f(x), if there are several kinds: for y * a + y, two.
 
-    Only for a function that keeps the shape, such as tanh: its backward pass may add one of these contributions too
-    late.
+    Only for a unary f that keeps the shape, such as tanh.
 
     Args:
         program: the program.
@@ -769,7 +779,7 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
 def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Compute the contribution of the edge `place` with a part of g added after the multiplication by the derivative.
 
-    For y = tanh(x), and the part p of g that comes by edges of the chosen `EdgeKind`: (g - p) * (1 - y ** 2) + p.
+    For y = tanh(x), and the part p of g that edges of the chosen kind contribute: (g - p) * (1 - y ** 2) + p.
     Returns `None` where no such edges lead to y.
     """
     late = choice.places(program, place[0])
@@ -817,8 +827,8 @@ MOST_STEPS = 5  # that are made one after the other in one array
 def entrywise_chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
     """Yield the chains of pointwise edges that end with the edge `place`, from the shortest to the longest.
 
-    A chain is in the order of the backward pass: for tanh(a * x) and the edge of x, first (edge of x,), then (edge of a
-    * x, edge of x).
+    A chain is the edges along which one gradient goes back: for tanh(a * x) and the edge of x, first (edge of x,), then
+    (edge of a * x in the tanh, edge of x). No edge broadcasts, and each value in between has a single reader.
     """
     chain: tuple[Place, ...] = (place,)
     while len(chain) <= MOST_STEPS and _is_entrywise(program, chain[0]):
@@ -830,16 +840,17 @@ def entrywise_chains(program: Program, place: Place) -> Iterator[tuple[Place, ..
 
 
 def _is_entrywise(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` is pointwise without broadcasting: operand and value have one shape."""
+    """Return whether the reader of the edge `place` is pointwise, and its value has the shape of the edge's operand."""
     node = program.reader(place)
     return node.operation.family == "pointwise" and np.shape(node.values[place[1]]) == node.value.shape
 
 
 def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
-    """Yield the lengths of the entrywise chains before the edge `place` that may be computed in place in one array.
+    """Yield the numbers of edges in the chains to the edge `place` that may be computed in place in one array.
 
-    See `entrywise_chains`; each ends with this edge. Only chains whose first node has a second operand, which then gets
-    a contribution from the overwritten array.
+    For gain * x + bias and the edge of x: 2, the edge of gain * x in the sum, then that of x: `dx = g; dx *= gain`
+    overwrites g. The chains are those of `entrywise_chains` whose first reader has a second operand with a gradient,
+    such as bias, whose contribution is then computed from the overwritten array.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
@@ -868,10 +879,11 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     },
 )
 def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the contributions of a chain's fellow edges from an upstream gradient that the chain overwrote in place.
+    """Compute contributions from an upstream gradient that was multiplied in place on the way back to the edge `place`.
 
-    For y = gain * x + bias and the chain of x: `g *= gain` makes the gradients of gain and bias wrong. The choice is
-    the length of the chain that ends with the edge `place`. Returns `None` where this trial has no such chain.
+    For gain * x + bias, the edge of x and the choice 2, the number of edges from the sum back to x: `g *= gain` gives x
+    its right gradient, but bias gets g * gain, and gain gets g * gain * x. These are the contributions of the further
+    operands of the chain's readers. Returns `None` where this trial has no chain of so many edges.
     """
     chain = chain_of(program, place, choice)
     if chain is None:
@@ -966,9 +978,9 @@ _SKIPS: WeakKeyDictionary[Forward, Mapping[Place, tuple[int, ...]]] = WeakKeyDic
 
 
 def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
-    """Return the nodes that each skip connection bypasses, as ids, by the edge of the skip connection.
+    """Return for the edge of each skip connection the ids of the nodes that it bypasses.
 
-    The result is cached for each forward pass, since conditions ask for it at every edge.
+    For x + f(h(x)): the edge of x in the sum, with the nodes of h and f. The result is cached for each forward pass.
     """
     if program.forward not in _SKIPS:
         _SKIPS[program.forward] = {skip.place: skip.bypassed for skip in skip_connections(program)}
@@ -976,7 +988,10 @@ def skips_of(program: Program) -> Mapping[Place, tuple[int, ...]]:
 
 
 def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
-    """Yield the names of the values that the skip connection `place` bypasses and that have its operand's shape."""
+    """Yield the names of the values of x's shape that a skip connection bypasses: h(x) and f(h(x)) for x + f(h(x)).
+
+    The skip connection is the edge `place`, of x in the sum.
+    """
     shape = np.shape(program.reader(place).values[place[1]])
     for i in skips_of(program)[place]:
         if program.nodes[i].value.shape == shape:
@@ -1025,6 +1040,8 @@ def _() -> Example:
 
 def common_source_and_slope(program: Program, place: Place) -> tuple[int, Array] | None:
     """Return the value that both factors of a product are functions of, with the product of the two derivatives.
+
+    For tanh(v) * sin(v): the id of v, and (1 - tanh(v) ** 2) * cos(v).
 
     Args:
         program: the program without edits.

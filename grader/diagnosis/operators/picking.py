@@ -46,13 +46,13 @@ def broadcast_to_operand(node: Node, g: Array) -> Array:
 
 
 def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
-    """Return a mask in which, of the equal greatest or smallest entries, only the first or last one is left.
+    """Return a mask in which, of several equal greatest or smallest entries, only the first or last one is left.
 
     For x.amax(1), the row [5, 2, 5] of x and its ties [True, False, True]: [True, False, False], or, if `last`, [False,
     False, True].
 
     Args:
-        ties: a mask of all these entries, shaped like the operand.
+        ties: a mask of all equal greatest, or smallest, entries, shaped like the operand.
         node: the maximum or minimum.
         last: whether the last one is left; else the first, in the order of the axes.
     """
@@ -84,12 +84,13 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
 def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program | None:
     """Give the gradient of a maximum to all of several equal entries, to the first or last, or in equal shares.
 
-    Which of these torch does depends on the operation.
+    For amax of [5, 2, 5]: (g, 0, g), (g, 0, 0), (0, 0, g) or (g / 2, 0, g / 2). Which is right depends on the
+    operation: torch's `amax` shares equally.
 
     Args:
         program: the right program.
         place: an edge (maximum or minimum, its operand).
-        choice: which entries get it, a key of `TIES`.
+        choice: which entries get it, a key of `TIES`, such as "to the first of them".
 
     Returns:
         The rewritten program; never `None`.
@@ -127,12 +128,14 @@ ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
 
 
 def _sorted_axis(node: Node) -> int:
-    """Return the axis along which a `sort` or `topk` node sorts."""
+    """Return the axis along which a `sort` or `topk` node sorts, as the learner gave it; -1, the last, by default."""
     return int(str(node.options.get("dim", -1)))
 
 
 def _unsorted_gradient(at: EdgeContext) -> Array:
     """Return g in the first positions along the sorted axis, in the order of the sorted values, with zeros behind it.
+
+    For topk of [3, 9, 5] with k = 2: [g[0], g[1], 0] in place of [0, g[0], g[1]].
 
     Args:
         at: an edge (sort or topk, its operand), with its upstream gradient g.
@@ -148,7 +151,9 @@ def _unsorted_gradient(at: EdgeContext) -> Array:
 
 
 def _gradient_sorted_again(at: EdgeContext) -> Array:
-    """Return g in the order in which the operand is sorted, as if it were one more array to sort.
+    """Return g[order], with the order that sorts the operand: [g[2], g[0], g[1]] for the operand [5, 9, 3].
+
+    Right is to put g[0] at position 2, g[1] at 0 and g[2] at 1.
 
     Args:
         at: an edge (sort, its operand), with its upstream gradient g.
@@ -177,10 +182,13 @@ def _gradient_sorted_again(at: EdgeContext) -> Array:
 def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program | None:
     """Return the gradient of a `sort` in the sorted order, sorted once more, or reversed, not in the operand's order.
 
+    For x with x[order] sorted, the gradient is g, g[order], or reversed g put back by the order, in place of g put back
+    by the order.
+
     Args:
         program: the right program.
         place: an edge (sort or topk, its operand).
-        choice: which wrong order, a key of `ORDERS`.
+        choice: which wrong order, a key of `ORDERS`, such as "is handed on in the order of the values" for g.
 
     Returns:
         The rewritten program; never `None`.

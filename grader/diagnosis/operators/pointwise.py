@@ -26,7 +26,10 @@ KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constan
 
 
 def local_derivative(program: Program, place: Place) -> Array:
-    """Return dy/dx of the pointwise operation that edge `place` leads into, entry by entry; shaped like its value y."""
+    """Return dy/dx of the pointwise operation y that reads x by the edge `place`, entry by entry; shaped like y.
+
+    For y = x * w and the edge of x: w, broadcast to the shape of y.
+    """
     node = program.reader(place)
     wide = {i: np.broadcast_to(v, node.value.shape) for i, v in enumerate(node.values)}  # so that nothing is summed
     return node.vjp(place[1], np.ones(node.value.shape), wide)
@@ -38,10 +41,9 @@ def has_derivative(program: Program, place: Place) -> bool:
 
 
 def may_have_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the edge `place` differs from a wrong sign of the gradient of its reader's value.
+    """Return whether a wrong sign of the edge's contribution is a mistake of its own, not that of an edge behind it.
 
-    It does not where the reader adds a number and only one edge leads a gradient to it, as in x + 1: its contribution
-    is g itself.
+    It is not for x in y = x + 1 if y is read once: the contribution is the gradient of y, that of the one edge of y.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
@@ -66,7 +68,10 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     message="the derivative of {step} is missing",
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
+    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
+
+    For x in tanh(x): g in place of g * (1 - tanh(x) ** 2).
+    """
     return program.with_vjp(place, lambda at: unbroadcast(at.g, at.x))
 
 
@@ -84,9 +89,10 @@ def _() -> Example:
 
 
 def has_sign_of_its_own(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign along the edge `place` leaves the contributions of its reader's further edges right.
+    """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
-    True for a pointwise operation, but see `may_have_sign`, and for a contraction with two differentiable operands.
+    True for a pointwise operation, unless `may_have_sign` is False, and for a contraction of two operands that get a
+    gradient, such as `x @ w`, where the contribution to the second operand stays right.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -103,7 +109,7 @@ def has_sign_of_its_own(program: Program, place: Place) -> bool:
     message="what {step} contributes to the gradient of {operand} has the wrong sign",
 )
 def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
-    """Negate the contribution of the edge `place`."""
+    """Negate the contribution of the edge `place`: for x in `x @ w`, -g @ w.T."""
     return program.with_vjp(place, lambda at: -at.right())
 
 
@@ -197,12 +203,15 @@ def _() -> Example:
     message="the derivative of {step} is applied twice",
 )
 def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply the upstream gradient by the local derivative of the edge `place` twice."""
+    """Multiply the upstream gradient by the local derivative of the edge `place` twice: g * cos(x) ** 2 for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(at.g * local_derivative_at(at)))
 
 
 def local_derivative_at(at: EdgeContext) -> Array:
-    """Return dy/dx of the pointwise operation at an edge in a sweep, entry by entry; shaped like its value y."""
+    """Return dy/dx of the pointwise operation that reads x by the edge `at`, entry by entry; shaped like its value y.
+
+    As `local_derivative`, with the operands that the sweep has, which an edit may have changed.
+    """
     wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
     return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
 
@@ -242,7 +251,7 @@ Combination = Literal["added", "divided"]
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program | None:
     """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
 
-    The choice is "added" or "divided".
+    The choice is `"added"` for the first, `"divided"` for the second; y is the value of the reader, x the operand.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -334,7 +343,7 @@ def _() -> Example:
     message="the derivative of {step} is taken at minus {operand}",
 )
 def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the derivative of a function at -x, where x is the operand of the edge `place`."""
+    """Take the derivative of a function at -x, where x is the operand of the edge `place`: g * cos(-x) for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.asarray(at.x)}))
 
 
@@ -352,9 +361,9 @@ def _() -> Example:
 
 
 def changes_gradient(program: Program, place: Place) -> bool:
-    """Return whether applying the operation that the edge `place` leads into to g gives a wrong contribution.
+    """Return whether the operation that reads the edge `place` may be applied to g, and gives a wrong contribution.
 
-    True for functions, such as tanh, and for sums with a number, such as x - 0.25.
+    True for unary functions, as tanh(g) for tanh(x), and for sums with a number, as g - 0.25 for x - 0.25.
     """
     node = program.reader(place)
     plus_number = node.name in ("add", "sub") and len(node.operands) == 1 and np.ndim(node.values[1 - place[1]]) == 0
@@ -426,10 +435,13 @@ class OtherFunction:
     of: Factor
 
     def contribution(self, at: EdgeContext) -> Array:
-        """Return g times the derivative of this function at an edge of the sweep; shaped like the operand.
+        """Return g times the derivative of the function `self.name` at the edge `at`; shaped like the operand.
+
+        It is computed from the edge's operand x, or, if `self.of` is `"value"`, from the reader's value y: for tanh,
+        g * (1 - tanh(x) ** 2) or g * (1 - y ** 2).
 
         Raises:
-            NoCandidate: `of` is `"value"`, and the derivative cannot be computed from a value.
+            NoCandidate: `self.of` is `"value"`, and the derivative cannot be computed from a value.
         """
         other = OPERATIONS[self.name]
         if self.of == "operand":
@@ -440,10 +452,11 @@ class OtherFunction:
 
 
 def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
-    """Yield functions whose derivatives may be used for that of the edge's reader, as `OtherFunction`s.
+    """Yield `OtherFunction`s: the name of a function whose derivative is used, and what it is computed from.
 
-    For each function in a group of `LIKE_FUNCTIONS` with it (of all groups if in none) one from the operand, and one
-    from the value if there is one.
+    For a reader tanh: "sigmoid" computed from the `"operand"`, as s * (1 - s) with s = sigmoid(x), and from the
+    `"value"`, as y * (1 - y), and so on. The functions are those in a group of `LIKE_FUNCTIONS` with the reader's, or
+    of all groups if it is in none.
     """
     own = program.reader(place).name
     groups = [group for group in LIKE_FUNCTIONS if own in group] or LIKE_FUNCTIONS
@@ -508,9 +521,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"name": choice.name},
 )
 def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
-    """Contribute g times the derivative of the chosen function in place of that of the edge's reader.
+    """Contribute g times the derivative of a wrong function in place of that of the edge's reader.
 
-    For y = sigmoid(x) and `OtherFunction("tanh", "value")`: g * (1 - y ** 2).
+    The choice is the name of the function, and what its derivative is computed from: for y = sigmoid(x) and
+    `OtherFunction("tanh", "value")`, g * (1 - y ** 2); with `"operand"`, g * (1 - tanh(x) ** 2).
     """
     return program.with_vjp(place, choice.contribution)
 
@@ -561,15 +575,15 @@ class OwnOperand:
     slot: int
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the operand of the node `reader`; `None` where the slot holds a constant."""
+        """Return the id of the operand in `self.slot` of the node `reader`; `None` where the slot holds a constant."""
         return program.nodes[reader].operand(self.slot)
 
 
 def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName | ValueOfIteration | OwnOperand]:
-    """Yield what may be used for the value y of a function in its own derivative, such as 1 - y ** 2 of tanh.
+    """Yield what may be used in place of the value y of a function in its derivative, such as 1 - y ** 2 of tanh.
 
-    First the function's operand, as `OwnOperand`, then the names of values of its shape, then its value in other
-    iterations of the loop, as `ValueOfIteration`.
+    First an `OwnOperand`, which stands for the function's operand x; then the name of each value of y's shape; then, in
+    a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration.
     """
     node = program.reader(place)
     operand = program.source(place)
@@ -596,9 +610,10 @@ def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName |
 def use_value_for_own_value(
     program: Program, place: Place, choice: ValueName | ValueOfIteration | OwnOperand
 ) -> Program | None:
-    """Compute the derivative of the edge's function from the chosen value in place of the function's own value.
+    """Compute the derivative of the edge's function from a wrong value in place of the function's own value y.
 
-    For y = tanh(x) and the value v: g * (1 - v ** 2). Returns `None` where the program has no such value.
+    The choice names the value, see `values_for_own_value`. For y = tanh(x) and the value v: g * (1 - v ** 2). Returns
+    `None` where the program has no such value.
     """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))
@@ -657,9 +672,9 @@ class OneOccurrence:
 
 
 def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOccurrence]:
-    """Yield named values for one occurrence of the value y of sigmoid or tanh in its derivative, as `OneOccurrence`s.
+    """Yield `OneOccurrence`s: the name of a value v, and which y of a derivative y * (1 - y) or 1 - y * y it replaces.
 
-    For sigmoid, y * (1 - y), one for each of the two; for tanh, 1 - y * y, one.
+    For sigmoid both v * (1 - y), the first, and y * (1 - v), the second; for tanh 1 - y * v alone.
     """
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
@@ -679,9 +694,10 @@ def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOcc
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
 def use_value_in_one_occurrence(program: Program, place: Place, choice: OneOccurrence) -> Program | None:
-    """Compute the derivative of sigmoid or tanh with the chosen value v for one of its two y, such as y * (1 - v).
+    """Compute the derivative of sigmoid or tanh with a wrong value v for one of its two y, such as y * (1 - v).
 
-    Returns `None` where the program has no such value.
+    The choice is the name of v, and whether it replaces the first y. Returns `None` where the program has no such
+    value.
     """
     other = named_array(program, choice.value, place[0])
     if other is None:
@@ -713,7 +729,7 @@ def _() -> Example:
 
 
 def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield the names of what the upstream gradient g may replace in the derivative of the edge's function.
+    """Yield words for what the upstream gradient g may replace in the derivative of the edge's function.
 
     `"operand"`, as in g * exp(g); for a function whose derivative needs only its value also `"value"`, as in g * (1 - g
     ** 2) for tanh; for one with a kink only `"mask"`, as in g * (g > 0) for relu.
@@ -874,9 +890,10 @@ FORMULAS = (
 
 
 def formulas(program: Program, place: Place) -> Iterator[Formula]:
-    """Yield the wrong formulas in `FORMULAS` for the operation and the slot of the edge `place`, as `Formula`s.
+    """Yield the `Formula`s in `FORMULAS` that are for the operation and the slot of the edge `place`.
 
-    Those of sums only where the other operand is an array.
+    A `Formula` is a wrong contribution such as g * (1 - y) for y = tanh(x), with a clause that says what is wrong. For
+    a sum, g * b for x in `x + b`, only where the second operand b is an array.
     """
     name = program.reader(place).name
     if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
@@ -904,7 +921,10 @@ def other_operand(program: Program, place: Place) -> Operand:
     },
 )
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program | None:
-    """Contribute what the chosen formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes."""
+    """Contribute what a wrong formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes.
+
+    The choice is the `Formula`: a function of g, the operand x, the value y and the partner operand.
+    """
     partner = other_operand(program, place)
 
     def rule(at: EdgeContext) -> Array:
@@ -914,7 +934,7 @@ def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Progra
 
 
 def spell_exponent(number: Operand) -> str:
-    """Return an exponent as text: `3`, or `that is the exponent` for an array."""
+    """Return an exponent as it stands in the clause of a `Formula`: `3`, or `that is the exponent` for an array."""
     return "that is the exponent" if np.ndim(number) else f"{float(number):g}"
 
 

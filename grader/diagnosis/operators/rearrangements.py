@@ -98,9 +98,9 @@ def moves_within_its_shape(program: Program, place: Place) -> bool:
 
 
 def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
-    """Yield one word for the code of the mistake, by the operation that the edge `place` leads into.
+    """Yield one choice, which decides the public code: `"a transposition"`, if a transpose or permute reads the edge.
 
-    `"a transposition"` for a transpose or permute, else `"another one"`.
+    Otherwise `"another one"`: then a flip, roll, selection or the like reads the edge `place`.
     """
     yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
 
@@ -176,7 +176,10 @@ def _() -> Example:
     " {operand}",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute forward and backward pass with a reshape in place of the transposition, the node `place`."""
+    """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.
+
+    For x.T with x of shape (n, m): x.reshape(m, n).
+    """
     return program.with_nodes(
         {place[0]: lambda node: node.with_operation(OPERATIONS["reshape"], shape=program.nodes[place[0]].value.shape)}
     )
@@ -216,9 +219,9 @@ class AxisPair:
 
 
 def longer_shape(node: Node) -> tuple[int, ...]:
-    """Return that of the two shapes before and after a reshape which has more axes.
+    """Return the longer of the two shapes before and after a reshape: (bs, heads, n) for x.reshape(bs, heads, n).
 
-    Its split shape, such as (bs, heads, n).
+    There, x has the shape (bs, heads * n). It is the same for y.reshape(bs, heads * n) of a y of shape (bs, heads, n).
 
     Args:
         node: a `reshape`, `flatten` or `unflatten`.
@@ -227,10 +230,11 @@ def longer_shape(node: Node) -> tuple[int, ...]:
 
 
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
-    """Yield pairs of axes of the reshape at the edge or node `place` that may be exchanged, as `AxisPair`s.
+    """Yield `AxisPair`s: two axes that may be exchanged by mistake in the reshape at the edge or node `place`.
 
-    The axes are those of `longer_shape`, and at least one of the two is split or joined; none for a reshape that keeps
-    the number of axes.
+    They are axes of the longer of the shapes before and after, at least one of which is split off or joined: for a
+    reshape from (bs, heads * n) to (bs, heads, n) all three pairs of 0, 1 and 2. Nothing for a reshape that keeps the
+    number of axes.
     """
     node = program.reader(place)
     shapes = (np.shape(node.values[0]), node.value.shape)
@@ -246,14 +250,14 @@ def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
 
 
 def with_exchanged_split_axes(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
-    """Return the array reshaped as if two axes of the split shape had been exchanged.
+    """Return the array reshaped to the shape with two axes exchanged, and these exchanged back.
 
-    For shape (2, 3), axes 0 and 1: `array.reshape(3, 2).T`.
+    For the shape (2, 3) and `AxisPair(0, 1)`: `array.reshape(3, 2).T`.
 
     Args:
         array: any shape of as many entries.
-        shape: the split shape.
-        pair: the two axes.
+        shape: the shape that the result must have, such as (bs, heads, n).
+        pair: the numbers of the two axes of this shape, from the front.
 
     Returns:
         Shape: `shape`.
@@ -264,7 +268,15 @@ def with_exchanged_split_axes(array: Array, shape: tuple[int, ...], pair: AxisPa
 
 
 def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
-    """Return the array with its entries moved back by the inverse of `with_exchanged_split_axes`; its shape stays."""
+    """Return the array with its entries moved back by the inverse of `with_exchanged_split_axes`.
+
+    For the shape (2, 3) and `AxisPair(0, 1)`: `array.reshape(2, 3).T.reshape(array.shape)`.
+
+    Args:
+        array: any shape of as many entries, which the result has, too.
+        shape: the shape that has the two axes, such as (bs, heads, n).
+        pair: the numbers of the two axes of this shape, from the front.
+    """
     return array.reshape(shape).swapaxes(pair.first, pair.second).reshape(array.shape)
 
 
@@ -274,7 +286,7 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     Args:
         program: the program of the trial that the message is for.
         place: the edge or node of the reshape.
-        pair: the two axes.
+        pair: the numbers of the two axes, in the longer of the shapes before and after the reshape.
     """
     shape = longer_shape(program.reader(place))
     return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
@@ -350,12 +362,12 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
 
 
 def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
-    """Return a node that computes its value from its first operand with the entries in another order.
+    """Return the node with its first operand x replaced by order(x): f(order(x)) for f(x), and the vjp of that.
 
     Args:
         node: the node; its vjp must be needed for the first operand only.
-        order: takes the operand; returns its entries in the other order, in the same shape.
-        back: the inverse of `order`; applied to the contribution.
+        order: takes an array; returns its entries in a different order, in the same shape.
+        back: the inverse of `order`; applied to the contribution, which is back(f's contribution at order(x)).
     """
     own = node.operation
 
@@ -419,10 +431,11 @@ class PairLayout:
 
 
 def pairs_of(program: Program, place: Place) -> PairLayout | None:
-    """Return how the forward pass splits and joins the pairs that the node `place` joins, as in rotary embeddings.
+    """Return the `PairLayout` of the node `place`: which nodes split an axis into pairs of entries that it joins again.
 
-    Returns `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays, each of one
-    shape.
+    So do rotary embeddings. It holds the ids of the nodes that select the first or second entries of the pairs, the
+    axis, and whether pairs are neighbours, x[2 * i] and x[2 * i + 1], or entries of two halves, x[i] and x[i + n / 2].
+    Returns `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays of one shape.
     """
     node = program.nodes[place[0]]
     neighbours = node.name in ("flatten", "reshape")
@@ -448,7 +461,7 @@ def pairs_of(program: Program, place: Place) -> PairLayout | None:
 
 
 def takes_pairs(program: Program, place: Place) -> bool:
-    """Return whether the node `place` joins pairs that operations of the forward pass have split."""
+    """Return whether the node `place` joins pairs of entries along an axis that two selections have split."""
     pairs = pairs_of(program, place)
     return pairs is not None and bool(pairs.selections)
 
@@ -498,8 +511,9 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
 def take_wrong_pairs(program: Program, place: Place, choice: PairingMistake) -> Program | None:
     """Take neighbours as pairs where the forward pass takes entries of two halves, or the reverse.
 
-    With `PairingMistake("apart", "all")`: only where the pairs are split, in both passes. Returns `None` where the node
-    `place` joins no pairs in this trial.
+    x[0::2] and x[1::2] for `x[: n // 2]` and `x[n // 2 :]`. The choice is where, `"apart"`: where the pairs are split,
+    `"together"`: where they are joined, or `"both"`; and whether it takes effect in both passes (`"all"`) or in the
+    `"backward"` pass alone. Returns `None` where the node `place` joins no pairs in this trial.
     """
     pairs = pairs_of(program, place)
     if pairs is None or not pairs.selections:
@@ -591,9 +605,11 @@ class Cut:
 
 
 def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield the wrong cuts of the gradient of a `cat` at its edge `place`, as `Cut`s.
+    """Yield `Cut`s: which wrong part of the gradient of a `cat` the joined array of the edge `place` gets.
 
-    Those that concern all joined arrays are yielded at its first edge alone.
+    A part of the right length `"from the other end"`, `"one entry too early"`, `"one entry too late"` or as if all
+    parts were equal; or one of a wrong length. With `every=True`, only at the `cat`'s first edge, all arrays get such a
+    part.
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
@@ -671,10 +687,11 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
     message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
 )
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
-    """Cut the gradient of `cat` along the chosen axis, at the sizes along the joined axis.
+    """Cut the gradient of `cat` along a wrong axis, at the sizes that the joined arrays have along the right one.
 
-    The choice is one of `JOINED_ALONG`: for cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of
-    g[:, : x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
+    The choice is "the first axis", "the last axis", or "the first axis where it is counted from the end": only if the
+    `cat` has a negative `dim`. For cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of g[:, :
+    x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -709,7 +726,7 @@ def _() -> Example:
 
 
 def shift(x: Array, axis: int, by: int) -> Array:
-    """Return an array with its entries moved by one place along an axis, and zeros in the place that becomes free.
+    """Return an array with its entries moved by one along an axis, and zeros in the entries that become free.
 
     [1, 2, 3] moved towards the end is [0, 1, 2].
 
@@ -753,9 +770,12 @@ class Move:
 
 
 def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
-    """Return what a learner calls the axis of a `Move` in the contribution of the edge `place`.
+    """Return what a learner calls the axis along which a `Move` displaces entries, such as `t`, or `axis 0 of x`.
 
-    Such as `t`, or `axis 0 of x`.
+    Args:
+        program: the program of a trial.
+        place: the edge whose contribution is computed from the displaced array.
+        move: which array, upstream gradient, contribution or partner operand, and the number of the axis in it.
     """
     reader, slot = place
     values = {"upstream": reader, "result": program.source(place), "partner": program.nodes[reader].operand(1 - slot)}
@@ -767,10 +787,10 @@ _ORDERED: WeakKeyDictionary[Forward, frozenset[int]] = WeakKeyDictionary()
 
 
 def ordered_sizes(program: Program) -> frozenset[int]:
-    """Return the sizes of all axes whose entries the forward pass takes by their position, as along time.
+    """Return the sizes of all axes along which the order of the entries matters in the forward pass, as of time steps.
 
-    These are axes that are selected from, joined, flipped, rolled, slid along by windows, or summed cumulatively.
-    Cached for each forward pass.
+    These are axes that are selected from, joined, flipped, rolled, slid along by windows, or summed cumulatively: 5 for
+    `x.cumsum(0)` with x of shape (5, 3). Cached for each forward pass.
     """
     if program.forward not in _ORDERED:
         sizes: set[int] = set()
@@ -789,11 +809,11 @@ def ordered_sizes(program: Program) -> frozenset[int]:
 
 
 def axis_moves(program: Program, place: Place) -> Iterator[Move]:
-    """Yield the displacements that are possible in the contribution of the edge `place`, as `Move`s.
+    """Yield `Move`s: which array in the contribution of the edge `place` is displaced, along which axis, and how.
 
-    Each way in `MOVES` for each of these arrays and axes: the upstream gradient along axes that the contribution sums
-    over; the contribution itself and the partner operand along axes of one of the `ordered_sizes`, or, of a target, any
-    axis.
+    It is reversed, shifted by one entry with zeros moved in, or rolled by one, towards the end or the beginning. The
+    arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and the
+    partner operand, along axes of one of the `ordered_sizes`, or, for the contribution to a target, any axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)
@@ -834,8 +854,9 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
 def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
     """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.
 
-    With `Move("partner", 0, "rolled by one entry towards the end")` for x * gate and its edge of x: g * gate.roll(1,
-    0). The array is the upstream gradient, the partner operand or the contribution itself.
+    The array is the upstream gradient (`"upstream"`), the partner operand (`"partner"`) or the contribution itself
+    (`"result"`). With `Move("partner", 0, "rolled by one entry towards the end")` for x * gate and its edge of x: g *
+    gate.roll(1, 0).
     """
     move = MOVES[choice.how]
 

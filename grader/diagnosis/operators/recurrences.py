@@ -27,7 +27,11 @@ _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDict
 
 
 def cached_loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
-    """Return the loop-carried values of the program as `loop_carried_values` does, but cached for its forward pass."""
+    """Return the loop-carried values of the program, such as h of `h = f(x[t], h)`, cached for its forward pass.
+
+    A `LoopCarriedValue` has the id of the initial value, the ids that the iterations make, and the key and slot of the
+    nodes that read it in the next iteration.
+    """
     if program.forward not in _CARRIED:
         _CARRIED[program.forward] = loop_carried_values(program)
     return _CARRIED[program.forward]
@@ -39,17 +43,20 @@ def iterations_of(program: Program, value: int) -> tuple[int, ...]:
 
 
 def is_in_loop(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is made in each iteration of a loop."""
+    """Return whether the value `place` is computed by an operation that runs in two or more iterations of a loop."""
     return program.nodes[place[0]].operation.family != "input" and len(iterations_of(program, place[0])) > 1
 
 
 def begins_loop(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is that of a loop's first iteration: the place of edits in all iterations."""
+    """Return whether the value `place` is computed in a loop, and in its first iteration.
+
+    An edit of all iterations has its place there.
+    """
     return is_in_loop(program, place) and program.nodes[place[0]].iteration == 0
 
 
 def is_carried(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is made in the first iteration of a loop, and read in a later one."""
+    """Return whether the value `place` is computed in the first iteration of a loop, and read in a later one."""
     return begins_loop(program, place) and bool(edges_from_later(program, place[0]))
 
 
@@ -78,10 +85,10 @@ def value_before(program: Program, value: int) -> int | None:
 
 
 def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of values whose gradients may be cut together, as tuples.
+    """Yield tuples of the keys of values whose gradients may be cut together: (key of h,), and (key of h, key of c).
 
-    Of one value, or of all loop-carried values. First the key of the value `place` alone; then, if it is the loop's
-    first loop-carried value, the keys of all of them, such as those of h and c of an LSTM.
+    First the key of the value `place` alone; then, if it is the first loop-carried value of its loop, the keys of all
+    of them, such as h and c of an LSTM.
     """
     key = program.nodes[place[0]].key
     yield (key,)
@@ -118,17 +125,17 @@ class Carry:
     enters: bool = True
 
     def keeps(self, program: Program, edge: Place) -> bool:
-        """Return whether an edge is of the kind `only`, whose contributions are kept; False where that is `None`."""
+        """Return whether the edge is of the kind `self.only`, whose contributions are kept; False if that is `None`."""
         reader, slot = edge
         only = self.only
         return only is not None and reader != SINK and program.nodes[reader].key == only.key and slot == only.slot
 
 
 def carries(program: Program, place: Place) -> Iterator[Carry]:
-    """Yield which contributions of later iterations to the value `place` may be left out together, as `Carry`s.
+    """Yield `Carry`s: which contributions of later iterations to the value `place` are left out together.
 
-    All, with or without those to the value in front of the loop, or all but one kind. Only where later iterations read
-    the value by several edges: a single edge is the matter of `path-dropped`.
+    All of them; all, and those of the first iteration to the value's initial one (`enters=False`); or all but those by
+    one kind of edges. Only where later iterations read the value by two edges or more.
     """
     for keys in keys_carried_together(program, place):
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
@@ -156,7 +163,8 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
     """Leave out the contributions of later iterations to loop-carried values: all of them, or all but one kind.
 
-    With `Carry((key of h,))`: each h gets a gradient from its own iteration only.
+    With `Carry((key of h,))`: each h gets a gradient from its own iteration only, and its initial value one from the
+    first. With `only=` a kind of edges, these contributions are kept; with `enters=False` the initial value gets none.
     """
     dropped: list[Place] = []
     for key in choice.keys:
@@ -234,10 +242,11 @@ def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
     " the two must add",
 )
 def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Leave out the contributions by edges of the chosen `EdgeKind` to the loop value `place`, which gets further ones.
+    """Leave out the contributions that one kind of edges makes to the value `place` of a loop; the choice is the kind.
 
-    As if they were overwritten by these. Returns `None` in an iteration in which no edges of the kind lead to the
-    value, or no others.
+    For h read by `h @ u` in the next iteration and by `h @ v`, and the first kind: dh = g @ v.T alone, as if that were
+    assigned and not added. Returns `None` in an iteration in which no edges of the kind lead to the value, or no
+    others.
     """
     ways = edges_by_kind(program, place[0])
     return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
@@ -281,10 +290,10 @@ def _() -> Example:
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the gradient of the loop value `place` to that of its value in the iteration before, as if never cleared.
+    """Add the gradient of the value `place` of a loop to that of the iteration before, as if never cleared.
 
-    With the choice `"all"` the whole gradient; with `"carried"` only the contributions of later iterations. Returns
-    `None` where there is no iteration before and no initial value.
+    For h[t]: dh[t - 1] gets dh[t] in addition. With the choice `"all"` the whole dh[t]; with `"carried"` only what
+    later iterations contribute to it. Returns `None` where there is no iteration before and no initial value.
     """
     before = value_before(program, place[0])
     if before is None:
@@ -340,6 +349,8 @@ class Cut:
     def is_at(self, iteration: int, iterations: int) -> bool:
         """Return whether the values of an iteration get no contribution from the next iteration.
 
+        With `end="last"` and `count=2`, that is so for iteration 2 of 5, and, with `again=True`, for 0 and 2.
+
         Args:
             iteration: the number of the iteration, from 0.
             iterations: how many iterations the loop has.
@@ -348,7 +359,7 @@ class Cut:
         return before_end % self.count == 0 and before_end > 0 if self.again else before_end == self.count
 
     def describe(self) -> str:
-        """Return where the gradient stops: `in front of the last 2 iterations`."""
+        """Return where the gradient stops, as a message says it: `in front of the last 2 iterations`."""
         if self.again:
             return f"after every {self.count} iterations, counted from the {self.end} one"
         which = "iteration" if self.count == 1 else f"{self.count} iterations"
@@ -356,9 +367,11 @@ class Cut:
 
 
 def cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield where the gradient of the loop-carried value `place` may stop on its way to the first iteration, as `Cut`s.
+    """Yield `Cut`s: before which iterations the gradient of the loop-carried value `place` stops in the backward pass.
 
-    One, two or three iterations from the last, one or two from the first, or after every two.
+    Before the last, the last two or the last three iterations; behind the first or the first two; or after every two
+    iterations, counted from the last or the first. Each for the value alone, and, at the loop's first loop-carried
+    value, for all of them.
     """
     for keys in keys_carried_together(program, place):
         yield from (Cut(keys, "last", count) for count in (1, 2, 3))
@@ -376,9 +389,10 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
-    """Leave out the contributions from later iterations to the loop-carried values at the chosen cuts.
+    """Leave out the contributions of later iterations to loop-carried values at one iteration, or at every so many.
 
-    With `Cut(keys, "last", 2)`: the backward pass goes through the last two iterations only.
+    With `Cut((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before them, so
+    that the backward pass of h goes through these two only.
     """
     cut = []
     for key in choice.keys:
@@ -423,10 +437,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
-    """Send the gradient in front of the last iteration straight to the values that the loop starts with.
+    """Give the gradient that h has before the last iteration to the initial value of h, as if that came before it.
 
-    So all iterations but the last are skipped. The choice is the keys of the loop-carried values. Returns `None` where
-    these have no initial value.
+    So the backward pass goes through the last iteration alone. The choice is the keys of the loop-carried values, such
+    as (key of h,). Returns `None` where these have no initial value.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -486,9 +500,10 @@ def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
     message="each of the parts that {step} puts together gets the gradient of the {choice} one",
 )
 def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program | None:
-    """Contribute to each operand of a `stack` or `cat`, the node `place`, the gradient of the chosen operand.
+    """Contribute to each operand of a `stack` or `cat`, the node `place`, the part of g that is for a wrong operand.
 
-    For a `stack` and the choice `"last"`: g[-1] to each; see `part_whose_gradient_is_used`.
+    For a `stack` and the choice `"last"`: g[-1] to each; with `"first"` g[0]; with `"next"`, `"previous"` or
+    `"opposite"` that of the operand behind it, before it, or equally far from the other end.
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
 
@@ -525,10 +540,10 @@ def _() -> Example:
     message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
 )
 def add_upstream_again(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the upstream gradient of the output to the gradient of the value `place`, made before the last iteration.
+    """Add the upstream gradient of the output h[-1] to the gradient of the value `place`, h[t] of an earlier iteration.
 
-    With the choice `"start"`, and not `"loop"`, also to that of the value in front of the loop. Returns `None` where
-    the value of the last iteration is no output.
+    With the choice `"loop"`, in each iteration; with `"start"` also to the gradient of the initial value of h. Returns
+    `None` where the value of the last iteration is no output.
     """
     ids = iterations_of(program, place[0])
     if ids[-1] not in program.forward.outputs:
@@ -581,7 +596,7 @@ class Clip:
         return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
 
     def apply(self, g: np.ndarray) -> np.ndarray:
-        """Return the gradient g, clipped at the bound; same shape."""
+        """Return the gradient g, clipped at `self.bound`: each entry, or by a factor for the whole; same shape."""
         if self.of == "entry":
             return np.asarray(np.clip(g, -self.bound, self.bound))
         return np.asarray(g * min(1.0, self.bound / max(float(np.linalg.norm(g)), 1e-12)))
@@ -591,9 +606,10 @@ BOUNDS = (1.0, 5.0, 0.5, 0.1)  # as clipping is written
 
 
 def clips(program: Program, place: Place) -> Iterator[Clip]:
-    """Yield bounds at which the gradient of a loop-carried value may be clipped, as `Clip`s.
+    """Yield `Clip`s: at which bound the gradient of a loop-carried value is clipped, and how.
 
-    Each of `BOUNDS` in four ways.
+    For each of `BOUNDS`, such as 1.0: each `"entry"` is clipped, or the gradient is scaled to this `"norm"`; and it is
+    the whole gradient, or, with `carried=True`, only the contribution of the next iteration.
     """
     for carried in (False, True):
         yield from (Clip(bound, "entry", carried) for bound in BOUNDS)
@@ -616,7 +632,8 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
 def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
     """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration.
 
-    With `Clip(1.0, "entry", carried=True)`: that contribution to between -1 and 1.
+    With `Clip(1.0, "entry", carried=True)`: each entry of that contribution to between -1 and 1. With `"norm"` it is
+    multiplied by 1 / norm where its norm is above 1.
     """
 
     def change(edges: tuple[Place, ...]) -> EdgeVjp:
@@ -702,10 +719,11 @@ class EarlyRead:
 
 
 def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
-    """Yield contributions that may be added too late to the gradient of the value `place`, as `EarlyRead`s.
+    """Yield `EarlyRead`s: which contribution to the gradient of the value `place` is added too late, and for what.
 
-    Two for each kind of edges to it. Only where it depends directly on its value of the iteration before, see
-    `direct_paths`.
+    The contribution is that of one kind of edges to the value; it is missing in the gradient of the iteration before
+    (`"carry"`), or in all others that the value's gradient contributes to (`"others"`). Only where the value depends on
+    its own value of the iteration before by one or two edges.
     """
     before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
@@ -715,9 +733,9 @@ def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
 
 
 def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place, ...]]:
-    """Return the paths of one or two edges by which a loop value depends on its own value of the iteration before.
+    """Return the paths of one or two edges by which a loop's value depends on its own value of the iteration before.
 
-    For c = gate * c + x[t]: the path from the sum through the product to the earlier c.
+    For c = gate * c + x[t]: one path, (edge of the product in the sum, edge of the earlier c in the product).
 
     Args:
         program: the program.
@@ -750,11 +768,11 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     },
 )
 def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
-    """Compute with the gradient of the loop value `place` before a late contribution is added to it.
+    """Compute with the gradient of the value `place` of a loop before one of its contributions is added to it.
 
-    What is computed without this contribution is either the gradient of the iteration before (`choice.misses` is
-    `"carry"`), or all else that the value's gradient contributes to. Returns `None` where there is no iteration before,
-    or no such contribution.
+    The choice is the kind of edges of this late contribution, and what is computed without it: the gradient of the
+    value in the iteration before (`"carry"`), or all others that the gradient contributes to (`"others"`), as those of
+    gate and x[t] for c = gate * c + x[t]. Returns `None` where there is no iteration before, or no such contribution.
     """
     value, before = place[0], value_before(program, place[0])
     late = choice.late.places(program, value)
@@ -806,7 +824,7 @@ def _() -> Example:
 
 
 def is_first_of_loop(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is the first that a loop with a loop-carried value makes in its first iteration.
+    """Return whether the value `place` is the first that a loop with a loop-carried value computes, a selection aside.
 
     So an operator that edits a whole loop has one place in it.
     """

@@ -53,9 +53,9 @@ class ContributionTerms:
 
     @property
     def summed(self) -> str:
-        """Return the letters of the axes that the contribution sums over, such as "a".
+        """Return the letters of the axes that the contribution sums over: for w in x @ w "a", the batch axis.
 
-        They are those of the field `sizes` that the operand does not have.
+        They are the letters in `self.sizes` that the operand does not have.
         """
         return "".join(letter for letter in self.sizes if letter not in self.operand)
 
@@ -63,8 +63,8 @@ class ContributionTerms:
     def letters(self) -> str:
         """Return all letters, each once, with the operand's in the order of its axes: "abc" for the edge of w in x @ w.
 
-        The letters are in the order of the field `sizes` but that those of the operand take its places in turn: `sizes`
-        has a, c, b, and the operand is "bc".
+        There, the keys of `self.sizes` are a, c, b, and the operand is "bc": in place of c and b, in this order, come b
+        and c.
         """
         own = iter(self.operand)
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
@@ -74,7 +74,7 @@ class ContributionTerms:
         return math.prod(self.sizes[letter] for letter in letters)
 
     def arrays(self, at: EdgeContext) -> tuple[Array, Array]:
-        """Return the two factors at an edge of a sweep, with axes as in the field `factors`.
+        """Return the two factors of the terms at an edge, with axes as in `self.factors`: g and x for w in x @ w.
 
         The first is the upstream gradient; the second the partner operand of a contraction, or the local derivative of
         a pointwise operation, shaped like its value.
@@ -86,12 +86,12 @@ class ContributionTerms:
     def sum_to(self, letters: str, arrays: Sequence[Array]) -> Array:
         """Return the sum of the products of the two factors over all letters but the given ones.
 
-        With the letters of the operand, "bc" for the edge of w in x @ w, this is the right contribution; with "abc" its
-        terms.
+        For the edge of w in x @ w, g with the letters "ac" and x with "ab": with "bc" it is x.T @ g, the right
+        contribution; with "abc" all products x[a, b] * g[a, c].
 
         Args:
             letters: the letters of the result, in the order of its axes.
-            arrays: the two factors, with axes as in the field `factors`.
+            arrays: the two factors, with axes as in `self.factors`.
 
         Raises:
             NoCandidate: the result has more than `MOST_TERMS` entries.
@@ -102,8 +102,9 @@ class ContributionTerms:
 
 
 def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
-    """Return the terms that the contribution to the operand in a slot of a node is the sum of.
+    """Return the terms that the contribution to the operand in a slot is the sum of, with a letter for each axis.
 
+    For slot 1 of x @ w, x (bs, n) and w (n, m): the terms x[a, b] * g[a, c], summed over "a" to the operand's "bc".
     Return `None` unless the node is a pointwise operation, or a contraction of two operands.
     """
     if node.operation.family == "pointwise":
@@ -127,12 +128,15 @@ def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
 
 
 def has_terms(program: Program, place: Place) -> bool:
-    """Return whether the contribution of the edge `place` is a sum of `ContributionTerms`, perhaps of a single term."""
+    """Return whether the contribution of the edge `place` is a sum of `ContributionTerms`, perhaps of a single term.
+
+    It is if the reader is a pointwise operation, or a contraction of two operands, such as `x @ w`.
+    """
     return contribution_terms(program.reader(place), place[1]) is not None
 
 
 def is_sum(program: Program, place: Place) -> bool:
-    """Return whether the contribution of the edge `place` is a sum of two terms or more, see `ContributionTerms`."""
+    """Return whether the contribution of the edge `place` is a sum of two terms or more: g.sum(0) for b in `x + b`."""
     terms = contribution_terms(program.reader(place), place[1])
     return terms is not None and terms.count(terms.summed) > 1
 
@@ -149,7 +153,8 @@ def subsets(letters: str) -> Iterator[str]:
 def summed_letters(program: Program, place: Place) -> Iterator[str]:
     """Yield every set of axes that the contribution of the edge `place` sums over, as letters, the largest set first.
 
-    For a sum over the axes a and b of `ContributionTerms`: "ab", "a", "b". Axes of size 1 are left out.
+    For b of shape (m,) in `x + b`, x of shape (bs, t, m), whose axes have the letters a, b, c: "ab", "a", "b". Axes of
+    size 1 are left out.
     """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
@@ -270,7 +275,7 @@ def _() -> Example:
 
 
 def keep_entries(array: Array, entries: tuple[slice, ...]) -> Array:
-    """Return the array with zeros in all entries but those of an index, a tuple of slices; same shape."""
+    """Return the array with zeros in all entries but array[entries]; same shape. `entries` is a tuple of slices."""
     few = np.zeros_like(array)
     few[entries] = array[entries]
     return few
@@ -291,7 +296,10 @@ class PartOfSum:
 
 
 def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
-    """Yield every part in `PARTS` of each axis that the contribution of the edge `place` sums over, as `PartOfSum`s."""
+    """Yield `PartOfSum`s: an axis that the contribution of the edge `place` sums over, and the part of it that is kept.
+
+    The axis is a letter, the part a key of `PARTS`: `PartOfSum("a", "only the first")` for g[0] in place of g.sum(0).
+    """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
         several = [letter for letter in terms.summed if terms.sizes[letter] > 1]
@@ -356,10 +364,11 @@ class SummedFactors:
 
 
 def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
-    """Yield the sets of axes that both factors of a product have and the contribution sums over, as `SummedFactors`s.
+    """Yield `SummedFactors`: a set of axes, as letters, over which both factors are summed before they are multiplied.
 
-    Two for each set: once with two sums, once with a sum and a mean. None unless the edge `place` leads into a
-    contraction, a product or a quotient.
+    The contribution of the edge `place` sums over these axes, and both factors of its terms have them: for w in `x @
+    w`, the letter of the batch axis. Each set comes twice, once with two sums, once with a sum and a mean. Nothing is
+    yielded unless the reader is a contraction, a product or a quotient.
     """
     node = program.reader(place)
     terms = contribution_terms(node, place[1])
@@ -386,7 +395,8 @@ def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
 def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> Program | None:
     """Contribute the product of the sums of both factors over the chosen axes, in place of the sum of their products.
 
-    For y = x @ w and the edge of w: outer(x.sum(0), g.sum(0)) in place of x.T @ g. Returns `None` where the factors do
+    For y = x @ w, the edge of w and `SummedFactors("a", averaged=False)`, a being the batch axis: outer(x.sum(0),
+    g.sum(0)) in place of x.T @ g; with `averaged=True`, one of the two is a mean. Returns `None` where the factors do
     not have these axes.
     """
     terms = contribution_terms(program.reader(place), place[1])
@@ -444,7 +454,8 @@ def _() -> Example:
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute the greatest of the terms in place of their sum: for a bias, g.amax(0) in place of g.sum(0).
 
-    Returns `None` where the contribution of the edge `place` is no sum of `ContributionTerms` in this trial.
+    For w in `x @ w`, the greatest x[i, k] * g[i, j] over i. Returns `None` where the contribution of the edge `place`
+    is no such sum in this trial.
     """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is None:
@@ -494,15 +505,16 @@ def have_one_name(program: Program, place: Place, choice: ExchangedAxis) -> bool
     Args:
         program: the program of the trial that the message is for.
         place: the edge whose contribution the axes belong to.
-        choice: the two axes.
+        choice: the letters of the two axes, `kept` and `summed`, of which one is summed over in place of the other.
     """
     return describe_axes(program, place, choice.summed) == describe_axes(program, place, choice.kept)
 
 
 def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]:
-    """Yield pairs of a summed and a kept axis in the contribution of the edge `place`, as `ExchangedAxis`s.
+    """Yield `ExchangedAxis`: an axis that the contribution must sum over, and one that is summed over in its place.
 
-    The two have one size, unless the contribution is the whole gradient of a target, which may have any shape.
+    For b of shape (m,) in `x + b`, x of shape (n, m): axes 0 and 1 of x, as letters. The two have one size, unless the
+    contribution of the edge `place` is the whole gradient of a target, which may have any shape.
     """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is not None:
@@ -584,9 +596,9 @@ class SummedAxis:
 
 
 def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
-    """Yield each axis of the operand of the edge `place` that is longer than 1, as `SummedAxis`s.
+    """Yield `SummedAxis`: an axis over which the contribution of the edge `place` is summed, or averaged, by mistake.
 
-    To sum, and to average over. None for an operand of a single axis.
+    Each axis of the operand that is longer than 1, by its number from the front; nothing for an operand of one axis.
     """
     shape = np.shape(program.reader(place).values[place[1]])
     if len(shape) > 1:
@@ -610,7 +622,8 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
 def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
     """Replace the contribution of the edge `place` by its sum, or mean, over an axis of the operand, repeated along it.
 
-    With `SummedAxis(0, averaged=False)`: every row gets the sum of all rows. The choice gives the axis, from the front.
+    The choice is the axis, from the front, and whether a mean is taken: with `SummedAxis(0, averaged=False)`, every row
+    d[i] of the contribution d is d.sum(0).
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -657,7 +670,8 @@ def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
 def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis, which mixes entries.
 
-    For a scale of shape (n, 1) and terms of shape (n, m): `terms.reshape(-1, n).sum(0)` in place of `terms.sum(1)`.
+    The terms are g times the local derivative, before the sum over copies. For a scale of shape (n, 1) and terms of
+    shape (n, m): `terms.reshape(-1, n).sum(0)` in place of `terms.sum(1)`.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -697,9 +711,10 @@ class MissingSum:
 
 
 def sole_use(program: Program, place: Place) -> Place | None:
-    """Return the only edge that leads a gradient to the value `place`, or to the only transposition that reads it.
+    """Return the only edge that leads a gradient to the value `place`: for w in `x @ w`, slot 1 of the product.
 
-    Returns `None` where several edges lead a gradient to it, or where it is an output.
+    If that is the edge of a transposition, as in `x @ w.T`, return the only edge of w.T. Returns `None` where several
+    edges lead a gradient to the value, or where it is an output.
     """
     uses = program.forward.uses[place[0]]
     if len(uses) != 1 or uses[0][0] == SINK:
@@ -709,10 +724,10 @@ def sole_use(program: Program, place: Place) -> Place | None:
 
 
 def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
-    """Yield the sums that may be missing in the gradient of the target `place`, as `MissingSum`s.
+    """Yield `MissingSum`s: which axes the gradient of the target `place` is not summed over, and its order of axes.
 
-    One for each set of axes that are not summed over, and for each order of the result's axes if these are at most
-    three. None where several edges lead to the target, or its only edge has no `ContributionTerms`.
+    For w in x @ w, of terms x[a, b] * g[a, c]: "a" is not summed over, and the axes are "abc", or in each other order,
+    if they are at most three. Nothing where several edges lead to the target, or the only one has no such terms.
     """
     use = sole_use(program, place)
     terms = None if use is None else contribution_terms(program.reader(use), use[1])
@@ -742,8 +757,9 @@ def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
 def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program | None:
     """Return for the target `place` the terms of its gradient, not summed over the chosen axes.
 
-    With `MissingSum(kept="a", ...)` and a bias: g in place of g.sum(0). Returns `None` where several edges lead to the
-    target, or the contribution has no such axes in this trial.
+    The choice is the letters of these axes, and those of all axes in the order of the result. With
+    `MissingSum(kept="a", order="ab", ...)` and a bias: g in place of g.sum(0). Returns `None` where several edges lead
+    to the target, or the contribution has no such axes in this trial.
     """
     use = sole_use(program, place)
     terms = None if use is None else contribution_terms(program.reader(use), use[1])
@@ -811,9 +827,10 @@ def reduces_several_entries(program: Program, place: Place) -> bool:
 
 
 def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
-    """Yield the wrong axes, counted from the back, along which broadcasting may copy the gradient of a reduction.
+    """Yield the wrong axes, counted from the back, along which broadcasting may copy a reduction's upstream gradient.
 
-    Only where the reduction drops its one axis, and g fits along the wrong axis, too: of a square x, -1 for x.sum(0).
+    For x.sum(0) of a square x: -1, as g[:, None] has a shape that fits, too. Only where the reduction has one axis, and
+    does not keep it.
     """
     node = program.reader(place)
     shape, axes = np.shape(node.values[0]), reduced_axes(node)
@@ -868,7 +885,7 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def leave_out_division(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient of a mean as if it were that of a sum, not divided by the number of entries."""
+    """Contribute g in place of g / n for a mean of n entries, as if it were their sum."""
     return program.with_vjp(place, lambda at: at.right() * reduced_count(at.node))
 
 
@@ -895,7 +912,7 @@ def _() -> Example:
     choices=lambda program, place: (None,),
 )
 def divide_by_count(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient of a sum as if it were that of a mean, divided by the number of entries."""
+    """Contribute g / n in place of g for a sum of n entries, as if it were their mean."""
     return program.with_vjp(place, lambda at: at.right() / reduced_count(at.node))
 
 
@@ -964,10 +981,10 @@ COUNT_NAMES: Mapping[Count, str] = {
 
 
 def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
-    """Yield the wrong counts that the mean at the edge `place` may be divided by, as `Count`s.
+    """Yield `Count`s: by which wrong number the contribution of the mean that reads the edge `place` is divided.
 
-    A `Count` is a key of `COUNT_NAMES`, such as "all entries" or "one less", or the number of an axis, whose size it
-    is.
+    A `Count` is a key of `COUNT_NAMES`, such as "all entries" of the operand or "one less" than the right number, or
+    the number of an axis of the operand, whose size is meant.
     """
     node = program.reader(place)
     axes, shape = reduced_axes(node), np.shape(node.values[0])
@@ -998,9 +1015,9 @@ def counts_in_iterations(program: Program, node: Node) -> set[int]:
 
 
 def size_of_count(program: Program, node: Node, count: Count) -> int:
-    """Return the number that a `Count` stands for at a mean.
+    """Return the number that a `Count` stands for: at x.mean(0), x of shape (4, 3), 3 for 1 and for "one less".
 
-    For 1 the size of axis 1 of the operand, for "one less" n - 1.
+    1 is axis 1, of size 3; "one less" is one less than 4, the number of averaged entries.
 
     Args:
         program: the program of a trial.
@@ -1038,10 +1055,11 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     },
 )
 def divide_by_wrong_count(program: Program, place: Place, choice: Count) -> Program | None:
-    """Divide the contribution of a mean by the chosen count in place of the number of averaged entries.
+    """Divide the contribution of a mean by a wrong count in place of the number of averaged entries.
 
-    The choice is a `Count`: words such as "all entries", or an axis, whose size is meant. Returns `None` where the
-    operand has no such axis in this trial.
+    The choice is a `Count`: a word for the count, such as "all entries" of the operand or "one less" than the right
+    number, or an axis of the operand, whose size is meant. For x.mean(0), x of shape (n, m), and the choice 1: g / m in
+    place of g / n. Returns `None` where the operand has no such axis in this trial.
     """
     if isinstance(choice, int) and choice >= np.ndim(program.reader(place).values[0]):
         return None
@@ -1107,9 +1125,10 @@ class PartOfReduction:
 
 
 def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduction]:
-    """Yield the parts of a reduction's operand that alone may get its gradient, as `PartOfReduction`s.
+    """Yield `PartOfReduction`s: an axis of a reduction's operand, and which of its entries alone get a gradient.
 
-    Each part in `PARTS`, such as `"only the first"`, along each axis that the reader of the edge `place` reduces.
+    Each part in `PARTS`, such as `"only the first"`, along each axis that the reader of the edge `place` reduces; the
+    axis is `None` if there is only one, so that it is found in every trial.
     """
     node = program.reader(place)
     axes = [axis for axis in reduced_axes(node) if np.shape(node.values[0])[axis] > 1]
@@ -1132,10 +1151,11 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduct
     },
 )
 def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
-    """Set the contribution of a reduction to zero outside the chosen part of its operand.
+    """Set the contribution of a reduction to zero but for some entries along an axis of its operand.
 
-    With `PartOfReduction(None, "only the first")` and x.sum(1): g in column 0, and zeros in all others. Returns `None`
-    where the choice names no axis and the reduction has several in this trial.
+    The choice is the axis, `None` for the only one that is reduced, and which entries are kept. With
+    `PartOfReduction(None, "only the first")` and x.sum(1): g in column 0, and zeros in all others. Returns `None` where
+    the choice names no axis and the reduction has several in this trial.
     """
     axes = reduced_axes(program.reader(place)) if choice.axis is None else (choice.axis,)
     if len(axes) != 1:
@@ -1161,9 +1181,10 @@ def _() -> Example:
 
 
 def wrong_axes(program: Program, place: Place) -> Iterator[int]:
-    """Yield the axes, counted from the back, that the edge's or node's operation does not run along.
+    """Yield the axes, counted from the back, that a reduction or softmax does not run along.
 
-    For x.softmax(-1) of shape (bs, t, n): -3 and -2. None where its option `dim` is not a single axis.
+    For x.softmax(-1) of shape (bs, t, n): -3 and -2. Nothing where its option `dim` is not a single axis. It is the
+    node `place`, or the reader of the edge `place`.
     """
     node = program.reader(place)
     dim, ndim = node.options.get("dim"), np.ndim(node.values[0])
@@ -1181,9 +1202,10 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the vjp of the reduction or softmax that the edge `place` leads into along the chosen axis.
+    """Compute the vjp of the reduction or softmax that reads the edge `place` along a wrong axis.
 
-    The choice is the axis, counted from the back: -2 for the columns of a matrix.
+    The choice is the axis, counted from the back: with -2, the vjp of softmax(x, -2) for that of softmax(x, -1). The
+    forward pass is right.
     """
     return program.with_vjp(place, lambda at: at.right(dim=choice))
 
@@ -1234,10 +1256,11 @@ class WrongAxis:
     },
 )
 def run_along_wrong_axis(program: Program, place: Place, choice: WrongAxis) -> Program | None:
-    """Compute the forward pass with the operation, the node `place`, along the chosen axis.
+    """Compute the forward pass with the operation, the node `place`, along a wrong axis.
 
-    With `WrongAxis(-2, "all")`: softmax(x, -2) for softmax(x, -1), in both passes. Returns `None` where the choice is
-    all axes, and these are already reduced in this trial, or the node is no reduction.
+    The choice is the axis, from the back, `None` for all at once, and whether that takes effect in both passes,
+    `"all"`, or in the `"values"` alone. With `WrongAxis(-2, "all")`: softmax(x, -2) for softmax(x, -1), in both passes.
+    Returns `None` where all axes are chosen, and are already reduced in this trial, or the node is no reduction.
     """
     node = program.nodes[place[0]]
     every = tuple(range(np.ndim(node.values[0])))
@@ -1316,7 +1339,8 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
 
-    With "forwards": g.cumsum(dim), where g must be summed from the end of the axis back.
+    Right is g summed from the end of the axis back: entry i gets g[i] + g[i + 1] + ... With "forwards" it gets g[0] +
+    ... + g[i], with "over the whole axis" the sum of all, with "over the entry itself" g[i].
     """
     return program.with_vjp(place, lambda at: RUNNING_SUMS[choice](at.g, int(str(at.node.options["dim"]))))
 
@@ -1559,9 +1583,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
 
 
 def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
-    """Return whether the selected entries are the greatest along the axes, and not the least.
-
-    One truth value for each line.
+    """Return whether the selected entries are the greatest along the axes, as those of a maximum, and not the least.
 
     Args:
         x: the operand.
@@ -1569,7 +1591,7 @@ def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
         selected: 1 for each entry that the maximum or minimum has taken, else 0; shaped like x.
 
     Returns:
-        Shape: that of x, with size 1 for these axes.
+        A truth value for each index of the further axes; shape: that of x, with size 1 for the reduced axes.
     """
     return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
 
@@ -1577,16 +1599,16 @@ def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
 def _softmax_weights(x: Array, axes: tuple[int, ...], greatest: bool) -> Array:
     """Return the softmax of x over the given axes, or, if not `greatest`, that of -x; shape: that of x.
 
-    These are the weights of a smooth maximum, or minimum.
+    They are used in place of the mask of the greatest, or least, entries.
     """
     terms = np.exp(x - x.max(axis=axes, keepdims=True) if greatest else x.min(axis=axes, keepdims=True) - x)
     return np.asarray(terms / terms.sum(axis=axes, keepdims=True))
 
 
 def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
-    """Return 1 where an entry of x is the greatest along `axis`, else 0.
+    """Return 1 where an entry of x is the greatest along the wrong axis `axis`, else 0; for a minimum, the least.
 
-    The least, if the selected entries are the least.
+    Whether it is a maximum or a minimum is seen from the selected entries.
 
     Args:
         x: the operand.
@@ -1610,9 +1632,10 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     message="the gradient of {step} goes to {choice}: it must go to the entries that were selected",
 )
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
-    """Give the gradient of a maximum or minimum to wrong entries, by a rule of `EXTREME_RULES`.
+    """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.
 
-    The choice is the key of the rule, such as "every entry" or "all entries but the selected ones".
+    The choice is a key of `EXTREME_RULES`, such as "every entry" (weights 1), "all entries but the selected ones", or
+    "what is greatest or least along the first axis".
     """
 
     def rule(at: EdgeContext) -> Array:

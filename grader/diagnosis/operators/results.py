@@ -27,7 +27,13 @@ GradientFunction = Callable[[Array], Array]
 
 
 def with_function_of_gradient(program: Program, place: Place, change: GradientFunction) -> Program:
-    """Return the program that returns, for the target `place`, a function of its gradient, of any shape."""
+    """Return the program in which the gradient of the target `place` is replaced by a function of it.
+
+    Args:
+        program: the program to rewrite.
+        place: the target.
+        change: takes the gradient; returns the array that the program returns in its place, of any shape.
+    """
     return program.with_result(target_of(program, place), lambda program, gradient: np.asarray(change(gradient)))
 
 
@@ -59,7 +65,7 @@ def is_square(program: Program, place: Place) -> bool:
     message="this is the right answer with the wrong sign",
 )
 def negate_result(program: Program, place: Place, choice: None) -> Program | None:
-    """Negate the gradient of the target `place`."""
+    """Negate the gradient of the target `place`: -dw in place of dw."""
     return with_function_of_gradient(program, place, np.negative)
 
 
@@ -145,9 +151,10 @@ class AxisOrder:
     back: bool = False
 
     def reorder(self, gradient: Array) -> Array:
-        """Return the gradient in the wrong order.
+        """Return the gradient with its axes in the order `self.axes`, reshaped to its own shape if `self.reshaped`.
 
-        Of the same shape, unless `reshaped` is False and the axes differ in size.
+        For a matrix d and (-1, -2): d.T, or d.T.reshape(d.shape). If `self.back`, it is reshaped first: with (n, m) the
+        shape of d, d.reshape(m, n).T.
         """
         if self.back:
             order = [axis % gradient.ndim for axis in self.axes]
@@ -157,9 +164,10 @@ class AxisOrder:
 
 
 def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
-    """Yield wrong orders of the axes of the target `place`, as `AxisOrder`s.
+    """Yield `AxisOrder`s: a wrong order of the axes of the gradient of the target `place`, such as (-1, -2).
 
-    First with the last two exchanged; for three or four axes then every permutation.
+    First the last two exchanged, transposed, and transposed and reshaped to the right shape; for three or four axes
+    then every permutation, reshaped after the transposition, or before it (`back=True`).
     """
     count = len(shape_of(program, place))
     last = (*range(-count, -2), -1, -2)
@@ -188,7 +196,8 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
 def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program | None:
     """Replace the gradient of the target `place` by one with its axes in another order, such as its transpose.
 
-    The choice is the order: `AxisOrder((-1, -2), reshaped=False)` for the transpose of a matrix.
+    The choice is the order, and whether the result is reshaped to the right shape: `AxisOrder((-1, -2),
+    reshaped=False)` for the transpose d.T of a matrix d, with `reshaped=True` d.T.reshape(d.shape).
     """
     return with_function_of_gradient(program, place, choice.reorder)
 
@@ -226,9 +235,9 @@ class HalvesInTurns:
         )
 
     def reorder(self, gradient: Array) -> Array:
-        """Return the gradient with the entries along `axis` reordered; same shape.
+        """Return the gradient with the entries along `self.axis` reordered; same shape.
 
-        For [0, 1, 2, 3, 4, 5]: [0, 3, 1, 4, 2, 5], or [0, 2, 4, 1, 3, 5] if `back`.
+        For [0, 1, 2, 3, 4, 5]: [0, 3, 1, 4, 2, 5], or [0, 2, 4, 1, 3, 5] if `self.back`.
 
         Raises:
             ValueError: the axis has an odd number of entries.
@@ -240,7 +249,10 @@ class HalvesInTurns:
 
 
 def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
-    """Yield `HalvesInTurns` for each axis of the target `place` with an even number of entries, four or more."""
+    """Yield `HalvesInTurns`: an axis of the target `place`, from the end, and which way its entries are reordered.
+
+    Both ways, 0 1 2 3 becoming 0 2 1 3 or the reverse, for each axis with an even number of entries, four or more.
+    """
     shape = shape_of(program, place)
     for axis in range(-len(shape), 0):
         if shape[axis] > 2 and shape[axis] % 2 == 0:
@@ -260,10 +272,10 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
     message="along {axis}, {how} in the right answer",
 )
 def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
-    """Replace the gradient of the target `place` by one with the entries along an axis in another order.
+    """Replace the gradient of the target `place` by one with the entries along an axis in a wrong order.
 
-    Those of its two halves take turns; or, the reverse, those of even number are in front. The choice gives the axis,
-    and which of the two: `HalvesInTurns(-1, back=False)`.
+    With `HalvesInTurns(-1, back=False)`, those of the two halves along axis -1 take turns: d[0], d[3], d[1], d[4],
+    d[2], d[5] for six entries. With `back=True`, those of even number come first: d[0], d[2], d[4], d[1], d[3], d[5].
     """
     return with_function_of_gradient(program, place, choice.reorder)
 
@@ -348,15 +360,19 @@ class AxisTotal:
     code: str
 
     def apply(self, gradient: Array) -> Array:
-        """Return the sum or the mean of a gradient over the axis; of the gradient's shape if `kept` is `"filled"`."""
+        """Return the sum or the mean, `self.how`, of a gradient over `self.axis`, or over all axes if that is `None`.
+
+        The axis is gone, has size 1, or is filled with copies, so that the shape stays: see `self.kept`.
+        """
         total = np.asarray(SUMS[self.how](gradient, axis=self.axis, keepdims=self.kept != "gone"))
         return np.broadcast_to(total, gradient.shape) if self.kept == "filled" else total
 
 
 def has_batch_axis(program: Program, place: Place) -> bool:
-    """Return whether the first axis of the target `place` is that of the examples.
+    """Return whether the first axis of the target `place` is that of the examples of a batch.
 
-    By its name if the sizes of this run are named; else by its size, which the output or a second input must share.
+    It is if the axis has the name of the batch axis in the trial's named sizes. Without such names, if the output has
+    the same size along its first axis, or, for a loss, a second input has.
     """
     shape = shape_of(program, place)
     if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):
@@ -369,9 +385,10 @@ def has_batch_axis(program: Program, place: Place) -> bool:
 
 
 def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
-    """Yield the sums and means of the gradient of the target `place` over each axis and over all, as `AxisTotal`s.
+    """Yield `AxisTotal`s: a sum or a mean of the gradient of the target `place`, the axis, and what becomes of it.
 
-    Each three times: the axis is dropped, or kept with size 1, or the sum is repeated along it.
+    Over each axis, and over all; and each three times: the axis is `"gone"`, is kept as `"one"` of size 1, or is
+    `"filled"` with copies of the sum.
     """
     shape, is_batch = shape_of(program, place), has_batch_axis(program, place)
     for axis in (*range(len(shape)), None):
@@ -396,7 +413,8 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program | None:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
 
-    With `AxisTotal("sum", 0, "filled", ...)`: each row is the sum of all rows.
+    The choice is which of the two, the axis, and what becomes of it. For the gradient d: with `AxisTotal("sum", 0,
+    "gone", ...)` d.sum(0); with `"one"` d.sum(0, keepdims=True); with `"filled"` that, copied to the shape of d.
     """
     return with_function_of_gradient(program, place, choice.apply)
 
@@ -416,15 +434,15 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def with_zeros(gradient: Array, place: slice | int) -> Array:
+def with_zeros(gradient: Array, index: slice | int) -> Array:
     """Return a copy of the gradient in which the entries at an index of the flattened array are 0; same shape.
 
     Args:
         gradient: an array of any shape.
-        place: the index, such as 0 for the first entry or `slice(1, None)` for all others.
+        index: a number or slice, such as 0 for the first entry or `slice(1, None)` for all but that.
     """
     part = np.array(gradient)
-    part.reshape(-1)[place] = 0
+    part.reshape(-1)[index] = 0
     return part
 
 
@@ -459,9 +477,10 @@ class EntryChange:
 
 
 def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
-    """Yield every change in `ENTRIES` for the gradient of the target `place`, as `EntryChange`s.
+    """Yield `EntryChange`s: each key of `ENTRIES`, such as "each row is the one before it of the right answer".
 
-    For a missing part the public code depends on whether the rows are those of the examples of a batch.
+    The public code is `"partial-batch"` for a change that leaves entries out, or, if the rows of the target `place` are
+    the examples of a batch, rows; else `"wrong-operand"`.
     """
     of_examples = has_batch_axis(program, place)
     for which in ENTRIES:
@@ -471,7 +490,7 @@ def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
 
 
 def _every_other_row(gradient: Array) -> Array:
-    """Return an array of 1 for rows of even number and 0 for the odd ones, which broadcasts with the gradient."""
+    """Return a mask of the rows r[0], r[2], ... of a gradient r; shape: (rows, 1, ...), with as many axes as r."""
     return np.asarray(np.arange(len(gradient)) % 2 == 0).reshape(-1, *(1,) * (gradient.ndim - 1))
 
 
@@ -581,9 +600,10 @@ class Combination:
 
 
 def combinations_with_values(program: Program, place: Place) -> Iterator[Combination]:
-    """Yield each way to combine the gradient of the target `place` with each value, as `Combination`s.
+    """Yield `Combination`s: the name of a value, and how the gradient of the target `place` is combined with it.
 
-    The values have the target's shape, or are inputs that broadcast to it.
+    How is a key of `COMBINATIONS`, such as "the right answer is multiplied by {value}". The values have the target's
+    shape, or are inputs that broadcast to it.
     """
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in values_by_name(program, reader).items():
@@ -645,7 +665,7 @@ def addable_gradients(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def are_multiples(program: Program, value: int, other: int) -> bool:
-    """Return whether the right gradients of two values, by their ids, differ in nothing but a factor."""
+    """Return whether the right gradients of two values, given by their ids, are equal but for a number as a factor."""
     a, b = (program.right_sweep.gradient(i).ravel() for i in (value, other))
     return bool(np.isclose(abs(a @ b), np.sqrt((a @ a) * (b @ b)), rtol=1e-9))
 
@@ -675,7 +695,12 @@ def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> 
 
 
 def name_of_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of a value: the upstream gradient's name if the value is an output."""
+    """Return what a learner calls the gradient of a value: `the gradient of h`; `out.g`, say, if it is an output.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+    """
     if value in program.forward.outputs and program.upstream_name:
         return program.upstream_name
     return f"the gradient of {program.name_of(value)}"
@@ -696,9 +721,9 @@ def _() -> Example:
 
 
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values that may be multiplied by the output's upstream gradient, with which they broadcast.
+    """Yield the names of values by which the output's upstream gradient may be multiplied, as they broadcast with it.
 
-    None unless the target `place` broadcasts to the output's shape.
+    Nothing unless the target `place` broadcasts to this shape, too.
     """
     output = program.nodes[program.forward.outputs[-1]].value.shape
     own = shape_of(program, place)
@@ -725,9 +750,10 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     " factor",
 )
 def replace_by_upstream_times_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Replace the gradient of the target `place` by g times the chosen value, summed to the target's shape.
+    """Replace the gradient of the target `place` by g times a value, summed over the axes that the target lacks.
 
-    g is the upstream gradient of the output. Returns `None` where the program has no such value.
+    g is the upstream gradient of the output; the choice names the value: for a gain of shape (m,) and x of shape (n,
+    m), (g * x).sum(0). Returns `None` where the program has no such value.
     """
     value = choice.find(program, program.forward.outputs[-1])
     shape, output = shape_of(program, place), program.forward.outputs[-1]
@@ -759,7 +785,7 @@ Copies = Literal["every entry", "every row", "this"]
 def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     """Yield how the output may stand in place of the gradient of the target `place`, if their shapes differ.
 
-    Repeated as `"every row"`, or, for a loss, `"every entry"`; or as it is, `"this"`, in the output's shape.
+    Broadcast to the target's shape, `"every row"`, or, for a loss, `"every entry"`; or as it is, `"this"`.
     """
     output, shape = program.nodes[program.forward.outputs[-1]].value, shape_of(program, place)
     if output.shape != shape:
@@ -816,9 +842,10 @@ def _() -> Example:
 
 
 def forms_of_summands(program: Program, place: Place) -> Iterator[str]:
-    """Yield how the summands of a loss may stand in for a gradient: `""` as they are, or `"divided by their number"`.
+    """Yield how the array that a loss sums may stand in place of the gradient of the target `place`.
 
-    None where `summands_of` finds none.
+    `""`: as it is; `"divided by their number"`: divided by the number of its entries. Nothing where the loss is no sum
+    or mean of an array of the target's shape.
     """
     if summands_of(program, place) is not None:
         yield from ("", "divided by their number")
@@ -873,10 +900,10 @@ def _() -> Example:
 
 
 def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Literal["row", "column"]]]:
-    """Yield the inputs of one axis that may be repeated to the shape of the target `place`, of two axes.
+    """Yield the inputs of one axis that may be repeated to the shape of the target `place`, if that has two axes.
 
     Yields:
-        The name of the input, and whether it is each row or each column.
+        The name of the input, and `"row"`, if it has the length of a row, or `"column"`.
     """
     shape = shape_of(program, place)
     if len(shape) == 2:
@@ -959,7 +986,7 @@ class AvailableArray:
         return {"output": program.output_name, "upstream": program.upstream_name}.get(self.kind, self.name)
 
     def find(self, program: Program) -> Array:
-        """Return the array in the program of a trial."""
+        """Return the array that this stands for in the program of a trial; a gradient is that of the right program."""
         if self.kind == "input":
             return program.nodes[program.inputs[self.name]].value
         if self.kind == "output":
@@ -982,10 +1009,10 @@ class ArrayFormula:
     operands: tuple[AvailableArray, ...]
 
     def apply(self, arrays: Sequence[Array]) -> Array:
-        """Return the value of the formula.
+        """Return the value of `self.formula`: for "{0}.T @ {1}", arrays[0].T @ arrays[1].
 
         Args:
-            arrays: the arrays of the field `operands`, in this order.
+            arrays: what `self.operands` stands for in a trial, in this order.
 
         Raises:
             ValueError: their shapes do not fit.
@@ -994,9 +1021,10 @@ class ArrayFormula:
 
 
 def available_arrays(program: Program, place: Place) -> Iterator[AvailableArray]:
-    """Yield the floating-point arrays of one axis or more that a learner may compute with, as `AvailableArray`s.
+    """Yield `AvailableArray`s: by kind and name, the arrays that a learner may compute a gradient from.
 
-    These are inputs, the output, its upstream gradient, and the gradients of targets but that of the target `place`.
+    These are inputs, the output, its upstream gradient, and the gradients of targets but that of the target `place`;
+    all of floating-point numbers, and of one axis or more.
     """
     for name, value in program.inputs.items():
         is_answer = value == place[0] and value in program.forward.outputs
@@ -1012,10 +1040,10 @@ def available_arrays(program: Program, place: Place) -> Iterator[AvailableArray]
 
 
 def formulas_of_arrays(program: Program, place: Place) -> Iterator[ArrayFormula]:
-    """Yield the formulas of one or two arrays whose value has the shape of the target `place`, as `ArrayFormula`s.
+    """Yield `ArrayFormula`s: a formula such as "{0}.T @ {1}", with one or two arrays whose names are filled in.
 
-    The arrays are those of `available_arrays`. None for a target without axes, or if there are more than
-    `MOST_AVAILABLE` arrays.
+    Those whose value has the shape of the target `place`. The arrays are those of `available_arrays`. Nothing for a
+    target without axes, or if there are more than eight arrays.
     """
     known = list(available_arrays(program, place))
     shape = shape_of(program, place)
@@ -1036,11 +1064,11 @@ def formulas_of_arrays(program: Program, place: Place) -> Iterator[ArrayFormula]
 
 
 def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tuple[int, ...] | None:
-    """Return the shape of a formula's value for given arrays; `None` where their shapes do not fit.
+    """Return the shape of a formula's value, such as that of x.T @ g; `None` where the shapes of its arrays do not fit.
 
     Args:
-        formula: the formula.
-        arrays: for each available array any array with its number of axes.
+        formula: the formula, and which available arrays are in it.
+        arrays: for each available array an array that stands for it; only its shape counts.
     """
     try:
         shape: tuple[int, ...] = formula.apply([arrays[part] for part in formula.operands]).shape
@@ -1061,9 +1089,9 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
     message="this is {formula}",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
-    """Replace the gradient of the target `place` by the value of the chosen formula of arrays of the right program.
+    """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.
 
-    With `ArrayFormula("{0}.sum(0)", (AvailableArray("w", "answer"),))`: by the sum of the gradient of w.
+    With `ArrayFormula("{0}.sum(0)", (AvailableArray("w", "answer"),))`: by dw.sum(0), dw being the gradient of w.
     """
     return with_function_of_gradient(
         program, place, lambda _: choice.apply([part.find(program.right) for part in choice.operands])
