@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import strategies as st
 
 from grader.quiz.formula_evaluation import LIBRARIES
@@ -22,9 +24,7 @@ OPTIONS = (
     "input", "dtype", "alpha", "beta", "value", "min", "max", "diagonal", "start_dim", "end_dim", "dim0", "dim1",
     "negative_slope", "a_min", "nosuch",
 )  # fmt: skip
-NAMES = tuple(
-    sorted({name.rpartition(".")[2] for name in OPERATIONS if name.strip(".").replace(".", "_").isidentifier()})
-)
+NAMES = tuple(sorted({name.rpartition(".")[2] for name in OPERATIONS if re.fullmatch(r"[.\w]+", name, re.ASCII)}))
 ATTRIBUTES = tuple(sorted(name for name in OPERATIONS if name.startswith(".")))
 OPERATORS = (
     "+", "-", "*", "/", "@", "//", "%", "**", "^", "&", "|", "<", "<=", ">", ">=", "==", "!=", "·", "⊗", " ",

@@ -14,8 +14,9 @@ from grader.shapes import Axes, Sizes, named_axes, shape_of
 from grader.trial_sizes import DISTINCT_SIZES
 
 from .formula_evaluation import Evaluation
-from .formula_parser import parse
+from .formula_syntax import read_formula
 from .formula_work import MOST_WORK, Work
+from .operations import perform
 
 DRAWS = 3
 CLOSE = 1e-9
@@ -50,7 +51,7 @@ def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) ->
     Raises:
         ExpressionError: it cannot be read or worked out.
     """
-    statements = parse(formula, is_list=is_list)
+    statements = read_formula(formula, points[0].values, is_list=is_list)
     share = MOST_WORK // len(points)
     return [Evaluation(point.values, Work(point.sizes, share)).run(statements) for point in points]
 
@@ -63,7 +64,7 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
     """
     if any(value is None or isinstance(value, (str, slice)) for value in values):
         raise ExpressionError("its value is no array of numbers")
-    arrays = [Work().result("the answer", Work.array, [value], {}) for value in values]
+    arrays = [perform(Work(), "array", [value], title="the answer") for value in values]
     if not all(np.isfinite(array).all() for array in arrays):
         raise ExpressionError("its value is not finite at ordinary inputs", "not-finite")
     return arrays
@@ -95,6 +96,8 @@ def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Gener
         name: rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
         for name, variable in variables.items()
     }
+    for value in values.values():
+        np.asarray(value).flags.writeable = False  # a formula only reads them: other answers are judged with them too
     return Point(sizes, {**values, **{axis: float(size) for axis, size in sizes.items()}})
 
 

@@ -1,9 +1,10 @@
-"""Evaluates a parsed formula step by step; what a step may be is in a table, and the work is counted."""
+"""Evaluates a formula step by step along its syntax tree: Python runs nothing of it, and the work is counted."""
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,32 +12,21 @@ import numpy as np
 
 from grader.errors import ExpressionError
 
-from .formula_nodes import (
-    Attribute,
-    Call,
-    Index,
-    Loop,
-    Name,
-    Node,
-    Number,
-    Operation,
-    Sequence,
-    Slice,
-    Star,
-    Statement,
-    Text,
-)
-from .formula_parser import parse
-from .formula_work import Work, whole
-from .operations import MODULES, OPERATIONS
+from .formula_syntax import INFIX, Statement, read_formula, shown_name
+from .formula_work import Work
+from .operations import MODULES, OPERATIONS, perform
 
 LIBRARIES = frozenset("torch np numpy math nn functional F linalg special scipy Tensor Variable jnp jax".split())
+NUMPYS = frozenset(("np", "numpy", "jnp"))
 CONSTANTS: Mapping[str, Any] = {
-    "True": True, "False": False, "None": None, "newaxis": None, "...": Ellipsis, "Ellipsis": Ellipsis,
-    "e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan,
+    "newaxis": None, "Ellipsis": Ellipsis, "e": math.e, "pi": math.pi, "inf": math.inf, "nan": math.nan,
     **{name: name for name in "float float16 float32 float64 double half int int32 int64 long bool bool_".split()},
 }  # fmt: skip
-NUMPYS = frozenset(("np", "numpy", "jnp"))
+SIGNS: Mapping[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.Invert: "~", ast.USub: "neg", ast.UAdd: "positive",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
 
 
 @dataclass
@@ -52,7 +42,7 @@ class Evaluation:
     work: Work
     local: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, statements: tuple[Statement, ...]) -> Any:
+    def run(self, statements: Sequence[Statement]) -> Any:
         """Return the value of the last statement: an array, a number, a tuple, or a text.
 
         Raises:
@@ -68,150 +58,174 @@ class Evaluation:
             raise ExpressionError("it is nested too deeply: the answer is much simpler") from error
         return value
 
-    def of(self, node: Node) -> Any:
-        """Return the value of a part of the formula."""
+    def of(self, node: ast.expr) -> Any:
+        """Return the value of a part of the formula; what is not listed here is no part of one.
+
+        Raises:
+            ExpressionError: it is not listed, or has no value.
+        """
         self.work.step()
         match node:
-            case Number(value) | Text(value):
-                return value
-            case Name(name):
+            case ast.Constant(value):
+                return float(value) if type(value) is int else value
+            case ast.Name(name):
                 return self._named(name)
-            case Operation(sign, operands):
-                return self._apply(sign, [self.of(operand) for operand in operands])
-            case Call():
+            case ast.BinOp(ast.BinOp(left, ast.Mult(), ast.Name(name)), ast.Mult(), right) if name in INFIX:
+                if isinstance(right, ast.Tuple):
+                    raise ExpressionError("brackets behind something that is no function: write * between them")
+                return perform(self.work, name, [self.of(left), self.of(right)], title=INFIX[name])
+            case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
+                return self._sign(sign, [left, right])
+            case ast.UnaryOp(sign, operand):
+                return self._sign(sign, [operand])
+            case ast.IfExp(condition, first, second):
+                return perform(self.work, "if", [self.of(condition), self.of(first), self.of(second)])
+            case ast.Call():
                 return self._call(node)
-            case Attribute(owner, name):
+            case ast.Attribute(owner, name):
                 return self._constant(name) if self._is_library(owner) else self._apply(f".{name}", [self.of(owner)])
-            case Index(owner, parts):
-                return self._apply("[]", [self.of(owner), tuple(self.of(part) for part in parts)])
-            case Slice(parts):
-                bounds = [None if part is None else self.of(part) for part in parts]
-                return self.work.result("a slice", _slice, bounds, {})
-            case Sequence(items):
+            case ast.Subscript(owner, ast.Tuple(parts)) if parts:
+                return perform(self.work, "[]", [self.of(owner), tuple(map(self.of, parts))])
+            case ast.Subscript(owner, part):
+                return perform(self.work, "[]", [self.of(owner), (self.of(part),)])
+            case ast.Slice(start, stop, step):
+                bounds = [None if bound is None else self.of(bound) for bound in (start, stop, step)]
+                return perform(self.work, ":", bounds, title="a slice")
+            case ast.Tuple(items) | ast.List(items):
                 return tuple(self._items(items))
-            case Loop(body, clauses):
-                return tuple(self._turns(body, clauses))
-        raise ExpressionError("* has no place here")
+            case ast.ListComp(body, loops) | ast.GeneratorExp(body, loops):
+                return tuple(self._looped(body, loops))
+            case ast.Starred():
+                raise ExpressionError("* has no place here")
+            case ast.Compare():
+                raise ExpressionError("two comparisons stand in a row: write one at a time, and & between them")
+        raise ExpressionError("there is something in it that only a program has, such as :=")
 
-    def _items(self, items: tuple[Node, ...]) -> Iterator[Any]:
-        for item in items:
-            if isinstance(item, Star):
-                yield from self.work.turns(self.of(item.items))
+    def _sign(self, sign: ast.AST, operands: Sequence[ast.expr]) -> Any:
+        if type(sign) not in SIGNS:
+            raise ExpressionError("in has no place here but behind for")
+        name = SIGNS[type(sign)]
+        return perform(self.work, name, [self.of(operand) for operand in operands], title=name.replace("neg", "-"))
+
+    def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                yield from self.work.items(self.of(node.value))
             else:
-                yield self.of(item)
+                yield self.of(node)
 
-    def _turns(self, body: Node, clauses: tuple[tuple[tuple[str, ...], Node], ...]) -> Iterator[Any]:
-        if not clauses:
+    def _looped(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
+        """Yield the value of the body in every iteration of all loops."""
+        if not loops:
             yield self.of(body)
             return
-        (targets, items), *others = clauses
-        for value in self.work.turns(self.of(items)):
-            self._assign(targets, value)
-            yield from self._turns(body, tuple(others))
+        loop, *others = loops
+        if loop.ifs:
+            raise ExpressionError("a loop with if cannot be read here: multiply by the condition")
+        for value in self.work.items(self.of(loop.iter)):
+            self._unpack(loop.target, value)
+            yield from self._looped(body, others)
 
-    def _assign(self, targets: tuple[str, ...], value: Any) -> None:
-        if len(targets) == 1:
-            self.local[targets[0]] = value
-        elif targets:
-            values = tuple(self.work.turns(value))
-            if len(values) != len(targets):
-                raise ExpressionError(f"{len(targets)} names are given to {len(values)} values", "error")
-            self.local.update(zip(targets, values, strict=True))
+    def _unpack(self, target: ast.expr, value: Any) -> None:
+        """Give a value, or its items, to the names after `for`."""
+        match target:
+            case ast.Name(name):
+                self.local[name] = value
+            case ast.Tuple(parts) | ast.List(parts):
+                for part, item in zip(parts, self._as_many(len(parts), value), strict=True):
+                    self._unpack(part, item)
+            case _:
+                raise ExpressionError("behind for a name is missing")
+
+    def _as_many(self, count: int, value: Any) -> Sequence[Any]:
+        items = tuple(self.work.items(value))
+        if len(items) != count:
+            raise ExpressionError(f"{count} names are given to {len(items)} values", "error")
+        return items
+
+    def _assign(self, targets: Sequence[str], value: Any) -> None:
+        values = [value] if len(targets) == 1 else self._as_many(len(targets), value) if targets else []
+        self.local.update(zip(targets, values, strict=True))
 
     def _named(self, name: str) -> Any:
-        for known in (self.local, self.values):
+        for known in (self.local, self.values, CONSTANTS):
             if name in known:
                 return known[name]
-        if name in CONSTANTS and len(name) > 1:
-            return CONSTANTS[name]
-        if name == "e":
-            return math.e
         if all(np.ndim(self.values.get(letter, ())) == 0 for letter in name):  # `xh`, where both are numbers
             return math.prod(float(self.values[letter]) for letter in name)
-        raise ExpressionError(f"there is no {_shown(name)} here{self._there_is()}")
+        raise ExpressionError(f"there is no {shown_name(name)} here{self._there_is()}")
 
     def _there_is(self) -> str:
-        return f"; there is {', '.join(map(_shown, self.values))}" if self.values else ": a number is wanted"
+        return f"; there is {', '.join(map(shown_name, self.values))}" if self.values else ": a number is wanted"
 
     def _constant(self, name: str) -> Any:
         if name in CONSTANTS:
             return CONSTANTS[name]
         raise ExpressionError(f"there is no {name} here")
 
-    def _is_library(self, node: Node) -> bool:
-        while isinstance(node, Attribute) and node.name in LIBRARIES:
-            node = node.owner
-        return isinstance(node, Name) and node.name in LIBRARIES and node.name not in {**self.values, **self.local}
+    def _is_library(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute) and node.attr in LIBRARIES:
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in LIBRARIES and node.id not in {**self.values, **self.local}
 
-    def _call(self, node: Call) -> Any:
-        function, arguments = node.function, node.arguments
-        match function:
-            case Name(name) if not self._is_known(name):
-                return self._apply(name, list(self._items(arguments)), node.options, "python")
-            case Attribute(Attribute(owner, first), second) if self._is_library(owner) and first not in LIBRARIES:
-                return self._apply(f"{first}.{second}", list(self._items(arguments)), node.options)
-            case Attribute(owner, name) if self._is_library(owner):
-                return self._apply(name, list(self._items(arguments)), node.options, _library(owner))
-            case Attribute(owner, name):
-                return self._apply(name, [self.of(owner), *self._items(arguments)], node.options, "method")
-            case Call(made, (), options) if (name := getattr(made, "name", "")) in MODULES:  # nn.Softmax(dim=0)(x)
-                return self._apply(MODULES[name], list(self._items(arguments)), options)
-        if len(arguments) == 1 and not node.options:
-            return self._apply("·", [self.of(function), self.of(arguments[0])])
+    def _call(self, node: ast.Call) -> Any:
+        """Return the value of a call; what is called is a name, never a value."""
+        options = {option.arg or "**": option.value for option in node.keywords}
+        match node.func:
+            case ast.Name(name):
+                return self._apply(name, self._items(node.args), options, "python")
+            case ast.Attribute(ast.Attribute(owner, first), second) if (
+                self._is_library(owner) and first not in LIBRARIES
+            ):
+                return self._apply(f"{first}.{second}", self._items(node.args), options)
+            case ast.Attribute(owner, name) if self._is_library(owner):
+                return self._apply(name, self._items(node.args), options, _library(owner))
+            case ast.Attribute(owner, name):
+                return self._apply(name, self._items([owner, *node.args]), options, "method")
+            case ast.Call(ast.Name(name) | ast.Attribute(_, name), [], made) if name in MODULES:  # nn.Softmax(dim=0)(x)
+                options = {option.arg or "**": option.value for option in made}
+                return self._apply(MODULES[name], self._items(node.args), options)
         raise ExpressionError("brackets behind something that is no function: write * between them")
 
-    def _is_known(self, name: str) -> bool:
-        return name in self.values or name in self.local
-
     def _apply(
-        self, name: str, arguments: list[Any], options: tuple[tuple[str, Node], ...] = (), library: str = ""
+        self, name: str, arguments: Any, options: Mapping[str, ast.expr] | None = None, library: str = ""
     ) -> Any:
-        operation = OPERATIONS.get(f"{library}.{name}", OPERATIONS.get(name))
-        if operation is None:
+        given = [*arguments]
+        key = next((key for key in (f"{library}.{name}", name) if key in OPERATIONS), None)
+        if key is None:
             bare = name.strip(".")
             hint = f": write {bare}()" if bare in OPERATIONS and name.startswith(".") else ""
-            raise ExpressionError(f"there is no {_shown(bare)} here{hint or self._there_is()}")
-        given = {option: self.of(value) for option, value in options}
-        return self.work.result(name.strip("."), operation, arguments, given)
+            raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._there_is()}")
+        values = {option: self.of(value) for option, value in (options or {}).items()}
+        return perform(self.work, key, given, values, title=name.strip("."))
 
 
-def _slice(work: Work, *bounds: Any) -> slice:
-    """Return `slice(*bounds)`; each bound is a whole number, or `None`.
-
-    Raises:
-        TypeError: one of them is something else.
-    """
-    return slice(*(None if bound is None else whole(bound) for bound in bounds))
-
-
-def _library(owner: Node) -> str:
-    while isinstance(owner, Attribute):
-        owner = owner.owner
-    return "np" if isinstance(owner, Name) and owner.name in NUMPYS else "torch"
-
-
-def _shown(name: str) -> str:
-    return f"{name[:-2]}.g" if name.endswith("_g") else name
+def _library(owner: ast.expr) -> str:
+    """Return which library a function is of: numpy's means something else under some names."""
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return "np" if isinstance(owner, ast.Name) and owner.id in NUMPYS else "torch"
 
 
 def arithmetic(text: str, values: Mapping[str, float] | None = None) -> float:
-    """The value of a formula that is one number.
+    """Return the value of a formula that is one number.
 
     Raises:
         ExpressionError: it is no such formula, or has no finite value.
     """
-    return as_number(Evaluation(values or {}, Work()).run(parse(text)))
+    known = values or {}
+    return as_number(Evaluation(known, Work()).run(read_formula(text, known)))
 
 
 def as_number(value: Any) -> float:
-    """A value that is one number.
+    """Return a value that is one number.
 
     Raises:
         ExpressionError: it is something else.
     """
     if value is None or isinstance(value, (bool, str, slice, type(Ellipsis))):
         raise ExpressionError("a number is wanted")
-    array = Work().result("the answer", Work.array, [value], {})
+    array = perform(Work(), "array", [value], title="the answer")
     if array.size != 1:
         raise ExpressionError("one number is wanted")
     if not np.isfinite(array).all():

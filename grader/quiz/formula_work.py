@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,6 @@ MOST_WORK = 600_000
 MOST_ENTRIES = 20_000
 MOST_AXES = 8
 STEP = 100
-MOST_SHOWN = 4
-CALLED = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "a_min": "min", "a_max": "max"}
-IGNORED = frozenset(("dtype", "device", "requires_grad", "copy", "memory_format", "optimize"))
 
 
 @dataclass
@@ -46,16 +43,23 @@ class Work:
         """Count one step of the evaluation."""
         self.spend(STEP)
 
-    def room(self, shape: Sequence[int]) -> None:
-        """Count a result of this shape.
+    def room(self, entries: int) -> None:
+        """Count entries that are about to be made or read.
 
         Raises:
-            ExpressionError: it is far larger than the answer.
+            ExpressionError: they are far more than an answer has.
         """
-        size = math.prod(max(side, 1) for side in shape)  # an axis of size 0 hides how long the others are
-        if len(shape) > MOST_AXES or size > MOST_ENTRIES:
+        self.fits(entries)
+        self.spend(entries)
+
+    def fits(self, entries: int, axes: int = 0) -> None:
+        """Refuse an array that is larger than any answer's.
+
+        Raises:
+            ExpressionError: it is, or it has more axes.
+        """
+        if entries > MOST_ENTRIES or axes > MOST_AXES:
             raise ExpressionError("it makes an array far larger than the answer")
-        self.spend(size)
 
     def array(self, value: Any) -> np.ndarray:
         """Return a value as a float64 array; a list of arrays is stacked.
@@ -64,48 +68,38 @@ class Work:
             TypeError: it is a text, or nothing.
         """
         if isinstance(value, tuple):
-            rows = [self.array(row) for row in self.turns(value)]
-            self.room((sum(row.size for row in rows),))
+            rows = self.arrays(value)
+            self.room(sum(row.size for row in rows))
+            self.fits(0, max((row.ndim + 1 for row in rows), default=1))
             return np.stack(rows) if rows else np.zeros(0)
         if value is None or isinstance(value, (str, slice, type(Ellipsis))):
             raise TypeError("no array")
         return np.asarray(value, dtype="float64")
 
-    def turns(self, items: Any) -> Iterator[Any]:
+    def arrays(self, values: Any) -> list[np.ndarray]:
+        """Return the items of a list, or the rows of an array, as arrays."""
+        return [self.array(value) for value in self.items(values)]
+
+    def items(self, values: Any) -> Iterator[Any]:
         """Yield the items of a list, or the rows of an array, counting a step for each.
 
         Raises:
             ExpressionError: it is neither.
         """
-        if isinstance(items, (str, slice)) or not hasattr(items, "__iter__") or getattr(items, "shape", None) == ():
+        if isinstance(values, (str, slice)) or not hasattr(values, "__iter__") or getattr(values, "shape", None) == ():
             raise ExpressionError("what is not a list has no items")
-        for item in items:
+        for item in values:
             self.step()
             yield item
 
-    def result(
-        self, name: str, operation: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
-    ) -> Any:
-        """Return the result of an operation.
 
-        Raises:
-            ExpressionError: it does not fit its arguments, or there is too much to do.
-        """
-        if "input" in options:
-            arguments, options = [options["input"], *arguments], {k: v for k, v in options.items() if k != "input"}
-        named = {CALLED.get(option, option): value for option, value in options.items() if option not in IGNORED}
-        try:
-            return operation(self, *arguments, **named)
-        except (TypeError, ArithmeticError, AttributeError, KeyError) as error:
-            raise ExpressionError(f"{name} cannot be used like this: look at what stands in its brackets") from error
-        except (ValueError, IndexError, MemoryError) as error:
-            arrays = [each for each in arguments if hasattr(each, "shape")][:MOST_SHOWN]
-            shapes = " and ".join(shape_text(each.shape, self.sizes) for each in arrays)
-            raise ExpressionError(f"{name} does not fit {shapes or 'what stands in its brackets'}", "error") from error
+def entries_of(shape: Sequence[int]) -> int:
+    """Return how many entries an array of this shape has, where no axis of size 0 hides how long the others are."""
+    return math.prod(max(side, 1) for side in shape)
 
 
 def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
-    """A shape in axis names, `(bs, m)`; without axes it is a single number."""
+    """Write a shape in axis names, `(bs, m)`; without axes it is a single number."""
     if not shape:
         return "a single number"
     names = guess_axes(shape, sizes)
@@ -128,7 +122,7 @@ def whole(value: Any) -> int:
 
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Axes or sizes, given one by one or as one list."""
+    """Return axes or sizes, given one by one or as one list; none where `None` is given."""
     if len(values) == 1 and isinstance(values[0], (tuple, np.ndarray)) and np.ndim(values[0]) == 1:
         values = tuple(values[0])
-    return tuple(whole(value) for value in values)
+    return () if tuple(map(type, values)) == (type(None),) else tuple(whole(value) for value in values)

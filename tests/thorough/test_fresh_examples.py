@@ -7,7 +7,7 @@ import sys
 
 from conftest import ROOT
 
-FILES = "answer_sheet answer_spellings compare formula_parser plain_yaml protocol results trace".split()
+FILES = "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results trace".split()
 
 
 def test_every_property_holds_for_fresh_examples() -> None:

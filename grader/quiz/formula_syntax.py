@@ -1,0 +1,490 @@
+"""Reads a formula that a learner types into Python's syntax tree, which is walked and never run.
+
+What mathematics writes and Python does not (`2x`, `a·b`, `x²`, `x^2`, `wᵀ`, `w'`, `log 10`, `½`, `1,5`) is put into
+Python's words first, token by token. Each token knows how it was written, so that messages speak of that. What reaches
+Python's parser is short and nested a few levels deep, and its brackets are in order.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import keyword
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from grader.errors import ExpressionError
+
+from .operations import MODULES
+
+LONGEST = 500
+MOST_TOKENS = 300
+LONGEST_TOKEN = 40
+DEEPEST = 30
+SAME_SIGNS = str.maketrans("−–×∗⊙∘⋅∙÷≈’‘“”∂\xa0", "--****··/=''\"\"d ")
+WORDS = {
+    "≤": "<=", "≥": ">=", "≠": "!=", "ᵀ": ".T", "⊤": ".T", "…": "...", "π": "pi", "∞": "inf", "Σ": "sum", "∑": "sum",
+    "σ": "sigmoid", "√": "sqrt",
+}  # fmt: skip
+FRACTIONS = "½⅓¼¾⅕⅛"
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOWERED = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
+INFIX: Mapping[str, str] = {"beside·": "·", "outer·": "⊗"}
+"""What binds as `*` does and has no sign in Python: `a · b` becomes `a *beside·* b`, by a name that nobody can type."""
+PYTHON: Mapping[str, str] = {"^": "**", **{sign: f"*{name}*" for name, sign in INFIX.items()}}
+OF_MATHEMATICS = frozenset("log ln exp sqrt sin cos tan tanh sum sigmoid".split())
+OF_ONE_NUMBER = OF_MATHEMATICS - {"log", "tan", "sum"}  # log may have a base
+NO_NAMES = frozenset(keyword.kwlist) - {"None", "True", "False"} | {"eval", "exec"}
+LINKS = frozenset("for in if else".split())
+REFUSED = {
+    "and": "and cannot be read here: write &",
+    "or": "or cannot be read here: write |",
+    "not": "not cannot be read here: write ~",
+}
+_TOKEN = re.compile(
+    r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)"
+    rf"|(?P<number>\d*[{FRACTIONS}]|(?:\d(?:_?\d)*(?:\.(?![A-Za-z_.])\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    rf"""|(?P<turned>(?<=[\w)\]ᵀ⊤{RAISED}{FRACTIONS}])')|(?P<text>'[^'\n]*'|"[^"\n]*")|(?P<raised>[⁻⁺]?[{RAISED}]+)"""
+    rf"|(?P<word>[{''.join(WORDS)}])"
+    r"|(?P<sign>\.\.\.|\*\*|//|[-+*/@%&|^:]=|[<>=!]=|[-+*/@%^~&|<>=().,:;\[\]·⊗])",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a formula.
+
+    Args:
+        kind: `number`, `name`, `text` (in quotes), `sign`, or `end`.
+        text: what it means, without its quotes.
+        written: how the learner wrote it.
+        start: index of its first character in what the learner wrote.
+    """
+
+    kind: str
+    text: str
+    written: str = ""
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        """Index behind its last character."""
+        return self.start + len(self.written)
+
+    @property
+    def ends_operand(self) -> bool:
+        """Whether an operand may end with it."""
+        return self.text in (")", "]", "...") if self.kind == "sign" else self.text not in LINKS
+
+    @property
+    def starts_operand(self) -> bool:
+        """Whether an operand may begin with it."""
+        return self.text in ("(", "[", "...") if self.kind == "sign" else self.text not in NO_NAMES
+
+    @property
+    def opens(self) -> bool:
+        """Whether it is a bracket that opens."""
+        return self.kind == "sign" and self.text in ("(", "[")
+
+    @property
+    def closes(self) -> bool:
+        """Whether it is a bracket that closes."""
+        return self.kind == "sign" and self.text in (")", "]")
+
+
+END = Token("end", "")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An expression, and the names that its value is given to."""
+
+    targets: tuple[str, ...]
+    value: ast.expr
+
+
+def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = False) -> tuple[Statement, ...]:
+    """Read a formula; the value of the last statement is the answer.
+
+    Args:
+        names: the variables, `out_g` for `out.g`: brackets behind one of them multiply.
+        is_list: whether a list is wanted, so that a comma is none of a number: `3,4` are two.
+
+    Raises:
+        ExpressionError: it is too long or too deep, or is no formula; says where and what to write.
+    """
+    if len(text) > LONGEST:
+        raise ExpressionError(f"it has {len(text)} characters: {LONGEST} are more than enough for this answer")
+    tokens = list(_tokens(text.translate(SAME_SIGNS)))
+    if len(tokens) > MOST_TOKENS:
+        raise ExpressionError(f"it has more than {MOST_TOKENS} parts: the answer is much shorter")
+    while tokens and tokens[-1].text in (";", ".") and tokens[-1].kind == "sign":
+        del tokens[-1]
+    if not is_list:
+        tokens = list(_with_decimal_commas(tokens))
+    known, statements = {*names, *_loop_names(tokens)}, []
+    for targets, value in _statements(tokens):
+        value = list(_joined(value, known))
+        tree = _tree(list(_with_products(list(_with_applied(value, known)), known)))
+        outside = {token.text for token, level in zip(value, _levels(value), strict=True) if level == 0}
+        if "," in outside and not is_list:
+            raise ExpressionError("there is a comma in it: one answer is wanted")
+        known.update(targets)
+        statements.append(Statement(targets, tree))
+    return tuple(statements)
+
+
+def shown_name(name: str) -> str:
+    """Write the name of a variable as the learner knows it: `out.g` for `out_g`."""
+    return f"{name[:-2]}.g" if name.endswith("_g") else name
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a formula; a new line that ends a statement is a `;`.
+
+    Raises:
+        ExpressionError: a sign in it means nothing, or a token is too long.
+    """
+    place = depth = 0
+    last = Token("sign", ";")
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ExpressionError(_meaningless(text[place]))
+        kind, written, start, place = match.lastgroup or "", match[0], place, match.end()
+        if kind == "newline":
+            if depth or not last.ends_operand or re.match(r"\s*[-+*/@)\].,]", text[place:]):
+                continue
+            pieces = [Token("sign", ";", written, start)]
+        elif kind == "space":
+            continue
+        else:
+            pieces = [Token(*piece, written, start) for piece in _meanings(kind, written)]
+        for last in pieces:
+            if len(last.text) > LONGEST_TOKEN and last.kind != "text":
+                says = f"there is a {last.kind} of {len(last.text)} characters in it"
+                raise ExpressionError(f"{says}: {LONGEST_TOKEN} are more than enough")
+            depth += last.opens - last.closes
+            yield last
+
+
+def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
+    """Return kind and text of the tokens that something written stands for."""
+    if kind == "turned":
+        written, kind = ".T", "word"
+    written = WORDS.get(written, written) if kind == "word" else written
+    if kind == "number" and written[-1] in FRACTIONS:
+        return [("number", repr(float(written[:-1] or 0) + unicodedata.numeric(written[-1])))]
+    if kind == "raised":
+        sign, digits = re.fullmatch(r"([-+]?)(.*)", written.translate(LOWERED)).groups()  # type: ignore[union-attr]
+        return [("sign", "**"), *([("sign", sign)] if sign else []), ("number", digits)]
+    if kind == "text":
+        if meaningless := next((sign for sign in written if not _is_plain(sign) and sign not in "…·⊗"), ""):
+            raise ExpressionError(_meaningless(meaningless))
+        return [("text", written[1:-1].replace("…", "..."))]
+    if written == ".T":
+        return [("sign", "."), ("name", "T")]
+    return [("name" if kind == "word" and written.isalpha() else "sign" if kind == "word" else kind, written)]
+
+
+def _is_plain(sign: str) -> bool:
+    return sign.isascii() and (sign.isprintable() or sign in "\t\n\r")
+
+
+def _meaningless(sign: str) -> str:
+    if _is_plain(sign):
+        return f"the sign {sign} has no meaning here: use + - * / @ ** and brackets"
+    name = unicodedata.name(sign, f"U+{ord(sign):04X}")
+    return f"it contains {name}, which is not on every keyboard: use plain letters and signs"
+
+
+def _with_decimal_commas(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield `1,5` as one number, where no list can be meant and every comma between the same brackets is such a one."""
+    levels = list(_levels(tokens))
+    commas = [place for place, token in enumerate(tokens) if token.kind == "sign" and token.text == ","]
+    decimal = {place for place in commas if levels[place] >= 0 and _is_decimal(tokens, place)}
+    lists = {levels[place] for place in commas if place not in decimal}
+    decimal = {place for place in decimal if levels[place] not in lists}
+    for place, token in enumerate(tokens):
+        if place in decimal:
+            before, after = tokens[place - 1], tokens[place + 1]
+            number = f"{before.text}.{after.text}"
+            yield Token("number", number, number.replace(".", ","), before.start)
+        elif place - 1 not in decimal and place + 1 not in decimal:
+            yield token
+
+
+def _is_decimal(tokens: Sequence[Token], place: int) -> bool:
+    """Whether digits stand close on both sides of a comma, and no other comma beside them."""
+    if not 0 < place < len(tokens) - 1:
+        return False
+    before, after = tokens[place - 1], tokens[place + 1]
+    beside = {tokens[at].text for at in (place - 2, place + 2) if 0 <= at < len(tokens)}
+    return (
+        before.kind == after.kind == "number"
+        and before.end == tokens[place].start == after.start - 1
+        and before.text.isdigit()
+        and re.fullmatch(r"\d+([eE][+-]?\d+)?", after.text) is not None
+        and "," not in beside
+    )
+
+
+def _levels(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield the bracket that each token stands in, by number; a negative one where a comma parts a list there."""
+    stack, opened = [0], 0
+    for place, token in enumerate(tokens):
+        if token.opens:
+            opened += 1
+            before = tokens[place - 1] if place else Token("sign", ";")
+            is_pair = "".join(token.text for token in tokens[place + 2 : place + 5 : 2]) == ",)"
+            is_call = before.ends_operand and before.kind != "number"
+            is_share = before.text == "log" and [one.text for one in tokens[place + 1 : place + 2]] == ["0"]
+            is_decimal = is_pair and (before.text in OF_ONE_NUMBER or is_share)  # nobody takes the logarithm of 0
+            is_list = token.text == "[" or (is_pair and stack[-1] < 0) or (is_call and not is_decimal)
+            stack.append(-opened if is_list else opened)
+        elif token.closes and len(stack) > 1:
+            yield stack.pop()
+            continue
+        yield stack[-1]
+
+
+def _statements(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], list[Token]]]:
+    """Yield the names that each statement is assigned to, and the tokens of its value."""
+    depth = 0
+    targets: tuple[str, ...] = ()
+    value: list[Token] = []
+    for token in [*tokens, Token("sign", ";", "end")]:
+        depth += token.opens - token.closes
+        if depth > 0 or token.kind != "sign" or token.text not in ("=", "+=", ";"):
+            value.append(token)
+        elif token.text != ";":
+            targets, value = _targets(value), []
+        else:
+            if value and value[0].kind == "name" and value[0].text == "return":
+                del value[0]
+            if not value and token.written != "end":
+                raise ExpressionError("something is missing before ;")
+            yield targets, value
+            targets, value = (), []
+    if value:
+        yield targets, value[:-1]
+
+
+def _targets(left: Sequence[Token]) -> tuple[str, ...]:
+    """Return the names on the left of an assignment; none where something else stands there, such as `dL/dw`."""
+    names = "".join(token.text for token in left).strip("()[]").split(",")
+    return tuple(map(_variable, names)) if all(name.replace(".", "_").isidentifier() for name in names) else ()
+
+
+def _variable(name: str) -> str:
+    """Return the name of a variable: `out.g`, `out.grad` and `out_g` are the same."""
+    return re.sub(r"_grad$", "_g", name.replace(".", "_")) if "." in name else name
+
+
+def _loop_names(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the names between `for` and `in`."""
+    is_target = False
+    for token in tokens:
+        if token.kind == "name" and token.text in ("for", "in"):
+            is_target = token.text == "for"
+        elif is_target and token.kind == "name":
+            yield token.text
+
+
+def _joined(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
+    """Yield the tokens with `out.g` as one name, and `^T` as an attribute."""
+    ahead = [*tokens, END, END, END]
+    place, before = 0, END
+    while place < len(tokens):
+        token, after, owned, behind = ahead[place : place + 4]
+        place += 1
+        if token.text in ("**", "^") and after.text == "T":
+            token = replace(token, text=".")
+        elif token.kind == "name" and before.text != "." == after.text and owned.text in ("g", "grad"):
+            name = _variable(f"{token.text}.{owned.text}")
+            if name in known or behind.text != "(":
+                token = replace(token, text=name, written=f"{token.written}.{owned.written}")
+                place += 2
+        yield token
+        before = token
+
+
+def _with_applied(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
+    """Yield the tokens with brackets around what `log 10` and its like are applied to.
+
+    Raises:
+        ExpressionError: it is unclear where that ends.
+    """
+    applied: list[tuple[int, Token]] = []
+    for place, token in enumerate(tokens):
+        while applied and applied[-1][0] <= place:
+            _, function = applied.pop()
+            yield Token("sign", ")", token.written)
+            if token.text in ("/", "**", "^"):
+                raise ExpressionError(f"where does {function.text} end? Put brackets there")
+        yield token
+        if _is_applied(tokens, place):
+            applied.append((_operand_end(tokens, place + 1, known), token))
+            yield Token("sign", "(", token.written)
+    yield from (Token("sign", ")") for _ in applied)
+
+
+def _is_applied(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a function stands here whose operand has no brackets."""
+    before, function, operand = [END, *tokens, END, END][place : place + 3]
+    is_operand = operand.kind in ("number", "name") and operand.text not in NO_NAMES
+    return function.text in OF_MATHEMATICS and function.kind == "name" and before.text != "." and is_operand
+
+
+def _operand_end(tokens: Sequence[Token], place: int, known: Collection[str]) -> int:
+    """Return where an operand ends that begins here, with what is attached to it and its exponent."""
+    while _is_applied(tokens, place):
+        place += 1
+    called = tokens[place] if tokens[place].kind == "name" and tokens[place].text not in known else None
+    place = _bracket_end(tokens, place)
+    while place < len(tokens) and tokens[place].kind == "sign":
+        text = tokens[place].text
+        if text == ".":
+            called = tokens[place + 1] if place + 1 < len(tokens) else None
+            place += 2
+        elif text == "[" or (text == "(" and called is not None):
+            place, called = _bracket_end(tokens, place), called if called and called.text in MODULES else None
+        elif text in ("**", "^"):
+            while place < len(tokens) - 1 and tokens[place].text in ("**", "^", "-", "+", "~"):
+                place += 1
+            return _operand_end(tokens, place, known)
+        else:
+            break
+    return place
+
+
+def _bracket_end(tokens: Sequence[Token], place: int) -> int:
+    """Return the place behind the bracket that opens here, or behind the only token."""
+    depth = 0
+    for at in range(place, len(tokens)):
+        depth += tokens[at].opens - tokens[at].closes
+        if depth <= 0:
+            return at + 1
+    return len(tokens)
+
+
+@dataclass
+class _Bracket:
+    """A bracket that is open.
+
+    Args:
+        opened: its sign.
+        is_module: it belongs to a call that makes a function: `nn.Softmax(0)`.
+        is_divided: the last operator at the level of a product was a division.
+    """
+
+    opened: str
+    is_module: bool = False
+    is_divided: bool = False
+
+
+def _with_products(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
+    """Yield the tokens with a product where things merely stand side by side: `2x`, `(1 - out) out.g`.
+
+    Raises:
+        ExpressionError: something else is missing there, or a bracket, or there are too many brackets.
+    """
+    brackets = [_Bracket("")]
+    before, can_be_called, is_module = Token("sign", ""), False, False
+    for token in tokens:
+        bracket, is_call = brackets[-1], token.text == "(" and can_be_called
+        if before.ends_operand and token.starts_operand and not is_call and not (token.opens and token.text == "["):
+            if before.kind == "text" or not (token.opens or token.kind == "name" or token.written[-1] in FRACTIONS):
+                raise ExpressionError(f"between {before.written} and {token.written} an operator is missing")
+            if bracket.is_divided:
+                raise ExpressionError(f"what is {token.written} divided by? Put brackets there")
+            yield Token("sign", "·", token.written, token.start)
+        if token.kind == "name" and token.text in NO_NAMES - LINKS:
+            raise ExpressionError(REFUSED.get(token.text, _misplaced(before, token)))
+        if before.text == "." and before.kind == "sign":
+            _check_attribute(token)
+        if token.opens:
+            brackets.append(_Bracket(token.text, is_call and is_module))
+        elif token.closes:
+            if len(brackets) == 1:
+                raise ExpressionError(f"{token.text} closes a bracket that was never opened")
+            if bracket.opened + token.text not in ("()", "[]"):
+                raise ExpressionError(_never_closed(bracket.opened))
+            brackets.pop()
+        elif before.ends_operand and token.text not in (".", "**", "^") and not token.ends_operand:
+            bracket.is_divided = token.text in ("/", "//")
+        if len(brackets) > DEEPEST:
+            raise ExpressionError(f"it is nested more than {DEEPEST} deep: the answer is much simpler")
+        is_attribute = token.kind == "name" and before.text == "."
+        can_be_called = (
+            is_attribute or (token.kind == "name" and token.text not in known) or (token.closes and bracket.is_module)
+        )
+        is_module, before = token.text in MODULES, token
+        yield token
+    if len(brackets) > 1:
+        raise ExpressionError(_never_closed(brackets[-1].opened))
+
+
+def _check_attribute(name: Token) -> None:
+    """Refuse what may not stand behind a point.
+
+    Raises:
+        ExpressionError: it is no name, or a private one.
+    """
+    if name.kind != "name":
+        raise ExpressionError("a name is missing behind a point")
+    if name.text.startswith("_"):
+        raise ExpressionError(f".{name.text} is not allowed: only arithmetic and array methods are")
+
+
+def _never_closed(opened: str) -> str:
+    return f"the bracket {opened} is never closed: put {')' if opened == '(' else ']'} where it ends"
+
+
+def _misplaced(before: Token, token: Token) -> str:
+    """Return what is wrong where a token has no place."""
+    if token.text == "*" and before.text in ("", "(", "["):
+        return "* has no place here"
+    if token.kind == "end":
+        return "it ends too early: something is missing at its end"
+    if before.ends_operand:
+        return f"between {before.written} and {token.written} an operator is missing"
+    return f"something is missing before {token.written}"
+
+
+def _tree(tokens: Sequence[Token]) -> ast.expr:
+    """Return the expression that Python's parser makes of the tokens.
+
+    Raises:
+        ExpressionError: it can make nothing of them; says where.
+    """
+    pieces = [*map(_piece, tokens)]
+    try:
+        return ast.parse(" ".join(pieces), mode="eval").body
+    except SyntaxError as error:
+        if "'else'" in error.msg:
+            raise ExpressionError("behind if, else is missing") from error
+        if not error.msg.startswith("invalid syntax"):
+            raise ExpressionError(f"it cannot be read ({error.msg})") from error
+        ends = itertools.accumulate(len(piece) + 1 for piece in pieces)
+        column = error.offset or math.inf  # 0 where the text ends too early
+        place = next((place for place, end in enumerate(ends) if end > column), len(tokens))
+        before, token, _ = [Token("sign", ""), *tokens, END, END][place : place + 3]
+        raise ExpressionError(_misplaced(before, token)) from error
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise ExpressionError("it is nested too deeply: the answer is much simpler") from error
+
+
+def _piece(token: Token) -> str:
+    """Return what a token is in Python."""
+    if token.kind == "number":
+        number = float(token.text)
+        return "1e999" if math.isinf(number) else repr(number)
+    if token.kind == "text":
+        return repr(token.text)
+    return PYTHON.get(token.text, token.text)
