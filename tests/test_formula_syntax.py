@@ -6,6 +6,7 @@ import ast
 import contextlib
 import itertools
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 
@@ -103,6 +104,10 @@ def refusal(formula: str) -> ExpressionError:
         ("s(1 - s)^2", "s * (1 - s)**2"),
         ("out.g(1 - out.g)", "out.g - out.g**2"),
         ("out.g^T.sum(0)", "out.g.sum(1)"),
+        ("(1 + log 2) / 2 * s", "s / 2 + log(2) s / 2"),
+        ("2 log 2 * log 3^2 s", "4 s * ln(2) * ln(3)"),
+        ("exp log s²", "s s"),
+        ("-sqrt s²", "-abs(s)"),
         ("x½", "x / 2"),
         ("2½ s", "5 s / 2"),
         ("log s² * 0 + log nn.Sigmoid()(s)", "log(sigmoid(s))"),
@@ -196,6 +201,7 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("s²2", "between ² and 2 an operator is missing"),
         ("2 / 3 x", "what is x divided by"),
         ("log s / 2", "where does log end"),
+        ("2 * log s.T / 2", "where does log end"),
         ("x + 3(s, s)", "brackets behind something that is no function"),
         ("-" * 400 + "s", "more than 300 parts"),
         ("inp" + ".T" * 240, "more than 300 parts"),
@@ -294,6 +300,23 @@ def test_no_operation_can_be_used_to_stop_the_grader(name: str) -> None:
     for owner in ("x", "w", "(w, w)", "1", "'ij'", "None"):
         with contextlib.suppress(ExpressionError):
             values(f"{owner}.{name}(1e9, 0)")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "tril(ones(9999))", "triu(range(19999))", "s[zeros(9999, 1), zeros(1, 9999)]",
+        "ones(1, 1)[zeros(9999, 1), zeros(1, 9999)]", "x[[ones(9999)] * 9999]", "x.sum([ones(9999)] * 9999)",
+        "np.repeat(x, [ones(9999)] * 9999)", "x.norm(p=[ones(9999)] * 9999)", "x[:[ones(9999)] * 9999]",
+        "ones(9999, 1).expand_as(ones(1, 9999))", "clamp(ones(9999, 1), min=ones(1, 9999))", "linspace(0, 1, -1e9)",
+        "ones(9999, 1).where(ones(1, 9999), 1)", "diag(range(199))", "diag_embed(ones(99, 99))", "eye(19999, 19999)",
+    ],
+)  # fmt: skip
+def test_no_operation_makes_more_than_was_counted(formula: str) -> None:
+    tracemalloc.start()
+    refusal(formula)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
 
 
 def test_work_is_counted_and_not_timed() -> None:

@@ -46,7 +46,7 @@ REFUSED = {
 }
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)"
-    rf"|(?P<number>\d*[{FRACTIONS}]|(?:\d(?:_?\d)*(?:\.(?![A-Za-z_.])\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+    rf"|(?P<number>\d*[{FRACTIONS}]|\d+,\d+(?:[eE][+-]?\d+)?(?!\d|\.(?![A-Za-z_]))|(?:\d(?:_?\d)*(?:\.(?![A-Za-z_.])\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_]\w*)"
     rf"""|(?P<turned>(?<=[\w)\]ᵀ⊤{RAISED}{FRACTIONS}])')|(?P<text>'[^'\n]*'|"[^"\n]*")|(?P<raised>[⁻⁺]?[{RAISED}]+)"""
     rf"|(?P<word>[{''.join(WORDS)}])"
@@ -63,18 +63,16 @@ class Token:
         kind: `number`, `name`, `text` (in quotes), `sign`, or `end`.
         text: what it means, without its quotes.
         written: how the learner wrote it.
-        start: index of its first character in what the learner wrote.
     """
 
     kind: str
     text: str
     written: str = ""
-    start: int = 0
 
     @property
-    def end(self) -> int:
-        """Index behind its last character."""
-        return self.start + len(self.written)
+    def is_decimal(self) -> bool:
+        """Whether it is a number with a comma, `1,5`."""
+        return self.kind == "number" and "," in self.written
 
     @property
     def ends_operand(self) -> bool:
@@ -120,17 +118,15 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
     """
     if len(text) > LONGEST:
         raise ExpressionError(f"it has {len(text)} characters: {LONGEST} are more than enough for this answer")
-    tokens = list(_tokens(text.translate(SAME_SIGNS)))
+    tokens = list(_with_lists(list(_tokens(text.translate(SAME_SIGNS))), is_list=is_list))
     if len(tokens) > MOST_TOKENS:
         raise ExpressionError(f"it has more than {MOST_TOKENS} parts: the answer is much shorter")
     while tokens and tokens[-1].text in (";", ".") and tokens[-1].kind == "sign":
         del tokens[-1]
-    if not is_list:
-        tokens = list(_with_decimal_commas(tokens))
     known, statements = {*names, *_loop_names(tokens)}, []
     for targets, value in _statements(tokens):
         value = list(_joined(value, known))
-        tree = _tree(list(_with_products(list(_with_applied(value, known)), known)))
+        tree = _tree(list(_in_python(value, known)))
         outside = {token.text for token, level in zip(value, _levels(value), strict=True) if level == 0}
         if "," in outside and not is_list:
             raise ExpressionError("there is a comma in it: one answer is wanted")
@@ -145,7 +141,7 @@ def shown_name(name: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a formula; a new line that ends a statement is a `;`.
+    """Yield the tokens of a formula; a new line that ends a statement is a `;`, and `1,5` is one number.
 
     Raises:
         ExpressionError: a sign in it means nothing, or a token is too long.
@@ -156,15 +152,15 @@ def _tokens(text: str) -> Iterator[Token]:
         match = _TOKEN.match(text, place)
         if match is None:
             raise ExpressionError(_meaningless(text[place]))
-        kind, written, start, place = match.lastgroup or "", match[0], place, match.end()
+        kind, written, place = match.lastgroup or "", match[0], match.end()
         if kind == "newline":
             if depth or not last.ends_operand or re.match(r"\s*[-+*/@)\].,]", text[place:]):
                 continue
-            pieces = [Token("sign", ";", written, start)]
+            pieces = [Token("sign", ";", written)]
         elif kind == "space":
             continue
         else:
-            pieces = [Token(*piece, written, start) for piece in _meanings(kind, written)]
+            pieces = [Token(*piece, written) for piece in _meanings(kind, written)]
         for last in pieces:
             if len(last.text) > LONGEST_TOKEN and last.kind != "text":
                 says = f"there is a {last.kind} of {len(last.text)} characters in it"
@@ -183,6 +179,8 @@ def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
     if kind == "raised":
         sign, digits = re.fullmatch(r"([-+]?)(.*)", written.translate(LOWERED)).groups()  # type: ignore[union-attr]
         return [("sign", "**"), *([("sign", sign)] if sign else []), ("number", digits)]
+    if kind == "number":
+        return [("number", written.replace(",", "."))]
     if kind == "text":
         if meaningless := next((sign for sign in written if not _is_plain(sign) and sign not in "…·⊗"), ""):
             raise ExpressionError(_meaningless(meaningless))
@@ -203,53 +201,35 @@ def _meaningless(sign: str) -> str:
     return f"it contains {name}, which is not on every keyboard: use plain letters and signs"
 
 
-def _with_decimal_commas(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield `1,5` as one number, where no list can be meant and every comma between the same brackets is such a one."""
+def _with_lists(tokens: Sequence[Token], *, is_list: bool) -> Iterator[Token]:
+    """Yield `1,5` as two numbers where a list can be meant, or where another comma stands between the same brackets."""
     levels = list(_levels(tokens))
-    commas = [place for place, token in enumerate(tokens) if token.kind == "sign" and token.text == ","]
-    decimal = {place for place in commas if levels[place] >= 0 and _is_decimal(tokens, place)}
-    lists = {levels[place] for place in commas if place not in decimal}
-    decimal = {place for place in decimal if levels[place] not in lists}
-    for place, token in enumerate(tokens):
-        if place in decimal:
-            before, after = tokens[place - 1], tokens[place + 1]
-            number = f"{before.text}.{after.text}"
-            yield Token("number", number, number.replace(".", ","), before.start)
-        elif place - 1 not in decimal and place + 1 not in decimal:
+    lists = {level for token, level in zip(tokens, levels, strict=True) if token.text == "," and token.kind == "sign"}
+    for token, level in zip(tokens, levels, strict=True):
+        if token.is_decimal and (is_list or level < 0 or level in lists):
+            first, second = token.written.split(",")
+            yield from (Token("number", first, first), Token("sign", ",", ","), Token("number", second, second))
+        else:
             yield token
-
-
-def _is_decimal(tokens: Sequence[Token], place: int) -> bool:
-    """Whether digits stand close on both sides of a comma, and no other comma beside them."""
-    if not 0 < place < len(tokens) - 1:
-        return False
-    before, after = tokens[place - 1], tokens[place + 1]
-    beside = {tokens[at].text for at in (place - 2, place + 2) if 0 <= at < len(tokens)}
-    return (
-        before.kind == after.kind == "number"
-        and before.end == tokens[place].start == after.start - 1
-        and before.text.isdigit()
-        and re.fullmatch(r"\d+([eE][+-]?\d+)?", after.text) is not None
-        and "," not in beside
-    )
 
 
 def _levels(tokens: Sequence[Token]) -> Iterator[int]:
     """Yield the bracket that each token stands in, by number; a negative one where a comma parts a list there."""
     stack, opened = [0], 0
-    for place, token in enumerate(tokens):
-        if token.opens:
-            opened += 1
-            before = tokens[place - 1] if place else Token("sign", ";")
-            is_pair = "".join(token.text for token in tokens[place + 2 : place + 5 : 2]) == ",)"
-            is_call = before.ends_operand and before.kind != "number"
-            is_share = before.text == "log" and [one.text for one in tokens[place + 1 : place + 2]] == ["0"]
-            is_decimal = is_pair and (before.text in OF_ONE_NUMBER or is_share)  # nobody takes the logarithm of 0
-            is_list = token.text == "[" or (is_pair and stack[-1] < 0) or (is_call and not is_decimal)
-            stack.append(-opened if is_list else opened)
-        elif token.closes and len(stack) > 1:
+    ahead = [Token("sign", ""), *tokens, END, END]
+    for before, token, inner, after in zip(ahead, ahead[1:], ahead[2:], ahead[3:], strict=False):
+        if token.closes and len(stack) > 1:
             yield stack.pop()
             continue
+        if token.opens:
+            opened += 1
+            is_pair = inner.is_decimal and after.text == ")"
+            is_share = before.text == "log" and inner.text.startswith("0.")  # nobody takes the logarithm of 0
+            is_call = before.ends_operand and before.kind != "number"
+            is_list = (is_pair and stack[-1] < 0) or (
+                is_call and not (is_pair and (before.text in OF_ONE_NUMBER or is_share))
+            )
+            stack.append(-opened if is_list or token.text == "[" else opened)
         yield stack[-1]
 
 
@@ -314,65 +294,6 @@ def _joined(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
         before = token
 
 
-def _with_applied(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
-    """Yield the tokens with brackets around what `log 10` and its like are applied to.
-
-    Raises:
-        ExpressionError: it is unclear where that ends.
-    """
-    applied: list[tuple[int, Token]] = []
-    for place, token in enumerate(tokens):
-        while applied and applied[-1][0] <= place:
-            _, function = applied.pop()
-            yield Token("sign", ")", token.written)
-            if token.text in ("/", "**", "^"):
-                raise ExpressionError(f"where does {function.text} end? Put brackets there")
-        yield token
-        if _is_applied(tokens, place):
-            applied.append((_operand_end(tokens, place + 1, known), token))
-            yield Token("sign", "(", token.written)
-    yield from (Token("sign", ")") for _ in applied)
-
-
-def _is_applied(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a function stands here whose operand has no brackets."""
-    before, function, operand = [END, *tokens, END, END][place : place + 3]
-    is_operand = operand.kind in ("number", "name") and operand.text not in NO_NAMES
-    return function.text in OF_MATHEMATICS and function.kind == "name" and before.text != "." and is_operand
-
-
-def _operand_end(tokens: Sequence[Token], place: int, known: Collection[str]) -> int:
-    """Return where an operand ends that begins here, with what is attached to it and its exponent."""
-    while _is_applied(tokens, place):
-        place += 1
-    called = tokens[place] if tokens[place].kind == "name" and tokens[place].text not in known else None
-    place = _bracket_end(tokens, place)
-    while place < len(tokens) and tokens[place].kind == "sign":
-        text = tokens[place].text
-        if text == ".":
-            called = tokens[place + 1] if place + 1 < len(tokens) else None
-            place += 2
-        elif text == "[" or (text == "(" and called is not None):
-            place, called = _bracket_end(tokens, place), called if called and called.text in MODULES else None
-        elif text in ("**", "^"):
-            while place < len(tokens) - 1 and tokens[place].text in ("**", "^", "-", "+", "~"):
-                place += 1
-            return _operand_end(tokens, place, known)
-        else:
-            break
-    return place
-
-
-def _bracket_end(tokens: Sequence[Token], place: int) -> int:
-    """Return the place behind the bracket that opens here, or behind the only token."""
-    depth = 0
-    for at in range(place, len(tokens)):
-        depth += tokens[at].opens - tokens[at].closes
-        if depth <= 0:
-            return at + 1
-    return len(tokens)
-
-
 @dataclass
 class _Bracket:
     """A bracket that is open.
@@ -388,22 +309,25 @@ class _Bracket:
     is_divided: bool = False
 
 
-def _with_products(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
-    """Yield the tokens with a product where things merely stand side by side: `2x`, `(1 - out) out.g`.
+def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
+    """Yield the tokens as Python's grammar wants them.
+
+    Where things merely stand side by side (`2x`, `(1 - out) out.g`) is a product. A function whose operand has no
+    brackets (`log 10`) becomes a sign: it binds as a sign of Python's does.
 
     Raises:
         ExpressionError: something else is missing there, or a bracket, or there are too many brackets.
     """
     brackets = [_Bracket("")]
     before, can_be_called, is_module = Token("sign", ""), False, False
-    for token in tokens:
+    for token, after in itertools.pairwise([*tokens, END]):
         bracket, is_call = brackets[-1], token.text == "(" and can_be_called
         if before.ends_operand and token.starts_operand and not is_call and not (token.opens and token.text == "["):
             if before.kind == "text" or not (token.opens or token.kind == "name" or token.written[-1] in FRACTIONS):
                 raise ExpressionError(f"between {before.written} and {token.written} an operator is missing")
             if bracket.is_divided:
                 raise ExpressionError(f"what is {token.written} divided by? Put brackets there")
-            yield Token("sign", "·", token.written, token.start)
+            yield Token("sign", "·", token.written)
         if token.kind == "name" and token.text in NO_NAMES - LINKS:
             raise ExpressionError(REFUSED.get(token.text, _misplaced(before, token)))
         if before.text == "." and before.kind == "sign":
@@ -420,12 +344,14 @@ def _with_products(tokens: Sequence[Token], known: Collection[str]) -> Iterator[
             bracket.is_divided = token.text in ("/", "//")
         if len(brackets) > DEEPEST:
             raise ExpressionError(f"it is nested more than {DEEPEST} deep: the answer is much simpler")
-        is_attribute = token.kind == "name" and before.text == "."
-        can_be_called = (
-            is_attribute or (token.kind == "name" and token.text not in known) or (token.closes and bracket.is_module)
-        )
-        is_module, before = token.text in MODULES, token
-        yield token
+        is_function = token.kind == "name" and (before.text == "." or token.text not in known)
+        can_be_called, is_module = is_function or (token.closes and bracket.is_module), token.text in MODULES
+        is_applied = token.text in OF_MATHEMATICS and after.kind in ("number", "name") and after.starts_operand
+        if is_applied and before.text != ".":
+            token = replace(token, kind="sign")
+        if token.text != "+" or before.ends_operand:  # a sign that changes nothing
+            yield token
+        before = token
     if len(brackets) > 1:
         raise ExpressionError(_never_closed(brackets[-1].opened))
 
@@ -465,7 +391,11 @@ def _tree(tokens: Sequence[Token]) -> ast.expr:
     """
     pieces = [*map(_piece, tokens)]
     try:
-        return ast.parse(" ".join(pieces), mode="eval").body
+        tree: ast.expr = ast.parse(" ".join(pieces), mode="eval").body
+        if any(map(_is_applied, tokens)):
+            starts = itertools.accumulate((len(piece.encode()) + 1 for piece in pieces), initial=0)
+            tree = _Applications(dict(zip(starts, tokens, strict=False))).visit(tree)
+        return tree
     except SyntaxError as error:
         if "'else'" in error.msg:
             raise ExpressionError("behind if, else is missing") from error
@@ -480,6 +410,33 @@ def _tree(tokens: Sequence[Token]) -> ast.expr:
         raise ExpressionError("it is nested too deeply: the answer is much simpler") from error
 
 
+def _is_applied(token: Token) -> bool:
+    """Whether a function stands here whose operand has no brackets."""
+    return token.kind == "sign" and token.text in OF_MATHEMATICS
+
+
+class _Applications(ast.NodeTransformer):
+    """Make calls of the signs that stand for functions without brackets: `log x`."""
+
+    def __init__(self, tokens: Mapping[int, Token]) -> None:
+        """Take the tokens by the column where they begin."""
+        self.tokens = tokens
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Return the call of the function whose sign it is.
+
+        Raises:
+            ExpressionError: it is unclear where the function ends.
+        """
+        self.generic_visit(node)
+        function = self.tokens.get(node.col_offset, END)
+        if not _is_applied(function):
+            return node
+        if self.tokens.get((node.end_col_offset or 0) + 1, END).text == "/":
+            raise ExpressionError(f"where does {function.text} end? Put brackets there")
+        return ast.Call(ast.Name(function.text), [node.operand], [])
+
+
 def _piece(token: Token) -> str:
     """Return what a token is in Python."""
     if token.kind == "number":
@@ -487,4 +444,6 @@ def _piece(token: Token) -> str:
         return "1e999" if math.isinf(number) else repr(number)
     if token.kind == "text":
         return repr(token.text)
+    if _is_applied(token):
+        return "+"
     return PYTHON.get(token.text, token.text)

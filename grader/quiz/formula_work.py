@@ -113,7 +113,7 @@ def whole(value: Any) -> int:
     Raises:
         TypeError: it is not one.
     """
-    if isinstance(value, str) or np.ndim(value):
+    if isinstance(value, (str, tuple)) or np.ndim(value):  # of a list numpy would make an array, however large
         raise TypeError("not one number")
     number = float(value)
     if not number.is_integer():
@@ -123,6 +123,6 @@ def whole(value: Any) -> int:
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
     """Return axes or sizes, given one by one or as one list; none where `None` is given."""
-    if len(values) == 1 and isinstance(values[0], (tuple, np.ndarray)) and np.ndim(values[0]) == 1:
+    if len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) == 1):
         values = tuple(values[0])
-    return () if tuple(map(type, values)) == (type(None),) else tuple(whole(value) for value in values)
+    return () if len(values) == 1 and values[0] is None else tuple(whole(value) for value in values)

@@ -36,6 +36,7 @@ CONVERSIONS: Mapping[str, Callable[[Work, Any], Any]] = {
     **dict.fromkeys("dim dims size repeats place diagonal offset k rows columns steps start_dim end_dim dim0 dim1 "
                     "start stop step".split(), lambda work, value: whole(value)),
     "arrays": Work.arrays, "items": lambda work, value: tuple(work.items(value)),
+    "parts": lambda work, value: tuple(_place(work, part) for part in value),
 }  # fmt: skip
 """What a value becomes, by the name of its parameter: an array, a whole number, a list. `work` is the budget itself."""
 
@@ -66,18 +67,16 @@ class Operation:
         positional += [given.pop("input")] if "input" in given else []
         positional += arguments
         variadic = next((name for name, at in parameters.items() if at.kind is at.VAR_POSITIONAL), "")
-        names = [
-            name for name in (variadic, "dim") if variadic and name in given and name not in {*parameters} - {variadic}
-        ]
-        call = self.signature.bind(*positional, *(given.pop(name) for name in names), **given)
+        joining = [variadic, *({"dim"} - {*parameters})] if variadic else []
+        joined = [given.pop(name) for name in joining if name in given]  # `sum(dim=0)` is `sum(0)`
+        call = self.signature.bind(*positional, **given)
+        if joined:
+            call.arguments[variadic] = (*call.arguments.get(variadic, ()), *joined)
         for name, value in call.arguments.items():
             convert = CONVERSIONS.get(name)
             if convert is None or (value is None and parameters[name].default is None):
                 continue
-            if name != variadic:
-                call.arguments[name] = convert(work, value)
-            else:
-                call.arguments[name] = tuple(map(work.array, value)) if convert is Work.array else wholes(value)
+            call.arguments[name] = wholes(value) if name == variadic else convert(work, value)
         return call
 
     def count(self, call: inspect.BoundArguments) -> int:
@@ -333,10 +332,10 @@ def tensordot(a: Array, b: Array, *axes: Any) -> Any:
     return np.tensordot(a, b, _summed_axes(a, b, *axes or (2.0,)))
 
 
-@operation("linear", entries=lambda work, a, weight, bias=None: 0)
+@operation("linear", entries=lambda work, a, weight, bias=None: _matmul_entries(a, weight.T))
 def linear(work: Work, a: Array, weight: Array, bias: Array | None = None) -> Any:
     """Return `a @ weight.T + bias`."""
-    product = perform(work, "@", [a, weight.T], title="linear")
+    product = np.matmul(a, weight.T)
     return product if bias is None else perform(work, "+", [product, bias], title="linear")
 
 
@@ -441,7 +440,7 @@ def add_rows(work: Work, values: Any, *axes: Any, **options: Any) -> Any:
     is_list = isinstance(values, tuple)
     if options or (axes and not is_list):
         return perform(work, "sum", [values, *axes], options)
-    if np.ndim(values) == 0 and not is_list:
+    if not is_list and np.ndim(values) == 0:
         return values
     total: Any = axes[0] if axes else 0.0
     for value in work.items(values):
@@ -528,14 +527,16 @@ enter_all({
     "cat concat concatenate": lambda arrays, dim=0: np.concatenate(arrays, dim),
     "hstack": lambda arrays: np.hstack(arrays), "column_stack": lambda arrays: np.column_stack(arrays),
     "select": lambda a, dim, place: np.take(a, place, dim), "diagonal": lambda a: np.diagonal(a),
-    "tril": lambda a, diagonal=0, k=0: np.tril(a, diagonal + k),
-    "triu": lambda a, diagonal=0, k=0: np.triu(a, diagonal + k),
     "ones_like": lambda a: np.ones(a.shape), "zeros_like": lambda a: np.zeros(a.shape),
     "full_like": lambda a, value: np.full(a.shape, float(value)),
 })  # fmt: skip
 enter_all({
     "expand broadcast_to": lambda a, *size: np.broadcast_to(a, _expanded(a, *size)),
 }, entries=lambda a, *size: entries_of(_expanded(a, *size)))  # fmt: skip
+enter_all({
+    "tril": lambda a, diagonal=0, k=0: np.tril(a, diagonal + k),
+    "triu": lambda a, diagonal=0, k=0: np.triu(a, diagonal + k),
+}, entries=lambda a, *_: a.size**2 if a.ndim == 1 else a.size)  # fmt: skip
 enter_all({"repeat tile": lambda a, *dims: np.tile(a, dims)}, entries=lambda a, *dims: a.size * entries_of(dims))
 enter_all({
     "np.repeat repeat_interleave": lambda a, repeats, dim=None: np.repeat(a, repeats, dim),
@@ -567,7 +568,7 @@ enter_all({
 }, entries=lambda shape, value: _new_entries(*wholes((shape,))))  # fmt: skip
 enter_all({
     "linspace": lambda first, last, steps=50: np.linspace(first, last, steps),
-}, entries=lambda first, last, steps=50: steps)  # fmt: skip
+}, entries=lambda first, last, steps=50: max(steps, 0))  # fmt: skip
 
 
 @operation("eye identity", entries=lambda rows, columns=None: entries_of((rows, rows if columns is None else columns)))
@@ -597,39 +598,37 @@ def _range_entries(*ends: Any) -> int:
 enter_all({"range arange": lambda *ends: np.arange(*_range(*ends))}, entries=_range_entries)
 
 
-def _is_mask(part: Any) -> bool:
-    return isinstance(part, Array) and part.dtype == np.bool_
-
-
-def _picked_entries(work: Work, x: Any, parts: Any) -> int:
-    """Return how many entries an index picks at most: those of the array for each place that it names."""
-    if isinstance(x, tuple):
-        return 0
-    work.fits(0, np.ndim(x) + sum(part is None for part in parts))
-    return max(np.size(x), 1) * entries_of(
-        np.broadcast_shapes(*(np.shape(part) for part in parts if not _is_mask(part)))
-    )
-
-
-@operation("[]", entries=_picked_entries)
-def pick(work: Work, x: Any, parts: Any) -> Any:
-    """Return what `x[parts]` picks.
+def _place(work: Work, part: Any) -> Any:
+    """Return a part of an index as numpy takes it: of whole numbers, or a mask.
 
     Raises:
-        TypeError: a part names no place.
+        TypeError: it names no place.
     """
-    if isinstance(x, tuple):
-        return x[parts[0] if isinstance(parts[0], slice) else whole(*parts)]
-    return work.array(x)[tuple(_place(work, part) for part in parts)]
-
-
-def _place(work: Work, part: Any) -> Any:
-    if part is None or part is Ellipsis or isinstance(part, slice) or _is_mask(part):
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, Array) and part.dtype == np.bool_:
         return part
     array = work.array(part)
     if not np.equal(np.mod(array, 1), 0).all():
         raise TypeError("no places")
     return array.astype(int) if array.ndim else whole(part)
+
+
+def _picked_entries(work: Work, x: Any, parts: tuple[Any, ...]) -> int:
+    """Return how many entries an index picks at most: those of the array for each place that it names."""
+    if isinstance(x, tuple):
+        return 0
+    places = [part.shape for part in parts if isinstance(part, Array) and part.dtype != np.bool_]
+    work.fits(0, np.ndim(x) + sum(part is None for part in parts))
+    return max(np.size(x), 1) * entries_of(np.broadcast_shapes(*places))
+
+
+@operation("[]", entries=_picked_entries)
+def pick(work: Work, x: Any, parts: Any) -> Any:
+    """Return what `x[parts]` picks."""
+    if isinstance(x, tuple):
+        return x[parts[0] if isinstance(parts[0], slice) else whole(*parts)]
+    return work.array(x)[parts]
 
 
 # What asks for shapes, and what makes lists
