@@ -68,10 +68,7 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     message="the derivative of {step} is missing",
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
-
-    For x in tanh(x): g in place of g * (1 - tanh(x) ** 2).
-    """
+    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
     return program.with_vjp(place, lambda at: unbroadcast(at.g, at.x))
 
 
