@@ -41,9 +41,10 @@ class Candidate(Protocol):
         """Return the likelihood rank (less is likelier); of all candidates that explain an answer, the least wins."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer that is, in every trial, what the candidate gives.
+        """Return by target the mistake in each answer that the candidate explains; empty where it explains none.
 
-        The result is empty where the candidate explains no answer.
+        Args:
+            case: the wrong answers of one function, with the learner's array for each in every trial.
         """
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -57,7 +58,7 @@ class Rewriting(Protocol):
         """Return the program that a learner with this mistake wrote in a trial, from the right program of that trial.
 
         Raises:
-            NoCandidate: no learner can have written such a program.
+            NoCandidate: the edited program cannot be computed, as where an array gets a wrong shape.
         """
 
 
@@ -82,20 +83,18 @@ class Sample:
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """Return the right array of each answer: its gradient, by target, or, where the answers are values, the value.
-
-        Returns:
-            By target {"w": gradient of w}; by the name of the answer where these are values: {"return": value}.
-        """
+        """Return the right arrays: {"w": right gradient of w} by target, or {"return": right value} for a value."""
         return self._value_of(self.program) if self.is_value else self.program.gradients()
 
     def answers(self, program: Program) -> dict[str, Array]:
-        """Return what a program gives for each answer.
+        """Return what a program gives for each answer: {"w": gradient of w}, or {"return": value} for a value.
 
-        Its gradient, by target, or, where the answers are values, its value.
+        Args:
+            program: the right program of this trial, or one edited from it.
 
         Returns:
-            By target, as `right`; by the name of the answer where these are values.
+            By target the gradient of each of the program's targets; where the answers are values, the program's value
+            by the name of the answer.
 
         Raises:
             NoCandidate: the gradients cannot be computed.
@@ -119,12 +118,15 @@ class Sample:
         return program.gradient(name)
 
     def _value_of(self, program: Program) -> dict[str, Array]:
-        """Return the value of a program's last output under the name of each answer."""
+        """Return the value of a program's first output under the name of each answer: {"return": value}."""
         return dict.fromkeys(self.given, program.nodes[program.forward.outputs[0]].value)
 
     @cached_property
     def rounding(self) -> dict[str, float]:
-        """Return by target how far rounding may move its gradient, in proportion to the greatest entry."""
+        """Return by target the greatest error that rounding may make in its gradient, divided by its greatest entry.
+
+        It is 0 where the answers are values.
+        """
         if self.is_value:
             return dict.fromkeys(self.given, 0.0)
         targets = tuple(self.program.forward.targets)  # of a routine, those that are wrong in this submission
@@ -134,18 +136,15 @@ class Sample:
         return known
 
     def is_wrong(self, name: str) -> bool:
-        """Return whether the learner's array for the target `name` is wrong in this trial; False without any."""
+        """Return whether the learner's array for the target `name` is wrong in this trial; False if there is none."""
         return name in self.given and not agrees(self.given[name], self.right[name])
 
     def has_shape(self, name: str) -> bool:
-        """Return whether the learner's array for the target `name` has the right shape in this trial.
-
-        False without any.
-        """
+        """Return whether the learner's array for the target `name` has the right shape here; False if there is none."""
         return name in self.given and self.given[name].shape == self.right[name].shape
 
     def is_vague(self, name: str) -> bool:
-        """Return whether rounding may move the gradient of a target so far here that no array can be judged."""
+        """Return whether the target `name` has more `rounding` than `MOST_ROUNDING`: no array can be judged here."""
         return self.rounding[name] > MOST_ROUNDING
 
     def matches_learner(self, name: str, array: Array) -> bool:
@@ -173,7 +172,7 @@ class Sample:
 
 
 def is_near(array: Array, other: Array, right: Array) -> bool:
-    """Return whether a learner's array is that of a candidate but for rounding.
+    """Return whether a learner's array is the one that a candidate gives, but for rounding.
 
     Where the candidate gives zeros, small entries of the learner's array count as zeros, for what cancels leaves
     rounding.
@@ -243,9 +242,9 @@ class Screen:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:
-        """Return what a rewriting does in this trial, such as how it moves the projections of the gradients.
+        """Return an `Effect`: how a rewriting moves each projection in this trial, the work that it takes, and more.
 
-        It does not depend on the learner's arrays, and is kept for other answers.
+        It does not depend on the learner's arrays, and is kept for further answers of the same function.
         """
         effect = self._effects.get(edit)
         if effect is None:
@@ -253,7 +252,10 @@ class Screen:
         return effect
 
     def _compute_effect(self, edit: Rewriting) -> Effect:
-        """Compute what a rewriting does in this trial."""
+        """Compute what `effect_of` returns: apply the rewriting to this trial's right program, and see what it moves.
+
+        The effect is empty where the rewriting changes no gradient of the screen's targets, or cannot be computed.
+        """
         effect = Effect()
         try:
             program = edit.apply(self.sample.program)
@@ -268,10 +270,10 @@ class Screen:
             return effect
 
     def fitting(self, change: Array) -> tuple[str, ...]:
-        """Return the targets whose projections a change moves to those of the learner's arrays.
+        """Return the targets all of whose projections become those of the learner's arrays by a change.
 
         Args:
-            change: what a rewriting changes of the projections; shape: (rows,).
+            change: what a rewriting adds to each projection of the right gradients; shape: (rows,).
         """
         fits = abs(change - self.wanted) <= self.bounds
         return tuple(name for name in self.names if fits[self.tangents.rows[name]].all()) if fits.any() else ()
@@ -308,16 +310,19 @@ class Case:
 
     @property
     def listing(self) -> Program:
-        """Return the right program in which edits are listed: one with three iterations or more, if there is one."""
+        """Return the right program whose spots and choices are listed as edits: that of the first screen.
+
+        Without a screen, that of the first trial. Screens are no trials with two iterations, if others serve.
+        """
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
     def screens(self) -> tuple[Screen, ...]:
-        """Return the trials for screening.
+        """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
 
-        As few and cheap ones as have, for each target, one in which its answer is wrong. There is none for an answer
-        that has the wrong shape wherever it is wrong, or that is nothing but zeros; nor for a value of the forward
-        pass, which is computed without any sweep.
+        For each target there is one in which its answer is wrong. There is none for an answer that has the wrong shape
+        wherever it is wrong, or that is nothing but zeros; nor for a value of the forward pass, which is computed
+        without any sweep.
         """
         if self.samples and self.samples[0].is_value:
             return ()
@@ -338,26 +343,30 @@ class Case:
 
     @cached_property
     def forms(self) -> FactorForms:
-        """Return the values in each trial of all expressions that a factor may be explained by."""
+        """Return a table of expressions such as 1 / n with their values in each trial, to find that of a factor."""
         return FactorForms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
-        """Return whether another case screens all answers of this one, in the same trials as this one does.
+        """Return whether another case has all answers of this one, and screens each in the same trial.
 
-        See `screens`.
+        Then what passes the screens of this case has passed those of the other.
+
+        Args:
+            other: a case of the same function.
         """
         return bool(self.samples) and self._screen_trials.items() <= other._screen_trials.items()
 
     @cached_property
     def _screen_trials(self) -> dict[str, int | None]:
-        """Return by target the identity of the trial in which its answer is screened; `None` where it has no screen."""
+        """Return by target Python's `id` of the trial in which its answer is screened; `None` if it has no screen."""
         screened = {name: id(screen.sample.trial) for screen in self.screens for name in screen.names}
         return {name: screened.get(name) for name in self.names}
 
     def distance(self, name: str) -> tuple[int, int]:
         """Return how far from the loss the target `name` is, as a pair that sorts: (0, -5) is nearer than (0, -3).
 
-        Named values come before inputs, the last one first; of inputs that one is nearest which is read last.
+        The first number is minus the id of a named value, 0 for an input; the second is minus the id of its last
+        reader. So named values come before inputs, and of the inputs that one is nearest which is read last.
         """
         if not self.samples or self.samples[0].is_value:
             return 0, 0
@@ -372,9 +381,9 @@ class Case:
         return frozenset(self.names).difference(*self.explaining.values())
 
     def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Return the targets for which a rewriting gives the learner's arrays in every trial, but for rounding.
+        """Return the targets whose answers a rewriting explains: first by the screens, then computed in full.
 
-        Trials in which rounding hides the answer are left out.
+        Trials in which rounding hides the answer are left out. What the rewriting changes is stored in `changes`.
 
         Args:
             edit: the rewriting.
@@ -385,9 +394,10 @@ class Case:
         return names + self._emptied_by(edit) if names and self.zeros else names
 
     def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets with a zero answer whose gradient a rewriting makes zero, too, where it changes a trial.
+        """Return the targets in `zeros` for which a rewriting gives zeros, too, in each trial whose program it changes.
 
-        Many edits make a gradient zero, so that such an answer alone has no certain cause.
+        Many edits make a gradient zero, so that such an answer alone has no certain cause: this is asked of a rewriting
+        that explains a further answer.
         """
         names = set(self.zeros)
         for sample in self.samples:
@@ -398,9 +408,9 @@ class Case:
         return tuple(names)
 
     def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the targets `names` whose wrong answers a rewriting gives in every trial, computed in full.
+        """Return those of the targets `names` whose answers a rewriting explains, by all its gradients in every trial.
 
-        Trials in which rounding hides the answer are left out.
+        Trials in which rounding hides the answer are left out, if they are no more than half.
 
         Args:
             edit: the rewriting.
@@ -437,7 +447,7 @@ class Case:
 
     @cached_property
     def _smallest_first(self) -> list[Sample]:
-        """Return the samples, those with the fewest entries first: most rewritings fail in the first that is left."""
+        """Return the samples, those with the fewest entries first: most rewritings fail in the cheapest trial."""
         return sorted(self.samples, key=lambda sample: sum(map(math.prod, sample.program.forward.shapes)))
 
     def changes_right_answer(self, edit: Rewriting) -> bool:
@@ -447,7 +457,11 @@ class Case:
         return reaches_targets(edit.apply(self.listing), self.right_names)
 
     def _screen(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting may explain by the screens, and store what it changes there."""
+        """Return the targets whose answers a rewriting may explain, judged by the screens alone.
+
+        What it adds to the projections is stored in the field `changes`, or `results`, if it has an effect in each
+        screen.
+        """
         self.work += 1
         if not self.screens:
             return self._without_screen(edit)
@@ -468,10 +482,10 @@ class Case:
         return tuple(names)
 
     def _without_screen(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting may explain where no answer can be screened.
+        """Return the targets whose answers a rewriting may explain, in a case without screens.
 
-        All, if the answers are values and it changes the forward pass; else those of a wrong shape whose gradients it
-        replaces.
+        If the answers are values: all, where it changes the forward pass. Else those whose answers have a wrong shape,
+        where it replaces their gradients at the end, as `Program.with_result` does.
         """
         program = self.samples[0].program
         try:
@@ -483,7 +497,7 @@ class Case:
         return self._reshape(edit, edited.results)
 
     def _reshape(self, edit: Rewriting, results: Collection[str]) -> tuple[str, ...]:
-        """Return those of the targets `results` whose answers have a wrong shape, and store them for the rewriting.
+        """Return those of the targets `results` whose answers have a wrong shape; store them in the field `reshaping`.
 
         Args:
             edit: the rewriting.
@@ -502,12 +516,12 @@ class Case:
 
     @cached_property
     def zeros(self) -> frozenset[str]:
-        """Return the targets whose answers are exactly zero everywhere, as many edits make them."""
+        """Return the targets whose answers are exactly 0 in all entries in each trial in which the right one is not."""
         return frozenset(n for n in self.names if all(given.size and not given.any() for given, _ in self._arrays(n)))
 
     @cached_property
     def noise(self) -> frozenset[str]:
-        """Return the targets whose answers are zero but for rounding, because what was computed cancels."""
+        """Return the targets whose answers are 0 but for rounding in each trial, without being in `zeros`."""
         return frozenset(
             name
             for name in self.names
@@ -532,9 +546,10 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
 
 
 def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
-    """Return a key that sorts samples by how well they serve for screening, the best first.
+    """Return a key that sorts samples by how well they serve as screens, the best first.
 
-    Better are those without infinite outputs, of no special setting, without a loop of two iterations, and small ones.
+    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, number of
+    entries).
     """
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
@@ -548,11 +563,12 @@ def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
 
 
 def work_of(program: Program, full: bool = False) -> float:
-    """Return how much work it is to compare a rewriting, in calls of numpy: the same on any machine.
+    """Return an estimate of the work of comparing an edited program, in calls of numpy: the same on any machine.
 
     Args:
         program: the edited program.
-        full: whether all its gradients are computed, and not only what the edits change of projections.
+        full: whether all its gradients are computed, as `Program.gradients` does, and not only by how much the edits
+            move the projections, as `Program.change` does.
     """
     forward, right = program.forward, program.right.forward
     costs, work = right.costs, 5.0

@@ -47,7 +47,7 @@ class DeclaredMistake:
     rank: float = 0.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake by target, for each answer that the formula gives in every trial.
+        """Return by target the declared mistake, for each wrong answer whose arrays the formula gives in every trial.
 
         A formula for all that is returned must give every wrong answer, and leave every right one right; else the
         result is empty.
@@ -65,7 +65,7 @@ class DeclaredMistake:
 
     @property
     def _is_of_all(self) -> bool:
-        """Return whether the formula is for all arrays that the learner's function returns, and not for one answer."""
+        """Return whether the formula gives all arrays that the learner's function returns at once, as a sequence."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
     def _reproduces_answer(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
@@ -101,10 +101,12 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
     """Return the array that a misconception's wrong formula gives for an answer in a trial.
 
     Args:
-        misconception: declares the formula.
-        answer: the answer; its part is taken of a formula for all that is returned.
+        misconception: what a spec declares: a wrong formula for one answer, or for all that a function returns, as a
+            function of the trial's inputs, and of the output, the upstream gradient or the learner's array by name.
+        answer: the answer, such as `w.g`. Of a formula for all that is returned, its item is taken: for `return.1` the
+            second.
         trial: the trial.
-        given: the learner's array, for a formula that looks at it; `None` asks for an example of the mistake.
+        given: the learner's array, for a formula with a parameter `answer`; `None` asks for an example of the mistake.
     """
     known = {"answer": given, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     names = inspect.signature(misconception.rule).parameters
@@ -131,8 +133,8 @@ def find_mistakes(
         exercise: the exercise.
         wrong: by name of the answer the trials, each with the learner's array in it, the first one of the run first.
         right: the names of the answers that are known to be right.
-        cases: the cases of the same answers in more trials, whose screening is not done again; the new cases are
-            appended.
+        cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
+            one has the same screens, only what passed these is tried again. The new cases are appended.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     pairs = {
@@ -147,15 +149,17 @@ def find_mistakes(
 
 
 def _in_double(pairs: Iterable[TrialArray]) -> list[TrialArray]:
-    """Return pairs of a trial and the learner's array, with the real part of each array in double precision."""
+    """Return the pairs (trial, learner's array) with each array's real part, in double precision, in its place."""
     return [(trial, array.real.astype(np.float64)) for trial, array in pairs]
 
 
 def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
-    """Return the names of answers in groups that are searched together: of one kind, and no two about one target.
+    """Return the names of answers in groups that are searched together: of one kind, and no two with the same target.
+
+    For the gradients `x.g` and `w.g` and a returned value: [["x.g", "w.g"], ["return"]].
 
     Args:
-        answers: by its name each answer.
+        answers: by its name, such as `x.g`, each answer.
     """
     groups: list[list[str]] = []
     for name, answer in answers.items():
@@ -184,9 +188,9 @@ def _mistakes_of_group(
 
     Args:
         exercise: the exercise.
-        answers: by name the answer, with the trials and the learner's array in each.
+        answers: by its name, such as `x.g`, each answer, with pairs of a trial and the learner's array in it.
         right: the names of the answers that are known to be right.
-        cases: see `find_mistakes`.
+        cases: the cases of earlier searches for the same function; the new case is appended.
     """
     wrong = {_target_of(answer): (answer, pairs) for answer, pairs in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
@@ -211,13 +215,13 @@ def _mistakes_of_group(
 def declared_mistakes(
     exercise: Declaration, wrong: WrongAnswers, right: tuple[Answer, ...]
 ) -> Iterator[DeclaredMistake]:
-    """Yield the mistakes that an exercise declares for some of its answers, as candidates.
+    """Yield the misconceptions that an exercise declares about the wrong answers, as `DeclaredMistake`s.
 
-    Whether they give the learner's numbers is not tried here.
+    These are candidates: whether a formula gives the learner's numbers is tried when the search asks.
 
     Args:
         exercise: the exercise.
-        wrong: for each target the wrong answer, with the learner's array in each trial.
+        wrong: by target the wrong answer, with pairs of a trial and the learner's array in it.
         right: the right answers, which a formula for all that is returned must leave right.
     """
     for misconception in exercise.misconceptions:
@@ -229,11 +233,14 @@ def declared_mistakes(
 
 
 def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
-    """Return the wrong answers as a case; one without samples where a forward pass cannot be recorded.
+    """Return the wrong answers of a function as a case: one sample for each trial, with its right program.
+
+    Of trials with very large arrays only `MOST_LARGE` are kept. The case has no samples where a forward pass cannot be
+    recorded, or the exercise has none.
 
     Args:
         exercise: the exercise.
-        wrong: for each target the answer, with the learner's array in each trial.
+        wrong: by target the answer, with pairs of a trial and the learner's array in it.
         right: the targets whose answers are known to be right.
     """
     trials = list({id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}.values())
@@ -266,7 +273,7 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
         trial: the trial.
         program: its right program.
         given: the learner's array by target.
-        wrong: for each target the answer, and the learner's array in each trial.
+        wrong: by target the answer, whose kind and prior are needed here, and the learner's array in each trial.
     """
     if any(answer.kind == "jacobian" for answer, _ in wrong.values()):
         output = program.nodes[program.forward.outputs[0]].value
@@ -287,9 +294,9 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
 
 
 def _contracted(g: Array, jacobian: Array, target: Array) -> Array:
-    """Return the sum of a Jacobian's rows with an upstream gradient g for weights: the gradient that g gives.
+    """Return the sum over the output's axes of g times a Jacobian: the gradient for the upstream gradient g.
 
-    Return the Jacobian itself where its shape is wrong.
+    Return the Jacobian unchanged where its shape is wrong.
 
     Args:
         g: the upstream gradient, shaped like the output.
@@ -361,7 +368,7 @@ def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[TrialArray]]
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer, such as `w.g`, the trials, each with the learner's array in it.
+        wrong: by name of the answer, such as `w.g`, pairs of a trial and the learner's array in it.
 
     Returns:
         By name of the answer.

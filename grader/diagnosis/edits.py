@@ -59,7 +59,7 @@ class DescribedRewriting(Rewriting, Protocol):
         """Return the spots at which the program is edited: places that are found in every trial."""
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts to report, such as an edit with its sentence.
+        """Return the facts to report: for each edit a name, its message fields, and a clause such as "a sign is lost".
 
         Args:
             program: the right program of the trial whose names and sizes are in the sentence.
@@ -70,7 +70,7 @@ class ExplanatoryRewriting(DescribedRewriting, Protocol):
     """Describes a rewriting that is a candidate by itself: its gradients are compared with the learner's arrays."""
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer whose numbers the rewriting gives in every trial."""
+        """Return by target the mistake in each answer that the rewriting explains, by its gradients in every trial."""
         return explained_mistakes(self, case, case.explained_by(self))
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -106,25 +106,27 @@ class Edit(ExplanatoryRewriting):
     def rank(self) -> float:
         """Return the likelihood rank (less is likelier): the operator's, and more for a wide spot.
 
-        A spot is wide if it has more places than one operation in all iterations, or only some iterations.
+        A spot is wide unless its places are those of one expression, or of one edge of it, in all iterations.
         """
         return self.operator.rank + self.spot.rank
 
     def apply(self, program: Program) -> Program:
-        """Return the program with the operator applied at every place of the spot, or unchanged if it applies at none.
+        """Return the program with the operator applied at every place of the spot, one after the other.
+
+        Places at which it does not apply in this trial are skipped.
 
         Args:
             program: the program of any trial, perhaps with other edits.
 
         Raises:
-            NoCandidate: no learner can have written such a program.
+            NoCandidate: the edited program cannot be computed, as where an array gets a wrong shape.
         """
         for place in self.spot.places(program.right):
             program = self.operator(program, place, self.choice) or program
         return program
 
     def message(self, program: Program) -> str:
-        """Return the operator's message filled in, and in which iterations the edit is.
+        """Return the operator's message, filled in for this spot and choice, with the iterations if they are not all.
 
         Such as "the derivative of `tanh(z)` is missing, in the last iteration".
 
@@ -135,9 +137,7 @@ class Edit(ExplanatoryRewriting):
         return f"{clause}, {self.spot.iterations_clause}" if self.spot.iterations_clause else clause
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit as its only `Fact`.
-
-        The operator's name, its message fields, and the message filled with them.
+        """Return the edit as one `Fact`: the operator's name, its message fields, and the message filled with them.
 
         Args:
             program: the right program of the trial whose names and sizes are in the message.
@@ -147,12 +147,14 @@ class Edit(ExplanatoryRewriting):
 
 
 def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
-    """Return by target the mistake that a rewriting is in the answers that it explains, and record that it does.
+    """Return by target the `Mistake` for a rewriting in the answers that it explains, and store these in the case.
+
+    The mistake has the rewriting's code, its facts, and the places that it edits; it is the same for all answers.
 
     Args:
         edit: the rewriting.
         case: the wrong answers.
-        names: the targets of the answers that it explains.
+        names: the targets of the answers that it explains; for none the result is empty.
     """
     if not names:
         return {}
@@ -161,10 +163,10 @@ def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, .
 
 
 def wording_program(edit: DescribedRewriting, case: Case) -> Program:
-    """Return the program whose names and sizes are used to describe a rewriting: that of the first trial, if it serves.
+    """Return the right program whose names and sizes stand in the message about a rewriting: that of the first trial.
 
-    It does not serve where it lacks a place of the rewriting, or a step that a choice may speak of: then it is
-    `Case.listing`.
+    It is `Case.listing` where the first trial lacks a place of the rewriting, or an operation that `Case.listing` has
+    and a choice may name.
     """
     first, listing = case.samples[0].program, case.listing
     has_steps = first.forward.by_key.keys() >= listing.forward.by_key.keys()
@@ -196,7 +198,7 @@ class EditOnPath(ExplanatoryRewriting):
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made, and the spot of the path's edges."""
+        """Return the spots at which the edit is made, and last the spot of the edges along which it takes effect."""
         return (*self.edit.spots, self.spot)
 
     @property
@@ -205,10 +207,12 @@ class EditOnPath(ExplanatoryRewriting):
         return self.edit.rank + PATH_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program in which the edges of the path alone see the upstream gradients that the edit gives.
+        """Return the program in which the edges of `spot` take as g the gradient of their reader in the edited program.
+
+        All other edges take that in the program without the edit.
 
         Raises:
-            NoCandidate: the edit changes the forward pass, or replaces a target's gradient: then it has no path.
+            NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
         """
         edited = self.edit.apply(program)
         if edited.forward is not program.forward or edited.results:
@@ -262,13 +266,13 @@ class WithoutIdleEdges(ExplanatoryRewriting):
         return self.edit.rank + IDLE_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program with the edit, and without the idle edges that would carry a gradient because of it.
+        """Return the program with the edit, and without those idle edges whose contribution the edit may change.
 
-        Unchanged where the edit does not apply in this trial.
+        These would no longer contribute zero. Return the program unchanged where the edit does not apply in this trial.
 
         Raises:
-            NoCandidate: there are no such edges, so that it would be the edit alone, or the edit replaces a target's
-                gradient.
+            NoCandidate: the program has idle edges but none of these, so that it would be the edit alone; or the edit
+                replaces a target's gradient.
         """
         idle = idle_edges(program)
         edited = self.edit.apply(program)
@@ -315,7 +319,7 @@ class WithRightOutput(ExplanatoryRewriting):
         return self.edit.rank + OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the edited program in which the operation that makes the output has the vjps of the right program.
+        """Return the edited program with the right vjps, at the right values, for the operation that makes the output.
 
         Raises:
             NoCandidate: the edit leaves the forward pass as it is.
@@ -334,7 +338,10 @@ class WithRightOutput(ExplanatoryRewriting):
 
 
 def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:
-    """Return the contribution of `node` to the operand in a slot, for the upstream gradient of an edge `at`."""
+    """Return the contribution of `node` to its operand in a slot, for the upstream gradient `at.g`.
+
+    As a vjp of an edit it uses a node of the right program in place of that of the edited one.
+    """
     return node.vjp(slot, at.g)
 
 
@@ -376,7 +383,7 @@ class NoGradient:
     spots: tuple[Spot, ...] = ()
 
     def apply(self, program: Program) -> Program:
-        """Return the program in which no output contributes a gradient."""
+        """Return the program without the edges (SINK, k) from the loss to the outputs: all its gradients are zero."""
         return program.without(*((SINK, k) for k, _ in enumerate(program.forward.outputs)))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
@@ -404,7 +411,8 @@ class WithFactor:
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the mistake in each answer that is the edit's gradient times a factor.
 
-        The factor must be explained: one expression of sizes and constants gives it in every trial.
+        The factor must be explained: one expression of sizes and constants, such as 2 or 1 / bs, gives it in every
+        trial. The mistake has the facts of the edit, and then that of the factor.
         """
         mistakes = {}
         for name in self.names:
@@ -443,9 +451,10 @@ class FactorOnPath:
         return self.edit.rank + SCALED_PATH_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer in which the edges contribute a multiple of what they should.
+        """Return by target the mistake in each answer in which the edges count with a factor, and all else is right.
 
-        The factor must be explained: one expression of sizes and constants gives it in every trial.
+        The factor must be explained: one expression of sizes and constants, such as 2 or 1 / bs, gives it in every
+        trial.
         """
         mistakes = {}
         for name in self.names:
@@ -461,15 +470,14 @@ class FactorOnPath:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return the operations that read by the edges with the factor, in words for a learner.
-
-        Such as `` `h @ u` and `x * h` ``.
-        """
+        """Return the expressions of the readers of the edges with the factor, joined: `` `h @ u` and `x * h` ``."""
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
     def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
-        """Return what the edges contribute to the learner's array for the target `name`, and what they should.
+        """Return what the edges contribute to the target `name` in the learner's array, and in the right one.
+
+        It is what is left of either array after the gradient without the edges has been subtracted.
 
         Raises:
             NoCandidate: the learner's array has the wrong shape, or the edit's gradient cannot be computed.
@@ -483,12 +491,14 @@ class FactorOnPath:
 def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
     """Return the factor between two arrays as an expression of sizes and constants that holds in every trial.
 
-    `None` where a trial has no such factor, no expression gives it in all of them, or too few entries tell it.
+    Such as 1 / bs, where the factor is 1/4 in a trial with bs = 4 and 1/7 in one with bs = 7. `None` where the arrays
+    of a trial have no common factor, no expression gives it in all of them, or fewer than `LEAST_ENTRIES` entries tell
+    it.
 
     Args:
-        case: the trials.
+        case: the case, of whose trials those count that have a learner's array for the target.
         name: the target.
-        arrays: takes a sample; returns the array with the factor, and the one without.
+        arrays: takes a sample; returns the array with the factor, such as the learner's, and the one without it.
     """
     known, places, entries = list[tuple[Trial, float]](), list[int](), 0
     case.comparisons += 1
@@ -546,9 +556,9 @@ class EditInRows(ExplanatoryRewriting):
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:
-        """Return the program in which the gradient of the target has the chosen rows as the edit gives them.
+        """Return the program that returns for the target the edit's gradient in the chosen rows, else the right one.
 
-        All other rows are right.
+        Rows are the entries along the gradient's first axis.
 
         Raises:
             NoCandidate: the edit's gradient cannot be computed.
@@ -564,7 +574,7 @@ class EditInRows(ExplanatoryRewriting):
         return program.with_result(self.name, mixed)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake, if the learner's array has the edit's rows in every trial; else no item."""
+        """Return {target: mistake} if this explains its answer, the only one that is compared; else an empty dict."""
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
@@ -594,7 +604,10 @@ class TwoEdits(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank of both together, which is less for likelier mistakes."""
+        """Return the likelihood rank (less is likelier): the sum of both plus a constant.
+
+        If `first_explains`, it is that of the second edit plus a lesser constant.
+        """
         if self.first_explains:
             return self.second.rank + SECOND_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
@@ -610,9 +623,9 @@ class TwoEdits(ExplanatoryRewriting):
         return (*self.first.spots, *self.second.spots)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer whose numbers the two edits together give in every trial.
+        """Return by target the mistake in each answer that the two edits together explain.
 
-        If the first edit explains answers by itself, only answers that no rewriting explains so far.
+        If `first_explains`, only answers count that no rewriting explains so far.
         """
         names = case.unexplained if self.first_explains else None
         return explained_mistakes(self, case, case.explained_by(self, names))

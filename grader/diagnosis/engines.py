@@ -47,11 +47,13 @@ class Engine:
     session: Mapping[str, Any] = field(default_factory=dict)
 
     def gradients(self, steps: Sequence[Step], inputs: Sequence[float] | Sequence[torch.Tensor]) -> list[Array]:
-        """Return the gradient of the last value for each input; zeros where no contribution comes to an input.
+        """Return the gradient of the last value for each input as this engine computes it.
+
+        It is zeros where no contribution comes to an input.
 
         Args:
-            steps: the steps; see `grader.program.steps`.
-            inputs: numbers or tensors.
+            steps: such as `("mul", 0, 1)`; see `grader.program.steps`.
+            inputs: the values 0, 1, ..., numbers or tensors.
         """
         return _gradients(self, tuple(steps), tuple(inputs))
 
@@ -59,8 +61,8 @@ class Engine:
         """Return the gradient that each input has at the end of steps that call `backward` and `zero_grad` themselves.
 
         Args:
-            steps: the steps and calls; see `grader.program.steps.script_of_steps`.
-            inputs: numbers.
+            steps: such as `("mul", 0, 1)`, with the calls `("backward", i)` and `("zero_grad",)` among them.
+            inputs: the values 0, 1, ..., as numbers.
         """
         from grader.program.steps import script_of_steps
         from grader.program.walks import Session, Walk
@@ -69,7 +71,7 @@ class Engine:
         return session.gradients(script_of_steps(steps, inputs, self._operations()))
 
     def _operations(self) -> dict[str, Operation]:
-        """Return by name the operations of this engine that differ from the right ones, such as `mul`."""
+        """Return by name the operations that this engine has wrong: in `rules`, `forwards`, `summed` or `in_place`."""
         names = {*self.rules, *self.forwards, *self.summed, *self.in_place}
         return {name: self._operation(name) for name in names}
 
@@ -89,7 +91,12 @@ class Engine:
 
 
 def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the right gradient of each input by torch's autograd; the steps may call `backward` and `zero_grad`."""
+    """Return the right gradient of each input by torch's autograd; the steps may call `backward` and `zero_grad`.
+
+    Args:
+        steps: such as `("mul", 0, 1)`, `("backward", 2)`; see `grader.program.steps`.
+        inputs: the values 0, 1, ...
+    """
     from grader.program.steps import autograd_of_steps
 
     return autograd_of_steps(steps, inputs)
@@ -97,12 +104,12 @@ def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> li
 
 @lru_cache(1024)  # a function of several answers is asked for each of them
 def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...]) -> list[Array]:
-    """Return the gradient that an engine computes of the last value for each input; it is kept for the next call.
+    """Return the gradient of the last value that an engine computes for each input; it is kept for the next call.
 
     Args:
-        engine: the engine.
-        steps: the steps; see `grader.program.steps`.
-        inputs: numbers or tensors; a tensor is recognised by its identity.
+        engine: the engine, right or with wrong rules.
+        steps: such as `("mul", 0, 1)`; see `grader.program.steps`.
+        inputs: the values 0, 1, ..., numbers or tensors; a tensor is recognised by its identity.
     """
     import numpy as np
 
@@ -124,7 +131,7 @@ def _run_in_place(forward: Function, first: Array, *others: Any, **options: obje
 
     Args:
         forward: takes the operands by position and the options by name; returns the value.
-        first: the first operand, which is overwritten.
+        first: the first operand, which is overwritten if the value has its shape.
         others: all further operands.
         options: the options.
     """
@@ -145,12 +152,14 @@ def _engine_vjp(
     Args:
         operation: the right operation.
         slot: the slot of the operand.
-        rule: the engine's rule for the operand.
-        summed: what reduces the contribution of a pointwise operation to the shape of the operand; `unbroadcast` by
-            default.
+        rule: the engine's rule for the operand: a function like a vjp; a word such as `"negated"`, see `Slip`; or
+            `None` for the right vjp.
+        summed: for a pointwise operation, takes what the rule gives and the operand; returns the contribution in the
+            shape of the operand. `None` for the sum over the axes along which the operand was broadcast.
 
     Returns:
-        A function of the upstream gradient, the value, the operands and the options; `None` without a gradient.
+        A function of the upstream gradient, the value, the operands and the options, which returns the contribution;
+        `None` where the operand gets no gradient.
     """
     import numpy as np
 
@@ -174,10 +183,13 @@ def _engine_vjp(
 def _rule_function(operation: Operation, slot: int, rule: Rule) -> Function:
     """Return a rule as a function of the upstream gradient, the value, the operands and the options.
 
+    For `"negated"`: minus the right vjp.
+
     Args:
         operation: the right operation.
         slot: the slot of the operand.
-        rule: a function, which is returned unchanged; a `Slip`; or `None` for the right vjp.
+        rule: a function, which is returned unchanged; one of the words `"nothing"`, `"negated"`, `"upstream"`,
+            `"without upstream"` and `"exchanged"`, see `Slip`; or `None` for the right vjp.
     """
     import numpy as np
 

@@ -54,7 +54,10 @@ def explain(
     budget: float = MOST_WORK,
     earlier: Case | None = None,
 ) -> dict[str, Explanation]:
-    """Return an explanation of each wrong answer that has one, by target.
+    """Search for the likeliest candidates that explain the wrong answers, and return an explanation of each, by target.
+
+    An `Explanation` is the likeliest mistake, further ones that are hardly less likely, and the target nearer to the
+    loss whose wrong answer has the same cause. Answers without any are missing.
 
     Args:
         case: the wrong answers.
@@ -92,16 +95,23 @@ def explain(
 
 
 def is_explained(case: Case, fits: Sequence[Fit]) -> bool:
-    """Return whether the fits so far explain every wrong answer of a case."""
+    """Return whether every wrong answer of a case is explained.
+
+    Args:
+        case: the wrong answers.
+        fits: the candidates that explain an answer so far, each as its rank and, by target, its mistakes.
+    """
     return len(_least_ranks(fits)) == len(case.names)
 
 
 def last_rank(case: Case, fits: Sequence[Fit]) -> float:
     """Return the rank beyond which no candidate changes the explanations; infinite while an answer is unexplained.
 
+    It is the highest rank of the answers' likeliest candidates, plus a constant for ties and common causes.
+
     Args:
         case: the wrong answers.
-        fits: the candidates that explain an answer, so far.
+        fits: the candidates that explain an answer so far, each as its rank and, by target, its mistakes.
     """
     if not is_explained(case, fits):
         return float("inf")
@@ -118,7 +128,7 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
 
     Args:
         case: the wrong answers.
-        fits: all candidates that explain an answer.
+        fits: all candidates that explain an answer, each as its rank and, by target, its mistakes.
 
     Returns:
         By target; answers that no fit explains are missing.
@@ -140,7 +150,7 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:
-    """Return for each explained answer the rank of the likeliest candidate that explains it, by target."""
+    """Return by target the least rank of all fits with a mistake for it: that of the likeliest explaining candidate."""
     ranks: dict[str, float] = {}
     for fit in fits:
         for name in fit.mistakes:

@@ -37,9 +37,9 @@ TrialRatios = Sequence[tuple[Trial, float]]
 
 
 def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
-    """Return the factor f with array = f * right in every entry but for rounding.
+    """Return the number f with array = f * right in every entry but for rounding.
 
-    Return `None` where there is none, an array is all zero, or the shapes differ.
+    Return `None` where there is none, either array is all zero, or the shapes differ.
 
     Args:
         array: an array of any shape.
@@ -53,7 +53,9 @@ def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
 
 
 def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
-    """Return the expression of a factor whose value in each trial is known: 1 / n, the root of a size, a number.
+    """Return a factor, whose value in each trial is known, as a `Factor`: a code and an expression such as 1 / n.
+
+    The expressions are a number, a size n or 1 / n, n / m, a root, a square or n - 1, and those of plain arguments.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.
@@ -106,10 +108,10 @@ class FactorForms:
         self._values = np.array(every)
 
     def fit(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
-        """Return whether one expression, times a constant, gives a factor in all trials in which it is known so far.
+        """Return whether any expression, times a constant, has the values of a factor in some trials.
 
         Args:
-            places: the numbers of these trials, from 0.
+            places: the positions of these trials in the list that the table was made for.
             ratios: the factor in each of them.
         """
         own = self._values[:, places]
@@ -119,11 +121,11 @@ class FactorForms:
 
 
 def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
-    """Return the value of an expression, such as n - 1, for each size; NaN where it divides by 0.
+    """Return the value of an expression of a size n, such as n - 1, in each trial; NaN where it divides by 0.
 
     Args:
-        shape: takes a size; returns the value.
-        sizes: shape: (trials,).
+        shape: the expression: takes n; returns the value.
+        sizes: n in each trial; shape: (trials,).
     """
     values = []
     for size in sizes:
@@ -135,13 +137,15 @@ def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[flo
 
 
 def _all_close(values: Iterator[float]) -> bool:
-    """Return whether all values are equal but for rounding."""
+    """Return whether all values equal the first one, but for rounding; there must be one."""
     first, *others = values
     return all(math.isclose(value, first, rel_tol=CLOSE) for value in others)
 
 
 def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
-    """Return the factor as a size n of the forward pass, or as 1 / n, times a constant; `None` where it is neither.
+    """Return the factor as c * n or c / n for a size n of the forward pass and a constant c, such as 2 / bs.
+
+    Return `None` where no size gives it in every trial.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.
@@ -168,7 +172,7 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
 
 
 def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as n / m of the sizes of two axes, as if divided by the wrong one, m.
+    """Return the factor as n / m for the sizes of two axes: the learner has divided by m where n is right.
 
     Return `None` where no two axes give it in every trial.
 
@@ -184,7 +188,7 @@ def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
 
 
 def _size_function_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as a root, a square or n - 1 of a size n, times a constant.
+    """Return the factor as a constant times an expression of one size n: its root, its square, n - 1, and so on.
 
     Return `None` where no size gives it in every trial.
 
@@ -206,9 +210,10 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
 
 
 def _argument_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as an expression of a plain number among the arguments, such as 1 - p; `None` where it is none.
+    """Return the factor as an expression of a plain number that the function takes, such as 1 - p.
 
-    An expression times a constant counts, too: then the number may have been typed in.
+    An expression times a constant counts, too: then the learner may have typed in the number of one trial. Return
+    `None` where no expression gives the factor in every trial.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.

@@ -27,7 +27,7 @@ class Fact:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return the name and the parameters as plain JSON values, without the clause."""
+        """Return {"operator": name, "parameters": message fields} as plain JSON values, without the clause."""
         return {"operator": self.operator, "parameters": _plain_json(self.parameters)}
 
 
@@ -63,7 +63,10 @@ class Mistake:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return the facts, the cause and the places as plain JSON values, as a result keeps them."""
+        """Return {"edits": facts, "cause": name of an answer, "at": edited places} as plain JSON values.
+
+        A result on disk keeps it.
+        """
         edits = [fact.record for fact in self.facts]
         return {"edits": edits, "cause": self.cause, "at": [list(place) for place in self.at]}
 

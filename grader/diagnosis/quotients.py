@@ -1,7 +1,7 @@
 """Recognises a wrong difference quotient: one of other points, or one that divides the difference by something wrong.
 
-A function that measures a slope has no backward pass, so that its mistakes are no edits of a program. A place is here a
-number of steps h from the point x: the place 1 is x + h.
+A function that measures a slope has no backward pass, so that its mistakes are no edits of a program. An offset is the
+number of steps h from the point x to where the function is taken: 1 for f(x + h).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .facts import AnswerSample, AnswerSamples
 from .mistake import Fact, Mistake
 
 EXACT = 1e-9  # how nearly the right answer must be a quotient, in proportion to it
-PLACES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # how many steps away from x a function may have been taken
+OFFSETS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # how many steps away from x a function may have been taken
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """The right difference quotient in one trial: its arguments, and the places of its two function values.
+    """The right difference quotient in one trial: its arguments, and the offsets of its two function values.
 
     Args:
         f: the function.
         x: the point: a float, or a tensor that is moved entry by entry.
         v: the weights with which the values of the function are summed; `None` where it returns one number.
         h: the step.
-        ahead: the place of the first function value, in steps from x.
-        behind: the place of the second function value, which is subtracted.
+        ahead: the offset of the first function value, in steps from x: 1 for f(x + h).
+        behind: the offset of the second function value, which is subtracted.
         together: whether the entries of x before the moved one are moved as well, as a mistake has it.
     """
 
@@ -49,15 +49,15 @@ class Quotient:
 
     @classmethod
     def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
-        """Return the quotient of a routine that takes a function, a point, perhaps weights, and a step.
+        """Return the quotient (f(x + ahead h) - f(x + behind h)) / ((ahead - behind) h) with the inputs of a trial.
 
         Args:
-            trial: the trial, whose inputs are these arguments.
-            ahead: see `Quotient`, as for `behind`.
-            behind: see `Quotient`.
+            trial: a trial of a routine that takes a function f, a point x, perhaps weights v, and a step h.
+            ahead: the offset of the first function value, in steps from x.
+            behind: the offset of the second one, which is subtracted.
 
         Returns:
-            `None` for a routine that takes something else.
+            `None` for a routine that takes anything else.
         """
         values = list(trial.inputs.values())
         if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
@@ -67,20 +67,20 @@ class Quotient:
             return None
         return cls(f, x, v[0] if v else None, h, ahead, behind)
 
-    def height(self, place: float, step: Any = None) -> Any:
-        """Return the function's value where x is moved by some steps.
+    def height(self, offset: float, step: Any = None) -> Any:
+        """Return f(x + offset * step), a number for each entry of x.
 
-        For a tensor once for each entry, which alone is moved. For a function of several values these are weighted by v
-        and summed.
+        For a tensor x the number for an entry is the function's value if this entry alone is moved. For a function that
+        returns several values it is their sum with the weights v.
 
         Args:
-            place: by how many steps x is moved: 1 for f(x + h).
-            step: the step in place of `h`: a number, or one for each entry of x.
+            offset: by how many steps x is moved: 1 for f(x + h).
+            step: the step in place of `h`: a number, or one for each entry of x; `None` for h.
 
         Returns:
             Shape: that of x.
         """
-        move = place * (self.h if step is None else step)
+        move = offset * (self.h if step is None else step)
         if isinstance(self.x, float):
             return np.asarray(float(self.f(self.x + move)))
         moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * torch.as_tensor(move).flatten()
@@ -88,23 +88,23 @@ class Quotient:
         numbers = [float(value if self.v is None else (value * self.v).sum()) for value in heights]
         return np.array(numbers).reshape(self.x.shape)
 
-    def at(self, place: float) -> float:
-        """Return the function's value at the number `place` itself: f(place), whatever x is.
+    def at(self, point: float) -> float:
+        """Return f(point): the function's value at a number of its own, wherever x is.
 
         Raises:
             ValueError: x is no number.
         """
         if not isinstance(self.x, float):
             raise ValueError("this can be done with numbers only")
-        return float(self.f(place))
+        return float(self.f(point))
 
     def rise(self, ahead: float, behind: float, step: Any = None) -> Any:
-        """Return the function's value at the place `ahead` minus the one at `behind`: f(x + h) - f(x) for 1 and 0.
+        """Return f(x + ahead * step) - f(x + behind * step) for each entry of x; see `height`.
 
         Args:
-            ahead: in steps from x.
-            behind: in steps from x.
-            step: the step in place of `h`.
+            ahead: the offset of the first function value: 1 for f(x + h).
+            behind: the offset of the second one: 0 for f(x).
+            step: the step in place of `h`; `None` for h.
 
         Returns:
             Shape: that of x.
@@ -112,7 +112,7 @@ class Quotient:
         return self.height(ahead, step) - self.height(behind, step)
 
     def right_rise(self, step: Any = None) -> Any:
-        """Return the rise between the right two places, with `step` in place of `h` if it is given.
+        """Return `rise` with the right offsets, the fields `ahead` and `behind`, and with `step` in place of `h`.
 
         Returns:
             Shape: that of x.
@@ -121,36 +121,38 @@ class Quotient:
 
     @property
     def run(self) -> float:
-        """Return the distance between the right two places: for one step ahead and one behind, 2 h."""
+        """Return (ahead - behind) * h, the distance between the right two points: 2 h for the offsets 1 and -1."""
         return (self.ahead - self.behind) * self.h
 
     @property
     def weights(self) -> np.ndarray:
-        """Return the weights, shaped like x.
+        """Return the weights v as an array shaped like x.
 
         Raises:
-            ValueError: there are none, or they have another shape.
+            ValueError: there are none, or they have another shape than x.
         """
         if self.v is None or self.v.shape != self.x.shape:
             raise ValueError("there are no weights, or not one for each entry of x")
         return self.v.numpy()
 
 
-def place_pairs() -> Iterator[tuple[float, float]]:
-    """Yield every two of `PLACES` as (ahead, behind), with ahead > behind: (1, 0) for f(x + h) - f(x), for instance."""
-    return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
+def offset_pairs() -> Iterator[tuple[float, float]]:
+    """Yield every two of `OFFSETS` as (ahead, behind), with ahead > behind: (1, 0) stands for f(x + h) - f(x)."""
+    return ((ahead, behind) for ahead in OFFSETS for behind in OFFSETS if behind < ahead)
 
 
-def places_of_right(trial: Trial) -> tuple[float, float] | None:
-    """Return the two places, ahead and behind, at which the right answer of a trial takes the function.
+def offsets_of_right(trial: Trial) -> tuple[float, float] | None:
+    """Return the two offsets (ahead, behind) at which the right answer of a trial takes the function: (1, 0), say.
+
+    They are found by trying: the right answer is then (f(x + h) - f(x)) / h but for rounding.
 
     Returns:
-        `None` where the answer is no difference quotient with places of `PLACES`.
+        `None` where the answer is no difference quotient with two of `OFFSETS`.
     """
     quotient, right = Quotient.of(trial), next(iter(trial.expected.values()))
     if quotient is None or right is None:
         return None
-    for ahead, behind in place_pairs():
+    for ahead, behind in offset_pairs():
         try:
             slope = quotient.rise(ahead, behind) / ((ahead - behind) * quotient.h)
         except IMPOSSIBLE:
@@ -171,7 +173,7 @@ class Slip:
         name: the name of the fact.
         code: the public code.
         message: a clause about the answer, with fields: `{f}`, `{x}`, `{v}` and `{h}` are the learner's names of the
-            function, the point, the weights and the step, `{ahead}` and `{behind}` the two places at which the function
+            function, the point, the weights and the step, `{ahead}` and `{behind}` the two points at which the function
             must be taken.
         of: takes the right quotient of a trial, and returns the wrong one's value, shaped like x.
     """
@@ -183,20 +185,17 @@ class Slip:
 
 
 def _slope(quotient: Quotient) -> Array:
-    """Return the value of a quotient, such as (f(x + h) - f(x)) / h, for each entry of x.
-
-    Its rise divided by its run.
-    """
+    """Return the value of a right quotient, such as (f(x + h) - f(x)) / h, for each entry of x."""
     return np.asarray(quotient.right_rise() / quotient.run)
 
 
 def _function_value(quotient: Quotient) -> Array:
-    """Return the function's value at x itself."""
+    """Return f(x), where the quotient is wanted; shape: whatever f returns."""
     return np.asarray(quotient.f(quotient.x), dtype=np.float64)
 
 
 def _weights(quotient: Quotient) -> Array:
-    """Return the weights, of any shape.
+    """Return the weights v of a quotient, which may have another shape than x.
 
     Raises:
         ValueError: the quotient has none.
@@ -207,9 +206,9 @@ def _weights(quotient: Quotient) -> Array:
 
 
 def _slope_without_weights(quotient: Quotient) -> Array:
-    """Return the quotient of f without the weights: (sum(f(x + h)) - sum(f(x))) / h for each entry of x, say.
+    """Return the quotient without the weights v: (sum(f(x + h)) - sum(f(x))) / h for the offsets 1 and 0.
 
-    It approximates the derivative of the plain sum of f's values, where they must be weighted by v.
+    It is a number for each entry of x, which alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -219,9 +218,9 @@ def _slope_without_weights(quotient: Quotient) -> Array:
 
 
 def _slope_weighted_by_value(quotient: Quotient) -> Array:
-    """Return the quotient of f with its own values at x for weights: sum(f(x) * (f(x + h) - f(x))) / h, say.
+    """Return the quotient with f(x) in place of the weights v: sum(f(x) * (f(x + h) - f(x))) / h for offsets 1 and 0.
 
-    One number for each entry of x, which alone is moved. The right weights are v.
+    It is a number for each entry of x, which alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -231,9 +230,9 @@ def _slope_weighted_by_value(quotient: Quotient) -> Array:
 
 
 def _slope_with_squared_weights(quotient: Quotient) -> Array:
-    """Return the quotient of f with the squares of the weights: sum(v * v * (f(x + h) - f(x))) / h, say.
+    """Return the quotient with v * v in place of the weights v: sum(v * v * (f(x + h) - f(x))) / h for offsets 1 and 0.
 
-    One number for each entry of x, which alone is moved. The right weights are v.
+    It is a number for each entry of x, which alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -297,54 +296,66 @@ SLIPS = (
 )  # fmt: skip
 
 
-def slips_of_places(ahead: float, behind: float) -> Iterator[Slip]:
-    """Yield, as `Slip`s, the quotients that take the function at two wrong places, such as f(x) - f(x - h).
+def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
+    """Yield the quotients that take the function at two wrong points, such as (f(x) - f(x - h)) / h, as `Slip`s.
 
-    Every two of `PLACES`, divided by the distance of these places, and by that of the right ones.
+    A `Slip` is a wrong quotient: a function that computes it from the right one, with a name, a code and a message.
+    There are two for every two of `OFFSETS`: divided by the distance of these points, and by that of the right ones.
 
     Args:
-        ahead: the right place of the first function value, in steps from x.
-        behind: the right place of the second one.
+        ahead: the right offset of the first function value, in steps from x.
+        behind: the right offset of the second one.
     """
-    for first, second in place_pairs():
+    for first, second in offset_pairs():
         if (first, second) != (ahead, behind):
             for run in dict.fromkeys((first - second, ahead - behind)):
                 yield Slip(
                     "function-at-other-places",
                     "wrong-point",
-                    f"{{f}} is taken at {_place_text(first)} and {_place_text(second)}, not at {{ahead}} and {{behind}}"
+                    f"{{f}} is taken at {_point_text(first)} and {_point_text(second)}, not at {{ahead}} and {{behind}}"
                     + ("" if run == first - second else ", and divided by the distance of these"),
                     lambda q, first=first, second=second, run=run: q.rise(first, second) / (run * q.h),  # type: ignore[misc]
                 )
 
 
-def _place_text(steps: float) -> str:
-    """Return a place as text with message fields: `{x} + 2 {h}`."""
+def _point_text(steps: float) -> str:
+    """Return the point at an offset as text with message fields: `{x} + 2 {h}` for 2.
+
+    Args:
+        steps: the offset, in steps from x.
+    """
     size = "" if abs(steps) in (0.5, 1) else f"{abs(steps):g} "
     half = " / 2" if abs(steps) == 0.5 else ""
     return "{x}" if steps == 0 else f"{{x}} {'+' if steps > 0 else '-'} {size}{{h}}{half}"
 
 
 def wrong_quotient(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return which wrong difference quotient gives an answer in every trial, as a mistake; `None` where none does.
+    """Return the fact that an answer is a certain wrong difference quotient in every trial; `None` where it is none.
+
+    Such as "f is taken at x and x - h, not at x + h and x".
 
     Args:
         answer: the answer; `None` is returned unless it is a value.
         samples: the answer in each trial.
     """
-    right = places_of_right(samples[0].trial) if answer.kind == "value" and samples else None
+    right = offsets_of_right(samples[0].trial) if answer.kind == "value" and samples else None
     if right is None:
         return None
     cheapest = sorted(samples, key=lambda sample: sample.right.size)
     quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
-    for slip in (*slips_of_places(*right), *SLIPS):
+    for slip in (*slips_of_offsets(*right), *SLIPS):
         if _fits(slip, quotients):
             return Mistake(slip.code, (Fact(slip.name, {}, slip.message.format(**_message_fields(samples, right))),))
     return None
 
 
 def _value_of_slip(slip: Slip, quotient: Quotient) -> Array | None:
-    """Return the value of a wrong quotient in one trial, shaped like x; `None` where it cannot be computed."""
+    """Return the value of a wrong quotient in one trial, shaped like x; `None` where it cannot be computed.
+
+    Args:
+        slip: the wrong quotient, as a function of the right one.
+        quotient: the right quotient of the trial.
+    """
     try:
         with np.errstate(all="ignore"):
             return np.asarray(slip.of(quotient), dtype=np.float64)
@@ -356,8 +367,8 @@ def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]])
     """Return whether a wrong quotient gives the learner's arrays in every trial, and differs from the right one in one.
 
     Args:
-        slip: the wrong quotient.
-        quotients: the answer in each trial, with the right quotient there.
+        slip: the wrong quotient, as a function of the right one.
+        quotients: pairs of the answer in a trial and the right quotient there; False is returned for a `None`.
     """
     apart = False
     for sample, quotient in quotients:
@@ -369,18 +380,18 @@ def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]])
 
 
 def _message_fields(samples: AnswerSamples, right: Sequence[float]) -> dict[str, str]:
-    """Return the message fields: the learner's names of the arguments, and the two right places as text.
+    """Return the message fields: the learner's names of the arguments, and the two right points as text.
 
     Such as {"f": "f", "x": "x", "v": "", "h": "h", "ahead": "x + h", "behind": "x"}.
 
     Args:
         samples: the answer in each trial.
-        right: the right places, ahead and behind, in steps from x.
+        right: the right offsets, ahead and behind, in steps from x.
     """
     f, x, *weights, h = samples[0].trial.inputs
     names = {"f": f, "x": x, "v": weights[0] if weights else "", "h": h}
     return {
         **names,
-        "ahead": _place_text(right[0]).format(**names),
-        "behind": _place_text(right[1]).format(**names),
+        "ahead": _point_text(right[0]).format(**names),
+        "behind": _point_text(right[1]).format(**names),
     }

@@ -52,7 +52,11 @@ class EditOfRightAnswer:
         return self.candidate.rank + self.extra_rank
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the mistake by target, if the edit gives the learner's array in every trial; else an empty mapping."""
+        """Return {target: mistake} if the edit gives the learner's array in every trial; else an empty mapping.
+
+        Args:
+            case: not read; the edit has a case of its own.
+        """
         mistakes = self.candidate.explain(self.case)
         return {self.name: mistakes[THE_ANSWER]} if THE_ANSWER in mistakes else {}
 
@@ -64,11 +68,14 @@ class EditOfRightAnswer:
 def edits_of_right_answers(
     wrong: Mapping[str, tuple[Answer, AnswerSamples]], *, recorded: bool
 ) -> list[EditOfRightAnswer]:
-    """Return the candidates that edit the right arrays of those answers that are no gradients of a program.
+    """Return candidates that edit the right array of an answer that is no gradient of a program, as if it were one.
+
+    They are for Jacobians and values, and for gradients where no program is recorded: the array's transpose, its
+    product with an input or a factor, wrong rows, and so on.
 
     Args:
-        wrong: for each target the answer, with its sample in each trial.
-        recorded: whether there is a program of the forward pass, which gives the gradients.
+        wrong: by target the answer, and for each trial the learner's and the right array.
+        recorded: whether there is a program of the forward pass, so that gradients have edits of their own.
     """
     kinds = ("jacobian", "value") if recorded else ("jacobian", "value", "gradient")
     candidates: list[EditOfRightAnswer] = []
@@ -88,12 +95,13 @@ def edits_of_right_answers(
 
 
 def _case_sample(answer: Answer, trial: Trial, array: np.ndarray) -> Sample:
-    """Return a trial as a sample of a case whose only target is `THE_ANSWER`, with the right array for its gradient.
+    """Return one trial of an answer as a sample of a case, in which the answer is the gradient of a made-up input.
 
-    So operators can edit that array like a gradient; see `_program_with_gradient`.
+    The input is called `THE_ANSWER`; its right gradient is the answer's right array, and its wrong one the learner's.
+    So operators can edit that array like a gradient.
 
     Args:
-        answer: the answer, a Jacobian, a value or a gradient.
+        answer: the answer: a Jacobian, a value or a gradient.
         trial: the trial.
         array: the learner's array.
     """

@@ -71,7 +71,10 @@ class Source:
 def stream(
     case: Case, operators: Iterable[Operator[Hashable]], others: Iterable[Candidate] = ()
 ) -> Iterator[Candidate]:
-    """Yield every candidate, the likeliest first; of the same rank, in the order in which the sources are listed here.
+    """Yield every candidate of a search in rising rank; of the same rank, in the order of the list below.
+
+    They are `others`; every edit, as it is, without idle edges, and with the right output; and what the combinators
+    make of the edits that have been tried by then: edits in rows or on a path, with a factor, and pairs.
 
     Args:
         case: the wrong answers.
@@ -97,10 +100,10 @@ def stream(
 
 
 def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield the candidates of an earlier search that passed its screens, and further ones, in rising rank.
+    """Yield the candidates of an earlier search that passed its screens, and `others`, together in rising rank.
 
     Args:
-        suspects: the candidates that were compared in full, in rising rank.
+        suspects: the field `suspects` of the earlier search's case: the candidates that were compared in full there.
         others: observations of the numbers, and mistakes that the exercise declares.
     """
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
@@ -108,7 +111,11 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
 
 
 def merge_sources(sources: Iterable[Source]) -> Iterator[Candidate]:
-    """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn."""
+    """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn.
+
+    Args:
+        sources: each a least rank, and a function that returns an iterator over its candidates.
+    """
     number = itertools.count()  # of the same rank, the one that came first
     begun: list[tuple[float, int, Candidate | None, Iterator[Candidate]]]
     begun = [(source.rank, next(number), None, _candidates_of(source)) for source in sources]
@@ -123,14 +130,14 @@ def merge_sources(sources: Iterable[Source]) -> Iterator[Candidate]:
 
 
 def _candidates_of(source: Source) -> Iterator[Candidate]:
-    """Yield the candidates of a source; the source is begun only when the first of them is asked for."""
+    """Yield the candidates of a source, whose function is called only when the first of them is asked for."""
     yield from source.candidates()
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
-    """Yield every edit with an operator in a program, those at narrower spots first.
+    """Yield every edit with an operator in a program: one for each spot of the operator's kind, and each choice there.
 
-    There is one for each spot at which the operator works, and each choice there.
+    Those at spots of lower rank come first: one operation in all iterations, then wider spots.
     """
     known = _EDITS.setdefault(program, {})
     listed = known.get(operator)
@@ -146,19 +153,23 @@ _EDITS: WeakKeyDictionary[Program, dict[Operator[Hashable], list[Edit]]] = WeakK
 
 
 def edits_without_idle_edges(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield every edit with an operator at a spot of a program, each in a backward pass without idle edges."""
+    """Yield every edit with an operator in a program as `WithoutIdleEdges`.
+
+    These combine the edit with a backward pass that lacks the edges whose right contribution is zero.
+    """
     yield from map(WithoutIdleEdges, edits(operator, program))
 
 
 def has_output_in_derivative(program: Program) -> bool:
-    """Return whether an operation that makes an output has a vjp in terms of its value, as 1 - out**2 of tanh."""
+    """Return whether the operation of an output has a vjp in terms of its value, as tanh has: g * (1 - out**2)."""
     return any(program.nodes[i].operation.value_vjp is not None for i in program.forward.outputs)
 
 
 def edits_with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield the edits of the forward pass with an operator, as `WithRightOutput`: the output's own vjp is right.
+    """Yield the edits of the forward pass with an operator, as `WithRightOutput`.
 
-    None for an operator that changes the backward pass alone.
+    These combine the edit with the right vjps of the operation that makes the output. There are none for an operator
+    that changes the backward pass alone.
     """
     for edit in edits(operator, program):
         try:
@@ -187,9 +198,10 @@ def edits_in_rows(case: Case) -> Iterator[Candidate]:
 
 
 def _wrong_rows(screen: Screen, name: str) -> Rows | None:
-    """Return which rows of the answer `name` are wrong, as a key of `ROWS`, such as `"last"`.
+    """Return which rows (entries along the first axis) of an answer are wrong in one trial, as a key of `ROWS`.
 
-    Return `None` where other rows are wrong, or the answer has less than `LEAST_ROWS`.
+    These are "first", "last", "all but the first" and "all but the last". Return `None` where exactly the wrong rows
+    are none of these, or the answer has less than `LEAST_ROWS`.
 
     Args:
         screen: the trial.
@@ -209,10 +221,11 @@ def _wrong_rows(screen: Screen, name: str) -> Rows | None:
 
 
 def edits_on_path(case: Case) -> Iterator[Candidate]:
-    """Yield the likeliest edits, along the edges of one spot alone, as `EditOnPath`s.
+    """Yield `EditOnPath`s: a likely edit that takes effect along the edges of one spot only.
 
-    Those edits so far with a rank up to `LIKELIEST`, and the edges of a reader with several operands that lead from the
-    edited place to a target whose gradient the edit changes.
+    The edits are those tried so far whose rank is at most `LIKELIEST`. The edges are those of an operation with several
+    operands, if the edit lies between them and the loss, and they lead to a target whose gradient the edit changes: for
+    a wrong derivative of tanh in tanh(x @ w), the edge of x, or that of w.
     """
     program = case.listing
     forks = [(spot, _targets_of_edges(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
@@ -232,12 +245,17 @@ def edits_on_path(case: Case) -> Iterator[Candidate]:
 
 
 def _is_fork(program: Program, place: tuple[int, int]) -> bool:
-    """Return whether an edge (reader, slot) is one of several by which the reader contributes to its operands."""
+    """Return whether the reader of an edge (reader, slot) has further edges: for `x @ w` True, for tanh(x) False."""
     return len(program.forward.edges[place[0]]) > 1
 
 
 def _targets_of_edges(program: Program, spot: Spot) -> int:
-    """Return the values that the edges of a spot lead a gradient to, directly or not, as a bit mask."""
+    """Return a bit mask of the operands of a spot's edges and of all values that these depend on.
+
+    Args:
+        program: the program.
+        spot: the edges.
+    """
     mask = 0
     for place in spot.places(program):
         mask |= program.forward.ancestors[program.source(place)]
@@ -245,9 +263,10 @@ def _targets_of_edges(program: Program, spot: Spot) -> int:
 
 
 def right_with_factor(case: Case) -> Iterator[Candidate]:
-    """Yield one candidate, the right gradient times a factor, for the answers that are so by their projections.
+    """Yield one candidate, the right gradient times a factor, as a `WithFactor`; none where it fits no answer.
 
-    Nothing where there are none. Projections are those on random directions, see `Screen`.
+    It is for the answers whose projections in the screens are one multiple of those of the right gradient; for all
+    answers if these are values, which have no projections.
     """
     names = [name for screen in case.screens for name in _targets_with_multiple(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
@@ -255,10 +274,10 @@ def right_with_factor(case: Case) -> Iterator[Candidate]:
 
 
 def edits_with_factor(case: Case) -> Iterator[Candidate]:
-    """Yield candidates for answers that are the gradient of an edit times a factor, as `WithFactor`s.
+    """Yield `WithFactor`s: an edit of those tried so far, with the answers that may be its gradient times a factor.
 
-    These are the answers whose projections on random directions are a multiple of the edit's. Edits that are tried
-    while this goes on have their turn afterwards.
+    These are the answers whose projections in the screens are one multiple of those of the edited program's gradient.
+    Edits that are tried while this goes on have their turn afterwards.
     """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
@@ -278,9 +297,10 @@ def edits_with_factor(case: Case) -> Iterator[Candidate]:
 
 
 def factors_on_paths(case: Case) -> Iterator[Candidate]:
-    """Yield `FactorOnPath`s for answers in which certain edges contribute a multiple of what they should.
+    """Yield `FactorOnPath`s: an edit that drops edges, with the answers in which these may contribute a multiple.
 
-    These are the answers whose projections are off by a multiple of what the edges contribute.
+    The edits are those tried so far. If an answer's projections, less those of the right gradient, are one multiple of
+    what the edit moves them by, its edges may have been counted, say, twice.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number)
@@ -290,37 +310,37 @@ def factors_on_paths(case: Case) -> Iterator[Candidate]:
 
 
 def _only_drops_edges(program: Program) -> bool:
-    """Return whether all edits of a program drop edges, by `Program.without`, and there is one or more."""
+    """Return whether a program's vjps are edited in this way alone: edges are dropped, one or more."""
     return bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
 
 
 def pairs_of_edits(case: Case) -> Iterator[Candidate]:
     """Yield pairs of edits that together may explain an answer, as `TwoEdits`, the likeliest first.
 
-    Pairs whose changes of the projections add up to what an answer is off by, and pairs of the likeliest edits, which
-    may interact.
+    They are those of `_pairs_adding_up`, whose effects add up to what an answer is off by, and those of
+    `_interacting_pairs`, whose joint effect may be any.
     """
     candidates = [*_pairs_adding_up(case), *_interacting_pairs(case)]
     yield from sorted(candidates, key=lambda both: both.rank)
 
 
 def explaining_edits(case: Case) -> list[Edit]:
-    """Return the likeliest edits that explain an answer, and may change an answer that no edit explains.
+    """Return at most `MOST_KNOWN` edits that explain an answer and may change the gradient for one still unexplained.
 
-    At most two.
+    The likeliest come first.
     """
     edits = (edit for edit in case.explaining if isinstance(edit, Edit))
     return [edit for edit in edits if _may_change(edit, case, case.unexplained)][:MOST_KNOWN]
 
 
 def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable]]) -> Iterator[Candidate]:
-    """Yield an edit that explains an answer, paired with a second edit, for further answers with both mistakes in them.
+    """Yield `TwoEdits`: an edit that explains an answer by itself, and a second one, which together may explain others.
 
-    A second edit that may change an answer which the first explains alone is left out.
+    The second edit may change an answer that is still unexplained, and none that is explained.
 
     Args:
         case: the wrong answers, after the search for single edits.
-        operators: what the second edits are made of, those up to `MOST_RANK_OF_SECOND` in the order of their ranks.
+        operators: those of the second edits; tried are those of a rank up to `MOST_RANK_OF_SECOND`, in rising rank.
     """
     firsts, unexplained = explaining_edits(case), case.unexplained
     explained = set(case.names) - unexplained
@@ -331,9 +351,9 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
 
 
 def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
-    """Return whether an edit may change the gradient of one of the targets `names`.
+    """Return whether an edit may change the gradient of one of the targets `names` in the program `case.listing`.
 
-    False where it cannot be computed.
+    False where the edited program cannot be computed.
     """
     try:
         return reaches_targets(edit.apply(case.listing), names)
@@ -342,7 +362,10 @@ def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
 
 
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
-    """Yield two edits whose changes of an answer's projections add up to what these are off by, as `TwoEdits`."""
+    """Yield `TwoEdits` of edits tried so far whose moves of an answer's projections add up to the learner's.
+
+    The edits have a rank up to `LIKELY`; the likeliest `MOST_SUMS` pairs of each answer come.
+    """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)
         for name in screen.names if len(made) > 1 else ():
@@ -364,7 +387,10 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
 
 
 def _interacting_pairs(case: Case) -> Iterator[TwoEdits]:
-    """Yield every two of the likeliest edits that change a gradient and have no place in common, as `TwoEdits`."""
+    """Yield every two of the likeliest edits tried so far as `TwoEdits`, if they have no place in common.
+
+    These are the first `MOST_INTERACTING` of a rank up to `LIKELIEST` that change a gradient.
+    """
     likely = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELIEST][:MOST_INTERACTING]
     for first, second in itertools.combinations(likely, 2):
         if not set(first.spot.places(case.listing)) & set(second.spot.places(case.listing)):
@@ -383,9 +409,9 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
 
 
 def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
-    """Return what each rewriting so far changes of the projections, as (rewriting, screen, change), likeliest first.
+    """Return how each rewriting tried so far moves the projections, as (rewriting, screen, change), likeliest first.
 
-    A change has the shape (rows of the screen,).
+    A change is what is added to each projection in this screen; shape: (rows of the screen,).
     """
     return [
         (edit, screen, change)
@@ -395,11 +421,11 @@ def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
 
 
 def _moved_targets(screen: Screen, change: Array) -> list[str]:
-    """Return the targets whose projections on random directions a change moves by more than rounding.
+    """Return the targets with a projection in a screen that a change moves by more than rounding.
 
     Args:
         screen: the trial.
-        change: what a rewriting changes of the projections; shape: (rows,).
+        change: what a rewriting adds to each projection; shape: (rows,).
     """
     moves = np.abs(change) > screen.bounds
     return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]
@@ -408,16 +434,16 @@ def _moved_targets(screen: Screen, change: Array) -> list[str]:
 def _change_table(
     case: Case, changes: Mapping[Rewriting, tuple[Array, ...]], number: int, most: float = np.inf
 ) -> tuple[list[Edit], Array]:
-    """Return edits, and what each of them changes of the projections of the gradients in one screen.
+    """Return the `Edit`s among some rewritings, and an array of what each adds to the projections in one screen.
 
     Args:
         case: the case.
-        changes: by rewriting, as `Case.changes`.
-        number: the number of the screen.
+        changes: for each rewriting, for each screen, what it adds to the projections there; shape: (rows,).
+        number: the number of the screen among `case.screens`.
         most: the greatest rank that an edit may have.
 
     Returns:
-        The edits, and an array of shape (edits, rows).
+        The edits, and an array of shape (edits, rows of the screen).
     """
     made = [edit for edit in changes if isinstance(edit, Edit) and edit.rank <= most]
     table = np.array([changes[edit][number] for edit in made])
@@ -425,12 +451,12 @@ def _change_table(
 
 
 def _targets_with_multiple(screen: Screen, projections: Array, given: Array | None = None) -> list[list[str]]:
-    """Return for each edit the targets whose answers have a multiple, but not once, of the edit's projections.
+    """Return for each edit the targets whose given projections are a multiple of the edit's, by a factor that is not 1.
 
     Args:
         screen: the trial.
-        projections: those of each edit; shape: (edits, rows).
-        given: those of the answers; by default of the learner's arrays; shape: (rows,).
+        projections: a vector of projections for each edit; shape: (edits, rows).
+        given: the projections that may be a multiple; shape: (rows,). By default those of the learner's arrays.
     """
     given = screen.tangents.right + screen.wanted if given is None else given
     names: list[list[str]] = [[] for _ in projections]

@@ -18,7 +18,7 @@
 - *key*: the position in the source that nodes share in all iterations of a loop; with the iteration it names a node.
 - *width*: by what nodes are grouped to be edited together. From narrow to wide: `"key"`; `"source"`, one expression in
   all calls of the function that it stands in; `"role"`, one operation on one input, such as every `@` that reads x;
-  `"operation"`, such as every `@`. Each node is in one group of a width, or in several of `"role"`.
+  `"operation"`, such as every `@`. A node is in one group of each width, but in any number of `"role"`.
 - *bit mask*: a set of values as an int, in which bit i stands for the value with the id i.
 - *einsum letters*: one letter for each axis of an array: for `x @ w` they are `ik`, `kj` and, of the value, `ij`.
 - *option*: an argument of an operation that is no operand, such as `dim`.

@@ -6,7 +6,7 @@ from conftest import SEED
 from corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
 
 from grader.course import Course
-from grader.diagnosis.quotients import places_of_right
+from grader.diagnosis.quotients import offsets_of_right
 from grader.exercise import Exercise
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
@@ -26,7 +26,7 @@ def test_most_mistakes_are_named_without_declared_misconceptions(course: Course,
     declaring = {
         each.id for each in course.exercises
         if not each.is_quiz and each.function.misconceptions
-        and (isinstance(each.function, Exercise) or places_of_right(grader.trials(each).judged[0]))
+        and (isinstance(each.function, Exercise) or offsets_of_right(grader.trials(each).judged[0]))
     }  # fmt: skip
     asked = [name for name, wrong in SUBMISSIONS.items() if wrong.exercise in declaring]
     for name in asked[::2]:
