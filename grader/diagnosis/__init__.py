@@ -13,8 +13,8 @@
 - *row*: of an answer, the entries with one index along its first axis; of projections, see `grader.program`. The *row
   contributions* of an axis of the output, such as a batch, are what each of its rows alone adds to an answer.
 - *spot*: the same place, or places, in the program of every trial, such as `x @ w` in the last iteration. It is
-  narrow if it is one operation (*width* `"key"`, see `grader.program`) in all iterations, and wide if its width is another or
-  it takes only some iterations; edits at wide spots have a higher rank.
+  narrow if it is one operation (*width* `"key"`, see `grader.program`) in all iterations, and wide if its width is
+  another or it takes only some iterations; edits at wide spots have a higher rank.
 - *entrywise chain*: edges, in the order of the backward pass, each from a pointwise node to the next, along which an
   upstream gradient is only multiplied entry by entry. A *fellow edge* is any further edge of the reader of one of them.
 - *operator*: a kind of mistake, as a function from a program, a place and a choice to the edited program; its `at` says

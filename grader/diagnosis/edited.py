@@ -56,12 +56,12 @@ class EditedGradient:
 def edited(
     forward: Callable[..., Any], targets: str, code: str, edit: Edit, says: str, *hints: str
 ) -> tuple[Misconception, ...]:
-    """Return for each target the misconception that its gradient is that of an edited program.
+    """Return a misconception for each of some targets: that its gradient is the one of an edited program.
 
     Args:
         forward: the forward pass of the exercise.
-        targets: the names of inputs, separated by blanks.
-        code: see `Misconception`, as for `says` and `hints`.
+        targets: the names of inputs, separated by blanks, such as `"x w"`.
+        code: the public code of the mistake, such as `"wrong-sign"`.
         edit: takes the program of the forward pass, and any of its inputs by name; returns the edited program. It finds
             its places by `Program.nodes_of`.
         says: a clause that says what is wrong.
@@ -77,11 +77,11 @@ def edited(
 def _edited_program(
     forward: Callable[..., Any], edit: Edit, inputs: tuple[tuple[str, Any], ...], out_g: object
 ) -> Program:
-    """Return the program of one trial that `edit` makes of the recorded forward pass; it is kept for other targets.
+    """Record a forward pass, apply `edit` to the program, and return the edited one; it is kept for other targets.
 
     Args:
         forward: the forward pass.
-        edit: takes the program, and inputs by name; returns the edited program.
+        edit: takes the program, and any of the inputs by name; returns the edited program.
         inputs: pairs of a name and a value; a tensor is recognised by its identity.
         out_g: the upstream gradient, shaped like the output.
     """

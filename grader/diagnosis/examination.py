@@ -88,16 +88,17 @@ def source_of(name: str, signature: str, body: str) -> str:
 
 
 def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Return backward passes whose verdicts reveal how a test compares: whether at all, which entries, and how closely.
+    """Return backward passes that reveal, by whether a test accepts them, how the test compares gradients.
 
-    Such as one whose gradients have the right sum alone, which a test accepts that compares sums.
+    One has gradients of which the sum alone is right: a test that compares sums accepts it. Others are wrong in all
+    entries but the first, off by 20 %, or off by one rounding, which a test should accept.
 
     Args:
         right: the body of a right backward pass.
         gradients: the gradients that it stores, such as `"x.g"`.
 
     Returns:
-        For each its name, its body, what it reveals about the test, and a question for the learner.
+        For each (name, body of the function, what it reveals about the test, a question for the learner).
     """
 
     def each(change: str) -> str:
@@ -187,9 +188,10 @@ class _Call:
 
 @lru_cache(16)  # all backward passes of an exercise are called with the same numbers
 def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], ...]) -> list[_Call]:
-    """Return the calls by which a backward pass is judged.
+    """Return the calls by which a backward pass is judged: random inputs, output, upstream and right gradients each.
 
-    One for each of `SIZES` and each of `SCALES`, scale and dtype.
+    There is one for each of `SIZES`, the sizes of the axes, and each of `SCALES`, a factor of the inputs and their
+    dtype.
 
     Args:
         forward: the forward pass.
@@ -219,7 +221,12 @@ def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], 
 
 
 def _is_broken(backward: Callable[..., object], call: _Call) -> bool:
-    """Return whether a backward pass stores wrong gradients in a call, changes its arguments, or raises an error."""
+    """Return whether a backward pass stores wrong gradients in a call, changes its arguments, or raises an error.
+
+    Args:
+        backward: takes the inputs and the output, whose upstream gradient is in `out.g`; stores gradients as `x.g`.
+        call: the inputs, the output and its upstream gradient, and the right gradients.
+    """
     import torch
 
     given = {name: value.clone() for name, value in call.inputs.items()}

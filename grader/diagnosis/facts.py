@@ -62,31 +62,35 @@ AnswerSamples = Sequence[AnswerSample]
 
 
 def answer_samples(answer: Answer, pairs: Sequence[TrialArray]) -> list[AnswerSample]:
-    """Return the samples of an answer.
+    """Return (trial, learner's array, right array) for each trial of an answer, as `AnswerSample`s.
 
     Args:
         answer: the answer.
-        pairs: the trials, each with the learner's array in it.
+        pairs: pairs of a trial and the learner's array in it.
     """
     return [AnswerSample(trial, array, End(answer, trial).right) for trial, array in pairs]
 
 
 def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
-    """Return a fact as a mistake that consists of it alone.
+    """Return a `Mistake` that consists of one fact, without a clause of its own: `words.yaml` has its sentence.
 
-    `make_fact("hard-coded", "constant", number="3")` has the sentence of `words.yaml` for `constant`, filled with the
-    3.
+    For `make_fact("hard-coded", "constant", number="3")` it is the sentence under `constant`, filled with the 3.
 
     Args:
         code: the public code of the mistake.
         name: the name of the fact, under which `words.yaml` has its sentence.
-        parameters: what the sentence speaks of, by name.
+        parameters: the message fields of this sentence, by name.
     """
     return Mistake(code, (Fact(name, parameters),))
 
 
 def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return a mask, True for each entry in which two arrays of one shape differ by more than rounding."""
+    """Return a mask, True for each entry in which two arrays of one shape differ by more than rounding.
+
+    Args:
+        array: an array.
+        other: the array to compare with, whose greatest entry says what counts as rounding.
+    """
     found: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
     return found
 
@@ -100,8 +104,8 @@ def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake
     """Return the fact that an answer is one and the same number in every entry of every trial; `None` where it is not.
 
     Args:
-        samples: the answer in each trial; `None` is returned for a single one.
-        trivial: whether 0 and 1 count, which often have other reasons.
+        samples: the answer in each trial; for a single trial `None` is returned.
+        trivial: whether the fact is also returned where this number is 0 or 1, which an edit often explains.
     """
     values = {float(value) for sample in samples for value in np.unique(sample.array)[:2]}
     if len(values) != 1 or len(samples) < 2 or (not trivial and values <= {0.0, 1.0}):
@@ -110,7 +114,10 @@ def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake
 
 
 def zero_answer(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is 0 but for rounding in every trial; `None` where it is not, or is exactly 0."""
+    """Return the fact that an answer is 0 but for rounding in every trial; `None` where it is not, or is exactly 0.
+
+    For a single trial `None` is returned.
+    """
     sizes = [(np.abs(sample.array).max(initial=0.0), np.abs(sample.right).max(initial=0.0)) for sample in samples]
     tiny = all(array <= NOTHING * right for array, right in sizes)
     if len(samples) < 2 or not tiny or not any(array for array, _ in sizes):
@@ -119,9 +126,9 @@ def zero_answer(samples: AnswerSamples) -> Mistake | None:
 
 
 def same_shape_in_every_trial(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer has one shape in every trial, although the sizes of the right one change.
+    """Return the fact that the learner's array has one shape in every trial, although that of the right array changes.
 
-    Return `None` where its shape changes, that of the right array does not, or it has one entry.
+    Return `None` where that is not so, or the learner's array has one entry.
     """
     shapes, expected = {sample.array.shape for sample in samples}, {sample.right.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
@@ -134,16 +141,16 @@ def imprecise_answer(samples: AnswerSamples, *, most: float = IMPRECISE) -> Mist
 
     Args:
         samples: the answer in each trial.
-        most: the greatest error that counts as nearly right, in proportion to the largest entry.
+        most: the greatest error of an entry that counts as nearly right, divided by the greatest entry.
     """
     error = max(scaled_error(sample.array, sample.right) for sample in samples)
     return make_fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
 
 
 def offset_answer(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the right one plus one number, the same in every entry of every trial.
+    """Return the fact that an answer is the right array plus a number c, the same in every entry of every trial.
 
-    Return `None` where it is not, or where the right answers are one number everywhere.
+    Return `None` where it is not, where c is 0, or where the right array is one number in all trials.
     """
     numbers = {float(end(sample.right)) for sample in samples if sample.right.size for end in (np.min, np.max)}
     if not have_right_shapes(samples) or len(numbers) == 1:
@@ -158,10 +165,10 @@ def offset_answer(samples: AnswerSamples) -> Mistake | None:
 
 
 def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
-    """Return by which factor the learner's array is off in each trial whose right array is not zero.
+    """Return the number f with learner's array = f * right array for each trial whose right array is not all zero.
 
     Returns:
-        Pairs of a trial and a factor; none at all if a trial has no single factor for all of its entries.
+        Pairs (trial, f); none at all if there is no such number in one of these trials.
     """
     found = [(sample, one_ratio(sample.array, sample.right)) for sample in samples]
     if any(ratio is None and np.any(sample.right) for sample, ratio in found):
@@ -170,9 +177,9 @@ def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
 
 
 def varying_ratio(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is off by one factor in each trial, but by different factors in different trials.
+    """Return the fact that the learner's array is a multiple of the right one in each trial, by varying factors.
 
-    Return `None` where that is not so. It is no fact of single numbers, which always have a factor.
+    Return `None` where that is not so, or where fewer than two trials have at least three entries to tell it.
     """
     known = [ratio for _, ratio in ratio_in_each_trial(samples)]
     telling = sum(np.count_nonzero(sample.right) >= 3 for sample in samples)
@@ -184,9 +191,9 @@ def varying_ratio(samples: AnswerSamples) -> Mistake | None:
 
 
 def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the variable plus a multiple of its gradient, as a step of training makes it.
+    """Return the fact that an answer is w + c * dw, for the variable w, its right gradient dw, and one number c.
 
-    Such as w - 0.1 * dw for w and its gradient dw. Return `None` where it is not so.
+    So a step of training makes it: w - 0.1 * dw. Return `None` where it is not so, or c is 1 or -1.
 
     Args:
         answer: the answer; `None` is returned where it is no gradient.
@@ -205,10 +212,10 @@ def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
 
 
 def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is a weighted sum of the gradient and the one stored before, not their sum.
+    """Return the fact that an answer is a * new + b * prior with unequal weights, not new + prior.
 
-    Such as 0.1 * gradient + 0.9 * before, with the same weights in every trial. Return `None` where it is none, or too
-    few trials tell it.
+    Here prior is the gradient that was stored before, which must be added to. The weights, such as 0.1 and 0.9, are the
+    same in every trial. Return `None` where it is not so, or too few trials tell it.
 
     Args:
         answer: the answer.
@@ -230,9 +237,10 @@ def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | Non
 
 
 def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is right in some trials only, where their sizes or options tell which; or `None`.
+    """Return the fact that an answer is right in some trials only, and what is special about these; else `None`.
 
-    Such as "only in a batch of one", or "only where p is 0.5".
+    Such as "only in a square case", "only where p is 0.5", or "only for small upstream gradients". `None` is returned
+    where nothing is special about them, or they are the batches of one, which hide many mistakes.
 
     Args:
         answer: the answer.
@@ -260,25 +268,25 @@ def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | No
 
 
 def _informative(samples: AnswerSamples) -> AnswerSamples:
-    """Return the samples whose right array is not all zero, for many mistakes give zeros.
+    """Return the samples whose right array is not all zero; all samples if there are none.
 
-    All samples if there are none.
+    In the others a wrong backward pass is often right, as it gives zeros, too.
     """
     return [sample for sample in samples if np.any(sample.right)] or samples
 
 
 def _right_and_wrong_trials(samples: AnswerSamples) -> tuple[list[Trial], list[Trial]]:
-    """Return the trials in which the answer is right, and those in which it is wrong."""
+    """Return two lists: the trials in which the answer is right, and those in which it is wrong."""
     return [sample.trial for sample in samples if sample.agrees], [
         sample.trial for sample in samples if not sample.agrees
     ]
 
 
 def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is wrong exactly in the trials whose function argument has a certain operation.
+    """Return the fact that an answer is wrong exactly in the trials whose function argument uses certain operations.
 
-    Such as `tanh` in the function that is passed to the learner's. Return `None` where no operation tells the trials
-    apart.
+    The learner's function takes a function f; the answer is wrong wherever f uses `tanh`, say, and right wherever it
+    does not. Return `None` where no operations are so.
     """
     name, parts = told_by(*_right_and_wrong_trials(_informative(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
@@ -287,6 +295,8 @@ def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
 
 def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
     """Return the kinds of the settings of some trials, each once, with the named axes and sizes of its first trial.
+
+    A setting is the sizes of a trial, and its kind a phrase such as "a batch of one".
 
     Returns:
         Lists of a kind and its sizes, as message fields: [["a batch of one", [["bs", 1], ["n", 4]]]].
@@ -299,9 +309,9 @@ def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
 
 
 def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is right in all entries but in some of those that must be exactly 0.
+    """Return the fact that an answer is wrong only in entries that must be exactly 0, and are not.
 
-    Return `None` where no entry is wrong, a wrong entry need not be 0, or few entries must be 0.
+    Return `None` where no entry is wrong, a wrong entry must be another number, or few entries must be 0.
     """
     zeros = sum(int((sample.right == 0).sum()) for sample in samples)
     if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.right.size for sample in samples):
@@ -314,15 +324,15 @@ def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
 
 
 def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
-    """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong entries are 0.
+    """Return the fact that a mask lets the wrong entries of an answer pass: each is 0, or what it is without the mask.
 
-    Return `None` where no array of `closed` fits.
+    So it is for relu with the mask z < 0 in place of z > 0. Return `None` where no item of `closed` fits.
 
     Args:
         answer: the answer.
         samples: the answer in each trial.
-        closed: candidates for what the masked entries would have without the mask; each has an array for each trial,
-            shaped like the answer.
+        closed: for each mask of the forward pass the gradient without it minus the right gradient, which the mask holds
+            back; an array for each trial, shaped like the answer.
     """
     first = next(
         (sample for sample in samples if sample.has_shape and differing_entries(sample.array, sample.right).any()), None
@@ -342,14 +352,15 @@ def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence
 
 
 def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, Any]:
-    """Return the name, the index and the value of an entry of the variable, as message fields.
+    """Return the message fields for one entry of a gradient: {"name": "x", "place": [0, 2], "value": "0.5"}.
 
-    The name and the value are empty for a Jacobian or a value, whose entries are not those of an input.
+    They are the name of the variable, the index, and the variable's value there. For a Jacobian or a value, whose
+    entries are not those of a variable, the name and the value are empty.
 
     Args:
         answer: the answer.
         trial: the trial in which the value is looked up.
-        place: the index of the entry.
+        place: the index of the entry, a number for each axis.
     """
     if answer.kind != "gradient":
         return {"name": "", "place": list(place), "value": ""}
@@ -358,7 +369,9 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 
 
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
-    """Return the fact that an answer is wrong only in a trial with exact zeros and equal entries.
+    """Return the fact that an answer is wrong only in the trial whose inputs have exact zeros and equal entries.
+
+    It tells the number of wrong entries, and of the first one index and input.
 
     Args:
         answer: the answer.
@@ -372,13 +385,14 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
 
 
 def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact about how an answer depends on the upstream gradient, seen in trials that differ in it alone.
+    """Return the fact about how an answer depends on the upstream gradient g, from two trials that differ in g alone.
 
-    The answer does not depend on it, is divided by it, mixes no entries of it where it must, or has a wrong derivative.
-    Return `None` where none of these is true, or no trials differ so.
+    The answer does not depend on g; is divided by g; is g times a factor entry by entry, where the right one mixes
+    entries of g; or is so, as it must be, but with a wrong factor. Return `None` where none of these is true, or no
+    trials differ in g alone.
 
     Args:
-        end: the answer in one trial, with the names of the output and of the upstream gradient.
+        end: the answer in one trial, with the learner's names of the output and of the upstream gradient.
         samples: the answer in each trial.
     """
     upstream_name = end.upstream_name or "1"
@@ -403,25 +417,32 @@ def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
         if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.array, sample.right) is not None:
             continue
         if _is_entrywise(*rights, *upstream):
-            return _slope_typed_in(end, samples) or _wrong_slope(end, sample, upstream[0])
+            return _constant_slope_fact(end, samples) or _wrong_slope_fact(end, sample, upstream[0])
         return make_fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
     return None
 
 
 def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether each entry of an array is its own upstream gradient times a factor that does not depend on that.
+    """Return whether array / g equals changed / other in each entry: the factor of g does not depend on g.
 
     Args:
-        array: the array for the upstream gradient `g`.
-        changed: the array for the upstream gradient `other`, with all else the same.
-        g: the one upstream gradient.
-        other: the other one.
+        array: an answer for the upstream gradient `g`.
+        changed: the answer for the upstream gradient `other`, with all else the same.
+        g: an upstream gradient, shaped like the answer.
+        other: another upstream gradient of this shape.
     """
     return array.shape == g.shape == changed.shape and not bool(differing_entries(array * other, changed * g).any())
 
 
-def _slope_typed_in(end: End, samples: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the upstream gradient times one number, the same in every trial; or `None`."""
+def _constant_slope_fact(end: End, samples: AnswerSamples) -> Mistake | None:
+    """Return the fact that an answer is c * g for the upstream gradient g and a number c, the same in every trial.
+
+    Return `None` where it is not so.
+
+    Args:
+        end: the answer in one trial, with the learner's name of the upstream gradient.
+        samples: the answer in each trial.
+    """
     slopes = [one_ratio(sample.array, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
@@ -429,14 +450,14 @@ def _slope_typed_in(end: End, samples: AnswerSamples) -> Mistake | None:
     return make_fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **fields)
 
 
-def _wrong_slope(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
-    """Return the fact that an entry has a wrong local derivative, with the wrong and the right one.
+def _wrong_slope_fact(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
+    """Return the fact that the entry that is furthest off is its g times a wrong number, with the right number.
 
-    The entry is the one that is furthest off.
+    The numbers are the learner's entry / g and the right entry / g, a derivative.
 
     Args:
-        end: the answer in one trial.
-        sample: the same answer with the learner's array.
+        end: the answer in one trial, with the learner's name of the upstream gradient.
+        sample: the same trial, with the learner's and the right array.
         g: the upstream gradient, shaped like the answer.
     """
     place = tuple(
@@ -448,13 +469,13 @@ def _wrong_slope(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
 
 
 def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
-    """Return the fact that an answer has the shape that two inputs make when they are broadcast against each other.
+    """Return the fact that an answer has the shape of two inputs broadcast against each other, and of neither of them.
 
-    Return `None` where no two inputs do. With x of shape (4,) and y of shape (4, 1): (4, 4).
+    With x of shape (4,) and y of shape (4, 1): (4, 4). Return `None` where no two inputs have this shape.
 
     Args:
         answer: the answer.
-        sample: the answer in one trial.
+        sample: one trial, in which the learner's array has a wrong shape.
     """
     shapes = {name: tuple(value.shape) for name, value in sample.trial.inputs.items() if hasattr(value, "shape")}
     for a, b in itertools.combinations(shapes, 2):
@@ -468,11 +489,11 @@ def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
 
 
 def wrong_shape(answer: Answer, sample: AnswerSample) -> Mistake:
-    """Return the fact that an answer has a wrong shape.
+    """Return the fact that an answer has a wrong shape, with this shape, the right one, and the trial's options.
 
     Args:
         answer: the answer.
-        sample: the answer in a trial in which the shape is wrong.
+        sample: a trial in which the learner's array has a wrong shape.
     """
     owner = answer.wrt if answer.kind == "gradient" else ""
     chosen = [[name, str(value)] for name, value in options(sample.trial).items()]
@@ -496,16 +517,21 @@ def _shape_fields(answer: Answer, sample: AnswerSample) -> dict[str, Any]:
 
 
 def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
-    """Return the axes of an array as lists of a name and a size; the name is empty where the axis has none."""
+    """Return the axes of an array as message fields: [["bs", 4], ["", 3]], with "" for an axis without a name.
+
+    Args:
+        names: for each axis a name; one that begins with "_", or is a number, counts as none.
+        shape: the shape of the array.
+    """
     return [
         ["" if name.startswith("_") or name.isdigit() else name, size] for name, size in zip(names, shape, strict=True)
     ]
 
 
 def unknown_mistake(samples: AnswerSamples) -> Mistake:
-    """Return the fact that an answer is wrong, in how many entries, and by how much.
+    """Return the fact that an answer is wrong, with the number of wrong entries and the error in the first wrong trial.
 
-    It says, too, whether only batches of one example are right.
+    It says, too, whether exactly the batches of one example are right.
 
     Args:
         samples: the answer in each trial, wrong in one or more.
@@ -528,6 +554,8 @@ def nothing_to_compare() -> Mistake:
 
 def plain_fact(answer: Answer, samples: AnswerSamples) -> Mistake:
     """Return a fact about an answer that needs no search: a wrong shape, or how many entries are wrong and by how much.
+
+    If the answer is right in all given trials, it is the fact that there is nothing to compare.
 
     Args:
         answer: the answer.

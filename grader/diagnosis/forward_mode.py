@@ -40,7 +40,7 @@ class ForwardMode:
     exchanged: tuple[str, ...] = ()
 
     def push(self, f: Callable[..., Any], x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Return the tangent of `f(x)` along a direction, shaped like `f(x)`.
+        """Return the tangent of `f(x)` along a direction, as these dual numbers compute it; shape: that of `f(x)`.
 
         Args:
             f: a function of a tensor.
@@ -59,14 +59,18 @@ class ForwardMode:
         return torch.from_numpy(push(program, {"x": v.numpy()}, self._rule, self._tangent_of_number))
 
     def _tangent_of_number(self, node: Node, slot: int) -> float:
-        """Return the tangent that `number` gives the plain number in a slot of a node.
+        """Return the tangent of the plain number in a slot of a node, such as 3 in `3 * x`, by the field `number`.
 
-        It is 0 for an exponent, and where no `number` is given.
+        It is 0 where this field is `None`, and for operations that take no plain number in place of a dual one, such as
+        the exponent in `x ** 3`.
         """
         return 0.0 if self.number is None or node.name not in TAKES_NUMBERS else self.number(float(node.values[slot]))
 
     def _rule(self, node: Node) -> TangentRule | None:
-        """Return the function that computes a node's tangent by a rule of `rules`; `None` for the right rule."""
+        """Return a rule for `tangents.push`: a function of a node and its operands' tangents, by the field `rules`.
+
+        Return `None` where this field has no rule for the node, so that its tangent is right.
+        """
         formula = next((self.rules[name] for name in _rule_names(node) if name in self.rules), None)
         if formula is None:
             return None
@@ -91,7 +95,7 @@ class ForwardMode:
 def _rule_names(node: Node) -> tuple[str, ...]:
     """Return the names under which `ForwardMode.rules` may have a rule for a node, the most particular one first.
 
-    For `3 / x`: `("rdiv", "div")`.
+    For `3 / x`: `("rdiv", "div")`; for `x * 3`: `("mul number", "mul")`; for `x * y`: `("mul values", "mul")`.
     """
     if node.name not in TAKES_NUMBERS:
         return (node.name,)
@@ -101,14 +105,14 @@ def _rule_names(node: Node) -> tuple[str, ...]:
 
 
 def _exchange_operands(node: Node) -> Node:
-    """Return a node with its two operands exchanged."""
+    """Return a node with two operands, such as a - b, with these exchanged: b - a."""
     operands = tuple(sorted((1 - slot, operand) for slot, operand in node.operands))
     return replace(node, operands=operands, values=node.values[::-1])
 
 
 @lru_cache(64)  # every rule is tried on the same functions
 def _recorded_function(f: Callable[..., Any], x: torch.Tensor) -> Program:
-    """Return a function of one tensor as a program with the input `x`, which is kept."""
+    """Return a function of one tensor as a program with the input `x`, recorded at this x; it is kept."""
     from grader.program.recording import record
 
     return record(lambda x: f(x), {"x": x})

@@ -74,11 +74,14 @@ class Observation:
 def observations(
     wrong: Mapping[str, tuple[Answer, Sequence[TrialArray]]], *, accepts: bool = False, recorded: bool = True
 ) -> list[Candidate]:
-    """Return all facts that may be true of the wrong answers, as candidates, each for one answer.
+    """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
+
+    Whether a fact is true is computed when the search asks. The last candidate is `FirstWrongGradient`, for all
+    answers.
 
     Args:
-        wrong: for each target the answer, and each trial with the learner's array in it.
-        accepts: whether more than one answer would be right.
+        wrong: by target the answer, and pairs of a trial and the learner's array in it.
+        accepts: whether the exercise accepts more than one answer as right.
         recorded: whether there is a program of the forward pass.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
@@ -96,11 +99,13 @@ def observations(
 
 
 def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is not accepted, where several would be; `None` where its number of axes is wrong.
+    """Return the fact that an answer is not accepted, for an exercise that accepts several; of a number, its error.
+
+    Return `None` where the learner's array has another number of axes than the right one.
 
     Args:
         answer: not read.
-        given: the answer in each trial.
+        given: for each trial the learner's and the right array.
     """
     if all(sample.array.ndim == 0 for sample in given):
         return make_fact("imprecise", "error-too-large")
@@ -117,18 +122,19 @@ def _observe_stored(
     name: str,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
 ) -> Callable[[Answer, AnswerSamples], Mistake | None]:
-    """Return a function that recognises what was stored in place of the gradient plus the one that was there before.
+    """Return a function that sees whether a wrong combination was stored in place of new gradient plus prior gradient.
 
-    Such as the gradient alone: then the gradient stored before is lost.
+    With `lambda new, prior, variable: new`: the new gradient alone was stored, so that the prior one is lost.
 
     Args:
-        combine: takes the gradient, the one stored before, and the variable, all of one shape; returns what was stored.
+        combine: takes the new gradient, the prior one, and the variable, all of one shape; returns what was stored.
         code: the public code of the mistake.
         name: the name of the fact.
-        alone: takes the gradient and the variable; returns what was stored where nothing was there before.
+        alone: takes the new gradient and the variable; returns what was stored in trials without a prior gradient.
 
     Returns:
-        A function of the answer and its samples: the fact, or `None` where it is not true in every trial.
+        A function of the answer and its samples: the fact, or `None` where it is not true in every trial, or no trial
+        has a prior gradient.
     """
 
     def observe(answer: Answer, given: AnswerSamples) -> Mistake | None:
@@ -149,7 +155,7 @@ def _observe_stored(
 def _of_samples(
     observe: Callable[[AnswerSamples], Mistake | None],
 ) -> Callable[[Answer, AnswerSamples], Mistake | None]:
-    """Turn a function of an answer's samples into a function of the answer and its samples, as `Observation` needs."""
+    """Turn a function of an answer's samples into one of the answer, which is not read, and its samples."""
     return lambda answer, given: observe(given)
 
 
@@ -176,15 +182,15 @@ def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
 
 
 def _constant_fact(given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer of the right shape is one number everywhere, 0 and 1 included.
+    """Return the fact that an answer of the right shape is one number in all entries of all trials, perhaps 0 or 1.
 
-    `None` where it is not.
+    Return `None` where it is not.
     """
     return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
 
 
 def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is one number everywhere; `None` where it is not, or is a gradient or a Jacobian.
+    """Return the fact that a value (no gradient or Jacobian) is one number in all entries of all trials; else `None`.
 
     A gradient may be 1 everywhere for another reason: its upstream gradient is left out.
     """
@@ -192,9 +198,9 @@ def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
 
 
 def _training_step_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is the variable after a step of training; `None` where it is not.
+    """Return the fact that an answer is the variable after a step of training, such as w - 0.1 * dw; else `None`.
 
-    It is `None`, too, where a variable is a multiple of its gradient, so that a step is no more than a factor.
+    It is `None`, too, where the variable is a multiple of its right gradient, so that a step is no more than a factor.
     """
     inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
     if any(one_ratio(own, sample.right) is not None for own, sample in zip(inputs, given, strict=True)):
@@ -273,13 +279,15 @@ class ProgramObservation:
 
 
 def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
-    """Return a function that observes how an answer depends on the upstream gradient, see `facts.misused_upstream`.
+    """Return a function that returns the fact of `facts.misused_upstream` if it has one of some names; else `None`.
+
+    Such a fact is that the answer does not depend on the upstream gradient, or is divided by it.
 
     Args:
-        names: the names of the facts that count, such as `"upstream-not-in-it"`.
+        names: the names of facts, such as `"upstream-not-in-it"`.
 
     Returns:
-        A function of the case, the target, the answer and its samples: the fact, or `None` where none of these is true.
+        A function of the case, the target, the answer and its samples.
     """
 
     def observe(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
@@ -293,15 +301,15 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples
 
 
 def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that each entry is 0 or has its full gradient, as it must be, but that the wrong ones are 0.
+    """Return the fact that a mask, such as that of relu, lets the wrong entries of a gradient pass; else `None`.
 
-    `None` where that is not so, or no spot of the forward pass masks this gradient.
+    Each entry of the answer is then either 0 or what it would be without the mask, but not where it must be.
 
     Args:
-        case: the case.
+        case: the case, whose forward pass has the masks.
         name: the target of the answer.
         answer: the answer.
-        given: the answer in each trial.
+        given: for each trial the learner's and the right array.
     """
     samples = {id(sample.trial): sample for sample in case.samples}
     if len(samples) != len(given):
@@ -316,9 +324,9 @@ def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples
 
 
 def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | None:
-    """Return what the gradient of a target would have more without the masks at a spot.
+    """Return the gradient of a target without the masks at a spot, minus its right gradient.
 
-    Its gradient without less with them. Return `None` where the gradient without them cannot be computed.
+    Without them an upstream gradient is passed on unchanged. Return `None` where that cannot be computed.
 
     Args:
         program: the right program of a trial.
@@ -339,13 +347,15 @@ def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | N
 
 
 def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that not all rows of an axis count in the answer, or each with a weight of its own; else `None`.
+    """Return the fact that some rows of an output's axis are left out of an answer, or have wrong weights; else `None`.
+
+    Such as that only the first example of a batch contributes to `w.g`.
 
     Args:
         case: the case.
         name: the target of the answer.
-        answer: the answer.
-        given: the answer in each trial.
+        answer: not read.
+        given: not read.
     """
     for place, axis in _row_splits(case.listing):
         split = [_row_contributions(sample, place, axis, name) for sample in case.samples if name in sample.given]
@@ -374,9 +384,10 @@ class RowContributions:
     width: int
 
     def counted_rows(self) -> Array | None:
-        """Return which rows the learner's array is the sum of, as 1 or 0 for each; shape: (rows,).
+        """Return c of ones and zeros with `array == sum(c[r] * parts[r] for r)`, but for rounding; shape: (rows,).
 
-        Of several possible sets of rows it is one with the most rows. Return `None` where no set adds up to the array.
+        `parts[r]` is what row r alone adds to the answer. Of several c it is one with the most ones. Return `None`
+        where there is none.
         """
         choices, bound = _row_choices(len(self.parts)), MATCH * np.abs(self.parts).max()
         for entries in (slice(None, None, 1 + self.array.size // FEW_ENTRIES), slice(None)):  # first a few of them
@@ -385,9 +396,10 @@ class RowContributions:
         return np.asarray(choices[0]) if len(choices) else None
 
     def weights(self) -> Array | None:
-        """Return the weights with which the rows add up to the learner's array; shape: (rows,).
+        """Return the weights c with `array == sum(c[r] * parts[r] for r)`, but for rounding; shape: (rows,).
 
-        Return `None` where there are none, several, or all are equal.
+        `parts[r]` is what row r alone adds to the answer. Return `None` where there are no such weights, or several, or
+        where they are all equal.
         """
         weights, _, rank, _ = np.linalg.lstsq(self.parts.T, self.array, rcond=1e-6)
         off = np.abs(weights @ self.parts - self.array).max()
@@ -398,7 +410,7 @@ class RowContributions:
 
 @cache
 def _row_choices(rows: int) -> Array:
-    """Return every set of rows as ones and zeros, those with the most rows first; shape: (sets, rows).
+    """Return every choice of some of `rows` rows as ones and zeros, the most rows first; shape: (choices, rows).
 
     For 2 rows: [[1, 1], [0, 1], [1, 0], [0, 0]].
     """
@@ -406,9 +418,10 @@ def _row_choices(rows: int) -> Array:
 
 
 def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
-    """Yield where a gradient can be split into rows, as an edge and an axis of the gradient along it, from the back.
+    """Yield where a gradient can be split into rows: pairs of an edge (reader, slot) and an axis of its operand.
 
-    The edges are those from the loss to an output, or, where the output is a number, from a reduction to its terms.
+    The edge is (SINK, k), of output k; or, where this is a number made by a reduction, such as a mean, the edge of the
+    reduction's operand. The axis is counted from the back, as -1.
     """
     for number, output in enumerate(program.forward.outputs):
         node = program.nodes[output]
@@ -420,16 +433,20 @@ def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
 
 
 def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> RowContributions | None:
-    """Return what each row of the gradient along an edge contributes to an answer in one trial.
+    """Return what each row of an edge's contribution alone adds to an answer in one trial.
+
+    Row r is what has the index r along an axis: all other rows of the contribution are set to 0, and the gradient of
+    the target is computed.
 
     Args:
         sample: the trial.
         place: the edge, as (reader, slot).
-        axis: the axis of the rows.
+        axis: the axis of its operand that the rows are counted along.
         name: the target of the answer.
 
     Returns:
-        `None` where there are too many rows, or the answer has the wrong shape.
+        These gradients, the learner's array, the name of the axis and the size of a row. `None` where there are more
+        than `MOST_ROWS` rows, or the learner's array has the wrong shape.
     """
     program = sample.program
     value = program.source(place)
@@ -453,16 +470,16 @@ def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> Ro
     return RowContributions(program.name_of_axis(value, axis), parts, sample.given[name].ravel(), width)
 
 
-def _uncounted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that only certain rows count in the answer; `None` where that is not so.
+def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
+    """Return the fact that an answer is the sum of what only some rows contribute; `None` where that is not so.
 
-    Some rows must be left out in two trials or more.
+    In every trial the answer must be such a sum, and in two trials or more rows must be left out of it.
 
     Args:
-        known: the contributions of the rows in each trial.
+        splits: for each trial what each row of an axis adds to the answer, and the learner's array.
     """
-    counted = [each.counted_rows() for each in known]
-    uneven = [(own, each) for own, each in zip(known, counted, strict=True) if each is not None and np.ptp(each)]
+    counted = [each.counted_rows() for each in splits]
+    uneven = [(own, each) for own, each in zip(splits, counted, strict=True) if each is not None and np.ptp(each)]
     enough = sum(own.array.size for own, _ in uneven) >= LEAST_ROW_ENTRIES and len(uneven) >= LEAST_ROW_TRIALS
     if not enough or any(each is None for each in counted):
         return None
@@ -472,16 +489,16 @@ def _uncounted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
     return Mistake("partial-batch", (Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
-def _weighted_rows_fact(known: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that each row counts with a weight of its own.
+def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
+    """Return the fact that an answer is a sum of what the rows contribute with unequal weights; else `None`.
 
-    `None` where that is not so, or too few entries tell it. Rows of one entry are left out: a wrong derivative is a
-    factor of each entry, too.
+    It is `None`, too, where too few entries tell it. Trials whose rows have one entry each are left out: there a wrong
+    derivative is a weight of each row, too.
 
     Args:
-        known: the contributions of the rows in each trial.
+        splits: for each trial what each row of an axis adds to the answer, and the learner's array.
     """
-    several = [each for each in known if 1 < len(each.parts) <= each.array.size - LEAST_SPARE and each.width > 1]
+    several = [each for each in splits if 1 < len(each.parts) <= each.array.size - LEAST_SPARE and each.width > 1]
     weights = [each.weights() for each in several]
     if len(several) < LEAST_ROW_TRIALS or any(each is None for each in weights):
         return None
@@ -513,9 +530,10 @@ class FirstWrongGradient:
     rank: float = 7.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact that the gradient of a value is wrong, for each answer that this explains.
+        """Return by target the fact that the gradient of a certain value is wrong, for each answer that this explains.
 
-        The result is empty where there is no such value, see `wrong_value`.
+        All answers of a screen are tried together first, then each by itself. The result is empty where there is no
+        such value, see `wrong_value`.
         """
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
@@ -535,11 +553,13 @@ class FirstWrongGradient:
 def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
     """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
 
-    A second trial must agree if there is one in which they are all wrong.
+    That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
+    the targets are the learner's. So it must be in one more trial, if there is one in which all these answers are
+    wrong.
 
     Args:
         case: the case.
-        sample: a trial.
+        sample: the trial in which the node is looked for.
         names: the targets of the answers.
 
     Returns:
@@ -560,10 +580,10 @@ def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | No
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the node before the chain of invertible pointwise functions that makes a node's value.
+    """Return the node that is left if pointwise functions with derivatives other than 0 are taken off a node's value.
 
-    The node without any. For exp(tanh(x @ w)): the product. Any of these gradients explains as much, so that a later
-    one would not be certain.
+    For exp(tanh(x @ w)): the product x @ w; for the product: itself. If the gradient of one of these values is wrong,
+    so are those of the others, so that nobody can say at which the mistake is.
     """
     while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
         ((slot, operand),) = program.forward.edges[node.id]
@@ -589,9 +609,9 @@ def value_in_program(node: Node, program: Program) -> int | None:
 
 
 def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> bool:
-    """Return whether a node lies between the loss and all targets `names`, and its gradient can be solved for.
+    """Return whether a node depends on all targets `names`, and their gradients may tell that of the node's value.
 
-    That takes more entries of the targets than the node's value has, and no more than `MOST_ENTRIES` of the value.
+    They may if they have at least `LEAST_SPARE` entries more than the value, and the value no more than `MOST_ENTRIES`.
     """
     forward = program.forward
     targets = [forward.targets[name] for name in names]
@@ -601,13 +621,14 @@ def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> 
 
 
 def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether a wrong gradient of one value can give some answers' projections; it costs no sweep.
+    """Return whether a wrong gradient of one value can give the projections of the learner's arrays; it costs no sweep.
 
-    Along a direction of a target, the answer moves by the product of the value's derivatives and of what its gradient
-    is off by. More directions than the value has entries show whether there is such a gradient.
+    If the value's gradient is off by e, the projection of a target's gradient on a direction is off by sum(t * e), with
+    the derivatives t of the value along this direction. These equations, one for each direction, are solved for e by
+    least squares.
 
     Args:
-        case: the answers for which directions are drawn.
+        case: the case, for all of whose answers directions are drawn.
         sample: the trial.
         value: the id of the value.
         names: the targets of the answers.
@@ -629,9 +650,9 @@ def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) 
 
 
 def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
-    """Return the greatest absolute entry of `difference - jacobian @ v`, with the v that makes its squares least.
+    """Return the greatest absolute entry of `difference - jacobian @ v`, for the v that makes the sum of squares least.
 
-    Infinite if there are hardly more equations than unknowns, so that they always have a solution.
+    Infinite if there are fewer than `LEAST_SPARE` equations more than unknowns, so that there is always a solution.
 
     Args:
         jacobian: shape: (equations, unknowns).
@@ -645,9 +666,9 @@ def least_squares_error(jacobian: Array, difference: Array, rcond: float | None 
 
 
 def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
-    """Return the derivatives of a trial's smaller values along `PROBES` random directions of each target.
+    """Return `PROBES` random directions of each target in a trial, and the derivatives of the values along them.
 
-    They are kept. A value of more than `MOST_ENTRIES` entries is left out.
+    They are kept in the trial. A value of more than `MOST_ENTRIES` entries has no derivatives here.
 
     Args:
         sample: the trial.
@@ -663,12 +684,13 @@ def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
 
 
 def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether a wrong gradient of one value gives the learner's arrays for the answers `names`.
+    """Return whether some gradient of one value gives the learner's arrays for the answers `names`, but for rounding.
 
-    All other vjps are right, so that the arrays are this gradient times the right Jacobians of the value.
+    All other vjps are right: the arrays must be this gradient times the right Jacobians of the value, which is solved
+    for the gradient by least squares.
 
     Args:
-        case: counts the work.
+        case: the case, in whose field `work` the work is counted.
         sample: the trial.
         value: the id of the value.
         names: the targets of the answers.
@@ -692,7 +714,7 @@ def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[st
 
 
 def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
-    """Return the fact that the gradient of a node's value is wrong, and all from there to the inputs is right."""
+    """Return the fact that the gradient of a node's value is wrong, and all from it to the inputs is right."""
     value, step = program.name_of(node.id), expression_of(program, node)
     says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
     return Mistake("unknown", (Fact("where", {"value": value, "step": step}, says),))
