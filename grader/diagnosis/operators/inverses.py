@@ -102,7 +102,8 @@ def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Progra
     Args:
         program: the right program.
         place: an edge (matrix inverse, its operand).
-        choice: which formula, a key of `INVERSE_FORMULAS`.
+        choice: which formula, a key of `INVERSE_FORMULAS`: "no transpose" in the example; others are "left alone",
+            "twice on the right" and "upstream transposed".
 
     Returns:
         The rewritten program; never `None`.
@@ -140,7 +141,8 @@ def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Pr
     Args:
         program: the right program.
         place: an edge (determinant, its operand).
-        choice: which formula, a key of `DETERMINANT_FORMULAS`.
+        choice: which formula, a key of `DETERMINANT_FORMULAS`: "not transposed" in the example; further ones are
+            "diagonal" and "determinant missing".
 
     Returns:
         The rewritten program; never `None`.

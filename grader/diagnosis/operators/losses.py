@@ -763,6 +763,8 @@ def is_weighted_mean(program: Program, place: Place) -> bool:
 def divide_by_count_of_weights(program: Program, place: Place, choice: None) -> Program | None:
     """Divide the gradient of a weighted mean's numerator by the number of weights, not by their sum.
 
+    For (w * x).sum() / w.sum(), the numerator gets g / len(w) in place of g / w.sum().
+
     Args:
         program: the right program.
         place: an edge (quotient, slot of the numerator).

@@ -867,8 +867,8 @@ def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> P
         choice: the wrong axes, counted from the front, such as (0,) for a layer norm over axis 1.
 
     Returns:
-        The rewritten program; `None` where the node computes no normalised value, or one with a gain inside, in this
-        trial.
+        The rewritten program; `None` where in this trial the node computes no normalised value, or one that is
+        multiplied by a gain before the division, as in (x - mean) * w / s.
     """
     known = normalisation_of(program, place)
     if known is None or np.ndim(known.gain):  # a gain inside would lose its gradient

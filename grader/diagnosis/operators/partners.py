@@ -444,7 +444,7 @@ def has_operands_of_one_shape(program: Program, place: Place) -> bool:
     message="{operand} and {partner} are exchanged in the derivative of {step}",
 )
 def exchange_operands(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute the vjp of a quotient or a power with its two operands exchanged: for a / b, that of b / a."""
+    """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b."""
     node = program.reader(place)
     return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
 

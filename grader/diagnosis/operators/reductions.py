@@ -541,8 +541,8 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
 def sum_over_kept_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
     """Sum the terms of the contribution over an axis that it must keep, and keep the axis that it must sum over.
 
-    With `ExchangedAxis(kept="a", summed="b", ...)` and the edge of a bias: g.sum(1) in place of g.sum(0). Returns
-    `None` where the contribution has no such axes in this trial.
+    With `ExchangedAxis(kept="a", summed="b", ...)`, the letters of axes 0 and 1 of g, and the edge of a bias: g.sum(1)
+    in place of g.sum(0). Returns `None` where the contribution has no such axes in this trial.
     """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is None or choice.summed not in terms.operand or choice.kept not in terms.summed:

@@ -27,7 +27,7 @@ Axes = tuple[int, ...]
 
 
 def has_axis(program: Program, place: Place) -> bool:
-    """Return whether the operand of the softmax that the edge `place` leads into has at least one axis."""
+    """Return whether the operand of the softmax that reads the edge `place` has at least one axis."""
     node = program.reader(place)
     return np.ndim(node.values[0]) > 0
 
@@ -45,7 +45,7 @@ def row_axes(node: Node) -> Axes:
 
 
 def total(terms: Array, axes: Axes) -> Array:
-    """Return the sum of an array over the given axes, each of which is kept with size 1."""
+    """Return the sum of an array over the given axes, kept with size 1: terms.sum(1, keepdims=True) for (1,)."""
     return np.asarray(terms.sum(axis=axes, keepdims=True))
 
 
@@ -56,7 +56,9 @@ def softmax_of(x: Array, axes: Axes) -> Array:
 
 
 def vjp_with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
-    """Return the contribution of the edge in a sweep, computed with the array p as softmax probabilities.
+    """Return the contribution of an edge into a softmax, log-softmax or logsumexp, with p as softmax probabilities.
+
+    p * (g - sum(p * g)) for softmax, g - p * sum(g) for log-softmax, and p * g for logsumexp.
 
     Args:
         at: the edge into a softmax, log-softmax or logsumexp.
@@ -202,12 +204,16 @@ class Row(NamedTuple):
     weights: Array
 
     def total(self, terms: Array) -> Array:
-        """Return the sum of an array over each row, the axes of the softmax, which are kept with size 1."""
+        """Return the sum of an array over `self.axes`, those of the softmax, which are kept with size 1."""
         return total(terms, self.axes)
 
 
 def row_of(at: EdgeContext) -> Row:
-    """Return the arrays in the vjp at an edge of a sweep that leads into a softmax or log-softmax."""
+    """Return the `Row` of an edge into a softmax or log-softmax: the arrays that the formula of its vjp is made of.
+
+    These are g, the probabilities p, the operand x, the value y, and each entry's own term: p * g for softmax, g for
+    log-softmax; so the vjp is own - p * sum(own), the sum over the softmax axes.
+    """
     axes = row_axes(at.node)
     p = softmax_of(np.asarray(at.x), axes)
     weights = p if at.node.name == "softmax" else np.ones_like(p)
@@ -333,7 +339,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
 
 
 def is_masked_before(program: Program, place: Place) -> bool:
-    """Return whether a `masked_fill` makes the operand of the softmax that the edge `place` leads into."""
+    """Return whether a `masked_fill` makes the operand of the edge `place`, which a softmax reads."""
     maker = program.nodes[program.source(place)]
     return maker.name == "masked_fill" and has_axis(program, place)
 
@@ -349,7 +355,8 @@ def is_masked_before(program: Program, place: Place) -> bool:
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is.
 
-    So these do not add up to 1. The edge `place` leads into a softmax of `scores.masked_fill(mask, -inf)`.
+    The edge `place` is that of `scores.masked_fill(mask, -inf)` in a softmax: softmax(scores) * ~mask is used in place
+    of its value, and does not add up to 1.
     """
     source = program.source(place)
 
@@ -399,9 +406,10 @@ def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName
     message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
 )
 def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Compute the contribution of the edge `place` with the softmax of the chosen value as probabilities.
+    """Compute the contribution of the edge `place` with the softmax of a wrong value v as the probabilities p.
 
-    The choice is the name of the value. Returns `None` where the program has no such value.
+    The choice is the name of v: for y = logsumexp(x), g * softmax(v) in place of g * softmax(x). Returns `None` where
+    the program has no such value.
     """
     value = choice.find(program, place[0])
     if value is None:
@@ -434,7 +442,10 @@ def _() -> Example:
 
 
 def later_values(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values that are computed from the softmax at `place` and have its shape, such as p * drop."""
+    """Yield the names of values that are computed from the softmax p and have its shape, such as p * drop.
+
+    The softmax is the reader of the edge `place`.
+    """
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value != node.id and program.forward.ancestors[value] >> node.id & 1:
@@ -452,8 +463,8 @@ def later_values(program: Program, place: Place) -> Iterator[ValueName]:
 def use_later_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute the contribution of the edge `place` with a later value in place of the softmax probabilities.
 
-    The choice names the value, which is computed from the softmax, such as p * drop for the probabilities p. Returns
-    `None` where the program has no such value.
+    The choice names the value v, which is computed from the probabilities p, such as v = p * drop: v * (g - sum(v * g))
+    in place of p * (g - sum(p * g)). Returns `None` where the program has no such value.
     """
     value = choice.find(program, place[0])
     if value is None:
@@ -479,9 +490,9 @@ def _() -> Example:
 
 
 def is_masked_once(program: Program, place: Place) -> bool:
-    """Return whether a `masked_fill` with a constant makes the operand of the edge `place`, which nothing else reads.
+    """Return whether a `masked_fill` with a constant makes the operand of `place`, and only this edge reads it.
 
-    So all of the gradient of the unmasked scores comes through the softmax that the edge leads into.
+    So all that the masked scores contribute to the unmasked ones comes through the softmax that reads the edge.
     """
     source = program.source(place)
     maker = program.nodes[source]
@@ -498,7 +509,8 @@ def is_masked_once(program: Program, place: Place) -> bool:
 def leave_mask_out(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution with the softmax of the unmasked scores, and leave out the vjp of the mask.
 
-    As if the forward pass had no mask. Returns `None` where no `masked_fill` makes the operand in this trial.
+    For softmax(scores.masked_fill(mask, -inf)): scores get the gradient of softmax(scores), at masked entries, too.
+    Returns `None` where no `masked_fill` makes the operand in this trial.
     """
     masked = program.source(place)
     if program.nodes[masked].name != "masked_fill":
@@ -607,7 +619,7 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
 
 
 def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the message field `axes`: the name of the one axis in `axes`, or `all entries` for several."""
+    """Return the message field `axes`: the name of one axis, such as `axis 0 of x`; `all entries` for several."""
     axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
     return {"axes": axis}
 
@@ -622,9 +634,9 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     fields=axes_field,
 )
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Compute the contribution with the right probabilities, and the sum in the vjp over the chosen axes.
+    """Compute the contribution with the right probabilities p, and the sum in the vjp over wrong axes.
 
-    With (-2,) and softmax(x, -1): p * g - p * (p * g).sum(-2). The axes are counted from the back.
+    The choice is these axes, counted from the back: with (-2,) and softmax(x, -1), p * g - p * (p * g).sum(-2).
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -663,9 +675,9 @@ def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def parts_of_row(program: Program, place: Place) -> range:
-    """Return the axes, counted from the back, that a reshape merged to the last one before the softmax at `place`.
+    """Return the axes, counted from the back, that a reshape merges into one before the softmax that reads `place`.
 
-    For `x.reshape(bs, h * w).softmax(1)`: -2 and -1.
+    For `x.reshape(bs, h * w).softmax(1)` with x of shape (bs, h, w): -2 and -1.
     """
     return range(-len(merged_axes(program, place)), 0)
 
@@ -726,9 +738,9 @@ def _() -> Example:
     fields=axes_field,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
-    """Compute the contribution with probabilities over the chosen axes, and the sum in the vjp over the right ones.
+    """Compute the contribution with probabilities over wrong axes, and the sum in the vjp over the right ones.
 
-    With (-2,) and logsumexp(x, -1): softmax(x, -2) * g. The axes are counted from the back.
+    The choice is the wrong axes, counted from the back: with (-2,) and logsumexp(x, -1), softmax(x, -2) * g.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -766,7 +778,7 @@ def _() -> Example:
 
 
 def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
-    """Return whether the operand of the `exp` at the edge `place` is made by log_softmax: it gives probabilities."""
+    """Return whether a log_softmax makes the operand of the edge `place`, as in exp(log_softmax(x)) = softmax(x)."""
     return program.nodes[program.source(place)].name == "log_softmax"
 
 

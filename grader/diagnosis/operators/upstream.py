@@ -22,12 +22,12 @@ from .places import edges, target_of, targets, values
 
 
 def is_made_from_targets(program: Program, place: Place) -> bool:
-    """Return whether the value `place` has operands that get a gradient from it."""
+    """Return whether the value `place` is computed by a node with an operand that gets a gradient; False for inputs."""
     return bool(program.forward.edges[place[0]])
 
 
 def has_several_edges(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` has two differentiable operands or more."""
+    """Return whether the reader of the edge `place` has two or more operands that get a gradient, as `x @ w` may."""
     return len(program.forward.edges[place[0]]) > 1
 
 
@@ -47,7 +47,8 @@ def name_of_gradient(program: Program, value: int) -> str:
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     """Yield the public code of the mistake that the upstream gradient of the node of `place` is left out.
 
-    `missing-upstream` if the learner is given an upstream gradient, else `missing-local`; none for a loss itself.
+    `missing-upstream` if the learner is given an upstream gradient, else `missing-local`; nothing for a loss, whose
+    upstream gradient is 1. `place` is a value, or an edge, whose reader is meant.
     """
     if program.upstream_name:
         yield "missing-upstream"
@@ -67,7 +68,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
     """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.
 
-    The choice is only the public code of the mistake.
+    For x @ w: ones @ w.T to x, and x.T @ ones to w. The choice is only the public code of the mistake.
     """
     return program.with_upstream(place[0], lambda at: np.ones_like(at.g))
 
@@ -97,7 +98,7 @@ def _() -> Example:
 def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the contribution of the edge `place` with ones in place of the upstream gradient of its reader.
 
-    The choice is only the public code of the mistake.
+    For w in x @ w: x.T @ ones; that to x is right. The choice is only the public code of the mistake.
     """
     return program.with_vjp(place, lambda at: at.right(np.ones_like(at.g)))
 
@@ -130,10 +131,10 @@ class Replacement:
 
 
 def replacements(program: Program, place: Place) -> Iterator[Replacement]:
-    """Yield values of the shape of the node of `place` that may be used in place of its gradient, as `Replacement`s.
+    """Yield `Replacement`s: the name of a value that is used in place of a gradient of its shape, and the public code.
 
-    `place` is a value, or an edge, whose reader is meant. First the node's own value and its readers' values, then all
-    others with a name. None for a loss itself.
+    The gradient is that of the value `place`, or of the reader of the edge `place`. First come this value itself and
+    those computed from it directly, then all others. Nothing for a loss itself.
     """
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
@@ -143,12 +144,15 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
-    """Return the vjp that gives the array of the chosen value as it is; `None` where the program has no such value.
+    """Return a function from any edge to the array of the value that replaces a gradient, to be given as its g.
 
     Args:
         program: the program of a trial.
         place: a value, or an edge, whose reader is meant: the node whose gradient is replaced.
         choice: names the value.
+
+    Returns:
+        The function; `None` where the program has no such value.
     """
     value = choice.value.find(program, place[0])
     return None if value is None else lambda at: at.program.nodes[value].value
@@ -166,9 +170,10 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Replace the gradient of the value `place` by the chosen value in the contributions to all its operands.
+    """Replace the gradient g of the value `place` by a value v in the contributions to all operands of its node.
 
-    Returns `None` where the program has no such value.
+    The choice names v, of the shape of g: for `x @ w`, v @ w.T to x, and x.T @ v to w. Returns `None` where the program
+    has no such value.
     """
     rule = rule_of_replacement(program, place, choice)
     return None if rule is None else program.with_upstream(place[0], rule)
@@ -201,10 +206,10 @@ def _() -> Example:
     },
 )  # fmt: skip
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
-    """Compute the contribution of the edge `place` with the chosen value in place of the upstream gradient.
+    """Compute the contribution of the edge `place` with a value in place of the upstream gradient.
 
-    For `tanh(z) * b`, its edge of tanh(z) and the choice z: z * b in place of g * b. Returns `None` where the program
-    has no such value.
+    The choice names the value: for `tanh(z) * b`, its edge of tanh(z) and z, z * b in place of g * b. Returns `None`
+    where the program has no such value.
     """
     rule = rule_of_replacement(program, place, choice)
     return None if rule is None else program.with_vjp(place, lambda at: at.right(rule(at)))
@@ -241,10 +246,10 @@ class GradientReplacement:
 
 
 def gradient_replacements(program: Program, place: Place) -> Iterator[GradientReplacement]:
-    """Yield values whose gradients may be used for that of the node of `place`, as `GradientReplacement`s.
+    """Yield `GradientReplacement`s: the name of a value whose gradient is used in place of another one, and the code.
 
-    `place` is a value, or an edge, whose reader is meant. They have its shape. In a loop the node's own value in the
-    last iteration is among them.
+    The gradient that it replaces is that of the value `place`, or of the reader of the edge `place`; the two have one
+    shape. In a loop, this value itself in the last iteration is among them.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -265,9 +270,10 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
 def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
-    """Replace the gradient of the value `place` by that of the chosen value in the contributions to all its operands.
+    """Replace the gradient of the value `place` by that of a value v in the contributions to all operands of its node.
 
-    Returns `None` where the program has no such value, or it is the value `place`.
+    The choice names v: for x @ w, dv @ w.T to x, and x.T @ dv to w. Returns `None` where the program has no such value,
+    or it is the value `place`.
     """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
@@ -303,9 +309,10 @@ def _() -> Example:
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
-    """Compute the contribution of the edge `place` with the gradient of the chosen value as upstream gradient.
+    """Compute the contribution of the edge `place` with the gradient of a wrong value v as upstream gradient.
 
-    Returns `None` where the program has no such value, or it is the value of the edge's reader.
+    The choice names v: for w in x @ w, x.T @ dv. Returns `None` where the program has no such value, or it is the value
+    of the edge's reader.
     """
     other = choice.value.find(program, place[0])
     if other is None or other == place[0]:
@@ -341,7 +348,7 @@ def has_given_upstream(program: Program, place: Place) -> bool:
     message="{upstream} is multiplied by itself",
 )
 def square_upstream(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply the upstream gradient of the output `place` by itself."""
+    """Multiply the upstream gradient g of the output `place` by itself: the backward pass begins with g * g."""
     return program.with_upstream(place[0], lambda at: at.g * at.g)
 
 
@@ -375,7 +382,8 @@ def differentiable_values_like_target(program: Program, place: Place) -> Iterato
 def values_to_stop_at(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values whose gradient a learner returns for the target `place` who stops too early.
 
-    They depend on the target and have its shape; the output is among them also if it is smaller than the target.
+    They depend on the target and have its shape, as z = tanh(x) for x; an output of several entries is among them also
+    if it has fewer than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in differentiable_values_like_target(program, place) if behind >> value & 1)
@@ -393,9 +401,9 @@ def independent_values_like_target(program: Program, place: Place) -> Iterator[V
 
 
 def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Return the program in which the gradient of the target `place` is that of the chosen value, of the same shape.
+    """Return the program in which the gradient of the target `place` is that of a named value, of the same shape.
 
-    Returns `None` where the program has no such value.
+    Returns `None` where the program has no value of this name.
 
     Args:
         program: the program that is edited.
@@ -417,10 +425,10 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Replace the gradient of the target `place` by that of the chosen value, which depends on the target.
+    """Replace the gradient of the target `place` by that of a value which depends on the target.
 
-    For (y * y).sum() with y = x * sin(x), the target x and the choice y: the gradient of y. Returns `None` where the
-    program has no such value.
+    The choice names the value: for (y * y).sum() with y = x * sin(x), the target x and y, it is dy = 2 * y. Returns
+    `None` where the program has no such value.
     """
     output = program.forward.outputs[-1]
     value = choice.find(program, output)
@@ -464,9 +472,10 @@ def values_to_take_gradient_of(program: Program, place: Place) -> Iterator[Value
     message="this is the gradient of {choice}, not that of {value}",
 )
 def use_gradient_of_other_target(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Replace the gradient of the target `place` by that of the chosen value, which does not depend on the target.
+    """Replace the gradient of the target `place` by that of a value which does not depend on the target.
 
-    Returns `None` where the program has no such value.
+    The choice names the value: for the target a in `a + b`, db with b. Returns `None` where the program has no such
+    value.
     """
     other = choice.find(program, program.forward.outputs[-1])
     if isinstance(choice, NamedValue) and other is not None and choice.name in program.forward.targets:  # of any shape
@@ -506,9 +515,9 @@ def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
     message="this is {choice}, a value of the forward pass",
 )
 def use_value_for_result(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Replace the gradient of the target `place` by a value of the forward pass.
+    """Replace the gradient of the target `place` by a value of the forward pass of its shape, which the choice names.
 
-    Returns `None` where the program has no such value.
+    For x and y = exp(x): y itself. Returns `None` where the program has no such value.
     """
     value = choice.find(program, program.forward.outputs[-1])
     if value is None:
@@ -536,7 +545,8 @@ def _() -> Example:
 def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of the values x such that y, the value `place`, is f(x) for a function f of several operations.
 
-    x and y have one shape, and y is the only value computed in f that is read outside of f; see `function_between`.
+    z for y = sqrt(1 + z). x and y have one shape, and no value in between, such as 1 + z, is read by a node that is not
+    on the way from x to y.
     """
     shape, made = program.nodes[place[0]].value.shape, program.forward.ancestors[place[0]]
     for name, value in values_by_name(program, place[0], shape).items():
@@ -545,10 +555,15 @@ def sources_of_function(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def function_between(program: Program, source: int, value: int) -> tuple[int, ...]:
-    """Return the ids of the nodes that compute a value from a source.
+    """Return the ids of the nodes that compute a value from a second value, its source.
 
     For sqrt(1 + z) and the source z, those of + and sqrt. Empty where a node outside of these reads one of their
     values, but for the last.
+
+    Args:
+        program: the program of a trial.
+        source: the id of the source.
+        value: the id of the value.
     """
     inner = nodes_between(program.forward, source, value)
     readers = {reader for node in inner if node != value for reader, _ in program.forward.uses[node]}
@@ -621,7 +636,11 @@ class FunctionMisuse:
 
 
 def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse]:
-    """Yield the misuses of each function of several operations that makes the value `place`, as `FunctionMisuse`s."""
+    """Yield `FunctionMisuse`s: the name of an x, if the value `place` is y = f(x), and a misuse of f.
+
+    f consists of several operations. `"derivative at its value"`: g * f'(y); `"applied to gradient"`: f(g); `"applied
+    without what it adds"`: f(g) - f(0).
+    """
     for source in sources_of_function(program, place):
         yield FunctionMisuse(source, "derivative at its value")
         yield FunctionMisuse(source, "applied to gradient")
@@ -643,10 +662,10 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
     },
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
-    """Contribute to the source x of a function f, which makes the value `place`, a wrong use of f for g * f'(x).
+    """Contribute to x, for y = f(x) and f of several operations, g * f'(f(x)), f(g) or f(g) - f(0) for g * f'(x).
 
-    By the choice g * f'(f(x)), f(g), or f(g) - f(0), see `FunctionMisuse`. Returns `None` where the program has no such
-    source, or f has only one operation in this trial.
+    y is the value `place`; the choice names x, and says which of the three. Returns `None` where the program has no
+    such x, or f has only one operation in this trial.
     """
     source, value = choice.source.find(program, place[0]), place[0]
     if source is None:
@@ -714,9 +733,9 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
 
 
 def _are_parts(program: Program, value: int, other: int) -> bool:
-    """Return whether two values, by their ids, are parts of one split array, such as q and k of `x.chunk(3)`.
+    """Return whether two values, given by their ids, are parts of one split array, such as q and k of `x.chunk(3)`.
 
-    Then `parts-exchanged` is the operator for an exchange of their gradients.
+    True also for two values that a learner calls by one name.
     """
     node, sibling = program.nodes[value], program.nodes[other]
     return program.name_of(value) == program.name_of(other) or (
@@ -733,9 +752,10 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     message="the gradients of {value} and {choice} are exchanged",
 )
 def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Exchange the gradients of the value `place` and the chosen value in the contributions to all their operands.
+    """Exchange the gradients of the value `place` and a second value in the contributions to all their operands.
 
-    Returns `None` where the program has no such value, or the two gradients differ by their sign only.
+    The choice names the second: for y = x @ w and z = x @ u, dz @ w.T and dy @ u.T are added to dx. Returns `None`
+    where the program has no such value, or the two gradients differ by their sign only.
     """
     own, other = place[0], choice.find(program, place[0])
     if other is None:
@@ -807,7 +827,7 @@ def _() -> Example:
 
 
 def is_positive(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is positive everywhere, no output, and made of values that get a gradient."""
+    """Return whether the value `place` is positive everywhere, no output, and has an operand that gets a gradient."""
     is_output = place[0] in program.forward.outputs  # that is `function-of-output`
     return not is_output and is_made_from_targets(program, place) and bool((program.nodes[place[0]].value > 0).all())
 
@@ -865,7 +885,7 @@ def _() -> Example:
 def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[int, int]]:
     """Yield the factors of a product to which the operand of the edge `place` is added: a and y for x in `a * y + x`.
 
-    Only factors of the operand's shape.
+    Only factors of the operand's shape; they are named by two slots.
 
     Yields:
         The slot of the product in the sum, and the slot of the factor in the product: (0, 0) for a.

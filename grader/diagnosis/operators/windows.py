@@ -32,7 +32,7 @@ INPUT, KERNEL, BIAS = 0, 1, 2  # the slots of a convolution
 
 
 def _sizes(node: Node, option: str) -> Sizes:
-    """Return an option of a windows operation, such as its stride, with one number for each axis of the windows.
+    """Return an option of a windows operation, such as its stride, as one number for each axis of the windows.
 
     A stride of 2 is (2,) for `conv1d`, (2, 2) for `conv2d`.
 
@@ -48,7 +48,11 @@ def _sizes(node: Node, option: str) -> Sizes:
 
 
 def _tap_numbers(entries: Array) -> Array:
-    """Return the number of each tap, shape (taps, 1, ..., 1), for entries of shape (taps, ...)."""
+    """Return the numbers 0, 1, ... of the taps, the positions in a window; shape: (taps, 1, ...).
+
+    Args:
+        entries: what each tap meets in each window; shape: (taps, ...).
+    """
     return np.arange(len(entries)).reshape(-1, *(1,) * (entries.ndim - 1))
 
 
@@ -75,7 +79,7 @@ class Contributions:
 
         Args:
             parts: contributions to sum in place of `self.parts`, in its shape.
-            places: indices to use in place of `self.places`.
+            places: for each contribution its position in the flattened array, in place of `self.places`.
         """
         parts = self.parts if parts is None else parts
         places = np.broadcast_to(self.places if places is None else places, parts.shape)
@@ -86,7 +90,8 @@ class Contributions:
         """Return for each entry of the array the last contribution to it, as a loop does with `=` in place of `+=`.
 
         Args:
-            order: the outer loop: `"window"` where one window follows the other, `"tap"` where one tap does.
+            order: the outer loop: `"window"`, one window after the other is written; or `"tap"`, one position in the
+                window after the other, for all windows at once.
             where: a mask, shaped like `self.parts`, of the contributions that are assigned; all by default.
 
         Returns:
@@ -102,7 +107,11 @@ class Contributions:
 
 
 def contributions(at: EdgeContext) -> Contributions:
-    """Return the contributions of all taps of the windows operation that the edge `at` of a sweep leads into."""
+    """Return the `Contributions` of the edge `at` into a windows operation: what each tap adds to the array.
+
+    A tap is a position in the window: of conv1d with a kernel of 3, tap 1 of window t meets entry t + 1 of the array.
+    It holds these contributions, and for each the position in the flattened array that it goes to.
+    """
     node, x, g = at.node, np.asarray(at.x), at.g
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
     if node.name == "unfold":
@@ -128,7 +137,7 @@ def contributions(at: EdgeContext) -> Contributions:
 
 
 def _convolution_parts(g: Array, w: Array, groups: int) -> Array:
-    """Return the upstream gradient times each tap of the kernel, summed over the output channels of each group.
+    """Return the upstream gradient times each entry (tap) of the kernel, summed over the output channels of each group.
 
     Args:
         g: the upstream gradient; shape: (examples, output channels, *windows).
@@ -205,9 +214,10 @@ OPTION_MISTAKES = (
 
 
 def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
-    """Yield the mistakes in `OPTION_MISTAKES` that change an option of the edge's operation, as `OptionMistake`s.
+    """Yield the `OptionMistake`s in `OPTION_MISTAKES` that change an option of the edge's windows operation.
 
-    The operation is the one that the edge `place` leads into, such as a convolution of stride 2.
+    An `OptionMistake` is a clause, and which options are wrong: for a convolution of stride 2, "ignores its stride",
+    with the stride 1.
     """
     node = program.reader(place)
     for other in OPTION_MISTAKES:
@@ -231,7 +241,8 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
 def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program | None:
     """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
 
-    With the choice of `OPTION_MISTAKES` that "ignores its stride": the vjp for a stride of 1.
+    The choice says which option gets which value: `OptionMistake("ignores its stride", (("stride", 1),))` takes the vjp
+    for a stride of 1.
     """
     return program.with_vjp(place, lambda at: at.node.vjp(at.slot, at.g, options=choice.apply(at.node)))
 
@@ -293,10 +304,10 @@ SIDES: tuple[Side, Side] = ("in front", "at the end")
 
 
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
-    """Return the ends of an axis at which the backward pass of the edge `place` may take all of the padding to be.
+    """Return the ends of an axis at which the backward pass of the edge `place` may cut off all of the padding.
 
-    `"in front"` and `"at the end"`; of a `pad`, `"in front"` only where it adds entries at the end, and the reverse.
-    Empty where the operation pads nothing.
+    `"in front"` and `"at the end"`; for a `pad` that adds entries at one end alone, only the wrong end. Empty where the
+    operation pads nothing.
     """
     node = program.reader(place)
     if node.name == "pad":
@@ -321,9 +332,10 @@ def _pad_widths(node: Node) -> list[tuple[int, int]]:
     message="for {operand}, the backward pass of {step} takes all of the padding to be {choice}",
 )
 def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
-    """Compute the contribution of the edge `place` as if the padding of both ends were at the chosen end.
+    """Compute the contribution of the edge `place` as if the padding of both ends of an axis were at one end.
 
-    The choice is "in front" or "at the end": with padding 1 and "at the end", two entries are cut off at the end.
+    The choice is "in front" or "at the end". For padding 1, d being the gradient of the padded array: d[:-2] with "at
+    the end", in place of d[1:-1].
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -383,14 +395,15 @@ class KernelTurn:
     exchanged: bool = False
 
     def turn(self, kernel: Array) -> Array:
-        """Return the kernel in the wrong order; same shape."""
+        """Return the kernel reversed along `self.axes`, or, if `self.exchanged`, with these two axes exchanged."""
         return np.asarray(kernel.swapaxes(*self.axes) if self.exchanged else np.flip(kernel, self.axes))
 
 
 def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
-    """Yield the wrong orders of the kernel of the edge's convolution, as `KernelTurn`s.
+    """Yield `KernelTurn`s: along which axes the kernel w of a convolution is reversed, or which two are exchanged.
 
-    Reversed along all of its axes or one of them; transposed where the last two have one size.
+    w.flip(-1) for windows of one axis; for two, w reversed along both, along each of them, and, where these have one
+    size, transposed. The convolution reads the edge `place`.
     """
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
@@ -413,10 +426,10 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     message="in the gradient of {operand}, the kernel of {step} is {how}: each tap belongs to the entry that it met",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program | None:
-    """Compute the contribution to the input with a turned kernel, or turn the contribution to the kernel.
+    """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
 
-    With `KernelTurn("reversed", (-1,))`: w.flip(-1) for the edge `place` of the input, dw.flip(-1) for that of the
-    kernel w.
+    The choice is along which axes. With `KernelTurn("reversed", (-1,))`, w.flip(-1) is used in place of w if the edge
+    `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of dw.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -470,7 +483,10 @@ class Taps:
     alone: bool
 
     def mask(self, sizes: Sizes) -> Array:
-        """Return 1 for the taps that are kept, and 0 for the others; shape: `sizes`, the size of the window."""
+        """Return 1 for the taps, the positions in a window, that are kept, else 0; shape: `sizes`, the window's.
+
+        For `Taps("last", None, alone=False)` and (3,): [1, 1, 0].
+        """
         place = [{"first": 0, "middle": size // 2, "last": size - 1}[self.which] for size in sizes]
         chosen = np.zeros(sizes)
         index: list[int | slice] = [*place] if self.axis is None else [slice(None)] * len(sizes)
@@ -480,15 +496,16 @@ class Taps:
         return chosen if self.alone else 1 - chosen
 
     def describe(self) -> str:
-        """Return a clause that says which taps are kept or missing."""
+        """Return a clause that says which taps are kept or missing, such as `the last tap along axis -1 is missing`."""
         along = "" if self.axis is None else f" along axis {self.axis}"
         return f"only the {self.which} tap{along} is there" if self.alone else f"the {self.which} tap{along} is missing"
 
 
 def some_taps(program: Program, place: Place) -> Iterator[Taps]:
-    """Yield the taps that may be left out or kept alone in the windows of the edge's operation, as `Taps`.
+    """Yield `Taps`: which positions in each window are left out, or are kept alone.
 
-    The first, the last or the middle one; along each axis of the windows, and as a single tap.
+    The first, the last or the middle one, as a single position, or all that are first, last or in the middle along an
+    axis of the windows: (0, 0), or column 0, of a window of 3 x 3. The windows are those of the edge's reader.
     """
     sizes = _sizes(program.reader(place), "size")
     if math.prod(sizes) > 1:
@@ -507,9 +524,10 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     message="of the windows of {step}, {which} in the gradient of {operand}",
 )
 def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
-    """Leave out the contributions of the chosen taps in all windows, or of all taps but these.
+    """Leave out the contributions of some taps, the positions in a window, in all windows; or of all taps but these.
 
-    With `Taps("last", None, alone=False)`: the last tap of each window contributes nothing to the operand of `place`.
+    With `Taps("last", None, alone=False)` and a kernel w of 3 entries: those of w[2]. With `alone=True` only these are
+    kept.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -602,9 +620,9 @@ class WindowShift:
 
 
 def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
-    """Yield a shift by one entry along each axis of the windows at the edge `place`, as `WindowShift`s.
+    """Yield `WindowShift`s: an axis of the windows, from the end, and by how many entries they are off, 1 or -1.
 
-    Each axis comes twice, with `by` 1 and -1.
+    The windows are those of the convolution that reads the edge `place`.
     """
     for axis in range(-len(_sizes(program.reader(place), "size")), 0):
         yield from (WindowShift(axis, by) for by in (1, -1))
@@ -622,7 +640,8 @@ def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
 def move_windows(program: Program, place: Place, choice: WindowShift) -> Program | None:
     """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier.
 
-    With `WindowShift(-1, 1)`: one entry later along the last axis.
+    With `WindowShift(-1, 1)`, one entry later along the last axis: window t of size 3 begins at x[t + 1]; with -1, at
+    x[t - 1].
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -666,7 +685,11 @@ class Assignment:
 
 
 def assignments(program: Program, place: Place) -> Iterator[Assignment]:
-    """Yield the wrong ways to combine windows that overlap, as `Assignment`s; none where they do not overlap."""
+    """Yield `Assignment`s: which contribution to an entry is kept, where the windows at the edge `place` overlap.
+
+    That of the last `"window"`, or of the last `"tap"`, the position in the window; or their `"mean"`. For a max_pool
+    also, with `winners=True`, that of the last window whose greatest entry it is. Nothing where they do not overlap.
+    """
     node = program.reader(place)
     stride, size = _sizes(node, "step" if node.name == "unfold" else "stride"), _sizes(node, "size")
     if any(a < b for a, b in zip(stride, size, strict=True)):
@@ -691,7 +714,9 @@ def assignments(program: Program, place: Place) -> Iterator[Assignment]:
 def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program | None:
     """Assign or average the contributions of overlapping windows to the array in place of adding them.
 
-    With `Assignment("window")`: `dx[t : t + 3] = ...` in place of `+=`, window after window.
+    With `Assignment("window")`: `dx[t : t + 3] = ...` in place of `+=`, window after window; with `"tap"`: `dx[i : i +
+    n] = ...` for each position i in the window, of n windows; with `"mean"`: the sum divided by the number of windows
+    that have the entry.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -746,7 +771,9 @@ Position = Literal[
 def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     """Return the wrong uses of the position of an entry inside its window: one, or three for windows of two axes.
 
-    Such as "as that in the whole array": entry 2 of each window is then taken for entry 2 of the array.
+    "as that in the whole array": entry 2 of each window is taken for entry 2 of the array. For two axes also "as that
+    in the flattened array": entry (1, 0) of a window of 3 x 3, its entry 3, is taken for entry 3 of the flattened
+    array; and "as the distance in the flattened array from the beginning of the window".
     """
     if len(_sizes(program.reader(place), "size")) == 1:
         return ("as that in the whole array",)
@@ -768,8 +795,9 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
 def use_wrong_position(program: Program, place: Place, choice: Position) -> Program | None:
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
 
-    The choice is a wrong use of the position inside the window, see `Position`. The vjp raises ValueError where that
-    position lies outside of the array, or the windows have padding.
+    The choice is a wrong use of the position inside the window, such as "as that in the whole array"; see
+    `wrong_positions`. The vjp raises ValueError where that position lies outside of the array, or the windows have
+    padding.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -886,7 +914,8 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
 def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Give the gradient of each window of a max_pool to wrong entries of the window.
 
-    The choice is a key of `WINNERS`, such as "every entry of the window" or "the least entry of the window".
+    The choice is a key of `WINNERS`, such as "every entry of the window": each gets g of its window, and not the
+    greatest alone; or "the least entry of the window".
     """
     return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
@@ -933,7 +962,8 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
 def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program | None:
     """Divide the gradient of each window of a mean_pool by a wrong number.
 
-    The choice is a key of `DIVISORS`, such as "not divided at all" or "divided by the stride".
+    The choice is a key of `DIVISORS`: for windows of size 3, g with "not divided at all", or g / 2 with "divided by the
+    stride" 2, in place of g / 3.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -990,7 +1020,10 @@ def _() -> Example:
     message="the contributions of the windows of {step} to {operand} are averaged: they must add",
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program | None:
-    """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these."""
+    """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
+
+    For the bias of a conv1d and g of shape (bs, channels, n): g.sum((0, 2)) / n.
+    """
     return program.with_vjp(place, lambda at: at.right() / math.prod(at.g.shape[2:]))
 
 
@@ -1025,7 +1058,8 @@ def _() -> Example:
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
 
-    The choice is "windows" or "windows and examples". The sum stands in place of g in each window.
+    The choice is "windows" or "windows and examples". For g of shape (bs, channels, n), each g[:, :, t] is replaced by
+    g.sum(2), or by g.sum((0, 2)).
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1063,7 +1097,10 @@ def has_one_group(program: Program, place: Place) -> bool:
     message="for {operand}, the two channel axes of the kernel of {step} are reshaped: they must be exchanged",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
-    """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged."""
+    """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
+
+    For w of shape (out, in, size): w.reshape(in, out, size) is used where w.swapaxes(0, 1) is needed.
+    """
 
     def rule(at: EdgeContext) -> Array:
         w = np.asarray(at.node.values[KERNEL])
