@@ -88,10 +88,10 @@ class DeclaredMistake:
         return apart
 
     def _gives_right_array(self, answer: Answer) -> bool:
-        """Return whether the formula gives the right array of an answer in every trial.
+        """Return whether the declared formula gives the right array of an answer in each trial of the field `wrong`.
 
         Args:
-            answer: declares the answer, which the learner has right.
+            answer: an answer that the learner has right.
         """
         trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
         return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)

@@ -470,7 +470,7 @@ class FactorOnPath:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return the expressions of the readers of the edges with the factor, joined: `` `h @ u` and `x * h` ``."""
+        """Return in words the operations that read by the edges with the factor: `` `h @ u` and `x * h` ``."""
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 

@@ -99,7 +99,9 @@ def observations(
 
 
 def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
-    """Return the fact that an answer is not accepted, for an exercise that accepts several; of a number, its error.
+    """Return the fact that an answer is not accepted; or, if it is a number, that its error is too large.
+
+    It is for an exercise that accepts several answers as right, so that there is no right array to compare with.
 
     Return `None` where the learner's array has another number of axes than the right one.
 

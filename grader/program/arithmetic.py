@@ -501,7 +501,7 @@ def parse_einsum(equation: str, values: Sequence[Array]) -> tuple[list[str], str
 
 
 def _einsum(*values: Array, equation: str) -> Array:
-    """Return the einsum of the operands `values` by torch's equation."""
+    """Return the einsum of the operands `values` by torch's equation: for `"ik,kj->ij"` the product of two matrices."""
     letters, result = parse_einsum(equation, values)
     return np.asarray(np.einsum(f"{','.join(letters)}->{result}", *values, optimize=len(values) > 2))
 

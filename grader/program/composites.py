@@ -91,7 +91,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 def mse_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean",
              weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the squared differences of predictions and targets, of any one shape, reduced by `_reduce`.
+    """Return the squared differences of predictions and targets, of any one shape, averaged or summed by `reduction`.
 
     Raises:
         ValueError: `size_average`, `reduce` or `weight` is set, which cannot be written out.
@@ -102,7 +102,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: N
 
 def l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the absolute differences of predictions and targets, of any one shape, reduced by `_reduce`.
+    """Return the absolute differences of predictions and targets, of any one shape, averaged or summed by `reduction`.
 
     Raises:
         ValueError: `size_average`, `reduce` or `weight` is set, which cannot be written out.
@@ -113,7 +113,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: No
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: None = None, reduce: None = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:  # fmt: skip
-    """Return the smooth L1 loss of predictions and targets, of any one shape, reduced by `_reduce`.
+    """Return the smooth L1 loss of predictions and targets, of any one shape, averaged or summed by `reduction`.
 
     A difference d costs d**2 / (2 beta) where abs(d) < beta, and abs(d) - beta / 2 where it is not.
 
@@ -128,7 +128,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: None = None, red
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the Huber loss of predictions and targets, of any one shape, reduced by `_reduce`.
+    """Return the Huber loss of predictions and targets, of any one shape, averaged or summed by `reduction`.
 
     A difference d costs d**2 / 2 where abs(d) <= delta, and delta (abs(d) - delta / 2) where it is not.
 
@@ -143,7 +143,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: None = None,
                          reduce: None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Return the cross entropy of probabilities with targets from 0 to 1 of the same shape, reduced by `_reduce`.
+    """Return the cross entropy of probabilities with targets from 0 to 1, averaged or summed by `reduction`.
 
     Raises:
         ValueError: `size_average` or `reduce` is set, which cannot be written out.
@@ -156,7 +156,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                      size_average: None = None, reduce: None = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Return the cross entropy of sigmoid(input) with targets from 0 to 1 of the same shape, reduced by `_reduce`.
+    """Return the cross entropy of sigmoid(input) with targets from 0 to 1, averaged or summed by `reduction`.
 
     Raises:
         ValueError: `size_average`, `reduce` or `pos_weight` is set, which cannot be written out.

@@ -483,10 +483,10 @@ def _write_vjp(
         slot: 0 for the base; i for `parts[i - 1]`.
         g: the upstream gradient; shape: `shape`.
         _: the value, which is not needed.
-        base: see `_write`, as for `parts`, `regions` and `shape`.
-        parts: see `_write`.
-        regions: see `_write`.
-        shape: see `_write`.
+        base: what the memory held before.
+        parts: the arrays that were written, in order.
+        regions: for each part the flat positions that its entries went to, shaped like the part.
+        shape: the shape of the value.
 
     Returns:
         The contribution, shaped like the part, or like the value for the base.
