@@ -592,10 +592,10 @@ def products_with_carried(program: Program, value: int) -> list[tuple[Place, int
     return edges_beside
 
 
-def is_read_beside_states(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is read together with two loop-carried values or more, such as d * a and d * b.
+def is_read_with_several_states(program: Program, place: Place) -> bool:
+    """Return whether the value `place` is read together with two or more loop-carried values: d, in d * a and d * b.
 
-    With a single one, the wrong partner is the matter of `another-partner`.
+    a and b are loop-carried.
     """
     edges_beside = products_with_carried(program, place[0])
     return len({program.nodes[reader].key for (reader, _), _, _ in edges_beside}) > 1
@@ -605,7 +605,7 @@ def is_read_beside_states(program: Program, place: Place) -> bool:
     "states-after-the-step",
     code="wrong-operand",
     rank=2.5,
-    at=values.where(is_read_beside_states),
+    at=values.where(is_read_with_several_states),
     message="in the gradient of {value}, each state that it meets is the one after the step: it must be the one before",
 )
 def use_states_after_step(program: Program, place: Place, choice: None) -> Program | None:

@@ -380,7 +380,7 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     message="{step} is applied to the gradient, and must be differentiated",
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute f(g) for the function f that the edge `place` leads into, and not g * f'(x)."""
+    """Contribute f(g) in place of g * f'(x), f being the operation that reads x by `place`: tanh(g) for tanh(x)."""
     return program.with_vjp(place, operation_of_gradient)
 
 
@@ -609,8 +609,8 @@ def use_value_for_own_value(
 ) -> Program | None:
     """Compute the derivative of the edge's function from a wrong value in place of the function's own value y.
 
-    The choice names the value, see `values_for_own_value`. For y = tanh(x) and the value v: g * (1 - v ** 2). Returns
-    `None` where the program has no such value.
+    The choice names the value v: a value of y's shape, y of a certain iteration of the loop (`ValueOfIteration`), or
+    the operand x (`OwnOperand`). For y = tanh(x): g * (1 - v ** 2). Returns `None` where the program has no such value.
     """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))

@@ -937,15 +937,15 @@ def _() -> Example:
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
     message="{step} is computed as a {choice}, and all that follows from it",
 )
-def exchange_mean_with_sum(program: Program, place: Place, choice: str) -> Program | None:
+def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program | None:
     """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
 
-    The choice is the operation that is computed: "sum" or "mean".
+    The choice is the operation that is computed: "sum" or "mean". For x.mean() ** 2: 2 * x.sum() * g.
     """
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])})
 
 
-@exchange_mean_with_sum.example
+@exchange_mean_and_sum_in_both_passes.example
 def _() -> Example:
     """Show tanh of a mean whose backward pass computes a sum, and differentiates that."""
 
@@ -1292,15 +1292,16 @@ def _() -> Example:
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
     message="{step} is computed as a {choice}, and what follows is differentiated at its value",
 )
-def exchange_mean_and_sum(program: Program, place: Place, choice: str) -> Program | None:
+def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the values with a sum for the mean, the node `place`, or the reverse; the node's own vjp stays right.
 
-    The choice is the operation that is computed: "sum" or "mean". What follows is differentiated at the wrong value.
+    The choice is the operation that is computed: "sum" or "mean". For x.mean() ** 2: 2 * x.sum() * g / n, with the
+    right g / n of the mean, and the outer derivative at the sum.
     """
     return program.with_nodes({place[0]: lambda node: replace(node, operation=OPERATIONS[choice])}, "values")
 
 
-@exchange_mean_and_sum.example
+@exchange_mean_and_sum_in_values.example
 def _() -> Example:
     """Show (mean(x ** 2) - target) ** 2 whose backward pass has the sum in the outer derivative."""
 

@@ -877,8 +877,9 @@ def summands_of(program: Program, place: Place) -> Array | None:
 def replace_by_summands(program: Program, place: Place, choice: str) -> Program | None:
     """Replace the gradient of the target `place` by what the loss sums or averages: the summands themselves.
 
-    With the choice `"divided by their number"`, by the summands divided by their number. Returns `None` where the loss
-    is no sum or mean of an array of the target's shape.
+    For the loss `(x.exp() - y * x).mean()` and the target x: x.exp() - y * x, with the choice `""`, or this divided by
+    its number of entries, with `"divided by their number"`. Returns `None` where the loss is no sum or mean of an array
+    of the target's shape.
     """
     summands = summands_of(program, place)
     if summands is None:

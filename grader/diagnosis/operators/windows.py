@@ -822,7 +822,7 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
 
 @use_wrong_position.example
 def _() -> Example:
-    """Show a maximum over windows whose gradient is placed at the position inside the window."""
+    """Show a maximum over windows whose gradient goes to entry i of x, if it is entry i of its window."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3)
@@ -1111,7 +1111,7 @@ def reshape_channels(program: Program, place: Place, choice: None) -> Program | 
 
 @reshape_channels.example
 def _() -> Example:
-    """Show a convolution whose gradient of the input reshapes the channel axes of the kernel."""
+    """Show a convolution whose gradient of the input uses w.reshape(in, out, size) in place of w.swapaxes(0, 1)."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
