@@ -38,6 +38,7 @@ RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in p
 LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
 TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 MOST_ROWS = 9  # of which every choice is tried
+MOST_WORK_OF_ROWS = 20_000.0  # calls of numpy, for the sweeps of all rows in one trial
 FEW_ENTRIES = 1_000  # so many refute nearly every choice of rows
 LEAST_ROW_ENTRIES, LEAST_ROW_TRIALS = 4, 2  # of answers in which some rows do not count: more of them are no accident
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
@@ -448,12 +449,12 @@ def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> Ro
 
     Returns:
         These gradients, the learner's array, the name of the axis and the size of a row. `None` where there are more
-        than `MOST_ROWS` rows, or the learner's array has the wrong shape.
+        than `MOST_ROWS` rows, their sweeps are too much work, or the learner's array has the wrong shape.
     """
     program = sample.program
     value = program.source(place)
     count = program.nodes[value].value.shape[axis]
-    if not sample.has_shape(name) or count > MOST_ROWS:
+    if not sample.has_shape(name) or count > MOST_ROWS or sum(program.forward.costs) * count > MOST_WORK_OF_ROWS:
         return None
 
     def alone(row: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ BRANCHES = (
 )
 MEASURED = "the right gradients are finite differences of forward: {why}"
 SEPARATE = "give each as an input of its own"
+LARGE_CONFIRMED = 50_000  # entries of all inputs: of more, the gradients at one trial of each size are confirmed
 ONE_AXIS_KIND = "one other size"
 UNTRUSTED = "forward's own gradient cannot be trusted: nudging {name} does not move the loss as torch says it does"
 
@@ -208,10 +209,15 @@ def _explanation_of(
 
 
 def _first_with_inputs(tried: list[Tried]) -> list[Tried]:
-    """Return the first trial with each set of inputs: a gradient is linear in the upstream gradient, so one will do."""
-    first: dict[tuple[int, ...], Tried] = {}
+    """Return the first trial with each set of inputs, and of large inputs the first one of each size.
+
+    A gradient is linear in the upstream gradient, so one upstream gradient is enough.
+    """
+    first: dict[Hashable, Tried] = {}
     for one in tried:
-        first.setdefault(tuple(map(id, one.trial.inputs.values())), one)
+        inputs = [value for value in one.trial.inputs.values() if isinstance(value, torch.Tensor)]
+        is_large = sum(value.numel() for value in inputs) > LARGE_CONFIRMED
+        first.setdefault(tuple(value.shape if is_large else id(value) for value in inputs), one)
     return list(first.values())
 
 

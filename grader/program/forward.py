@@ -6,6 +6,7 @@ source, the same in every trial and in all iterations of a loop; its name is wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -20,6 +21,7 @@ Place = tuple[int, int]  # an edge: the node that uses a value, and in which slo
 SINK = -1  # the reader of the outputs: the edge (SINK, k) carries the upstream gradient of output k
 ADDED = -1  # the slot of an edge that the forward pass does not have
 ENTRIES = 2000.0  # numpy handles as many in the time of one call
+PRODUCTS = 20_000.0  # and multiplies and adds as many in a matrix product
 TORCH_CALLS = 12.0  # torch takes as long as so many calls for an operation that it computes and differentiates
 
 INPUT = Operation("input", "input", lambda value: value)
@@ -247,6 +249,14 @@ class _BoundVjps(dict[Place, Callable[[Array], Array]]):
         return self[place]
 
 
+def _products_of(node: Node) -> float:
+    """Return about how many products a matrix product, or any other contraction of two arrays, adds up."""
+    sizes = [np.size(value) for value in node.values if np.ndim(value) > 1]
+    if node.operation.family != "contraction" or len(sizes) < 2 or not node.value.size:
+        return 0.0
+    return node.value.size * math.sqrt(sizes[0] * sizes[1] / node.value.size)  # n k times k m gives n m
+
+
 def bits(mask: int) -> Iterator[int]:
     """Yield the numbers of the bits that are set in a mask, from the highest to the lowest: 3, 1 for 0b1010."""
     while mask:
@@ -328,7 +338,10 @@ class Forward:
         The unit is the time of one call of numpy on a small array.
         """
         calls = (TORCH_CALLS if node.operation.family == "other" else 1.5 for node in self.nodes)
-        return tuple(own + 2.0 * node.value.size / ENTRIES for own, node in zip(calls, self.nodes, strict=True))
+        return tuple(
+            own + 2.0 * node.value.size / ENTRIES + _products_of(node) / PRODUCTS
+            for own, node in zip(calls, self.nodes, strict=True)
+        )
 
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import Node, Place
-from grader.program.operation import Array, Vague
+from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import contraction_of
 
 from .contract import Example, operator
 from .places import edges
 
+MOST_INVERTED = 50_000  # entries of matrices whose inverses are computed: of more it takes too long
 WELL_CONDITIONED = (
     100.0  # learners invert in single precision, where a nearly singular matrix has no inverse to compare
 )
@@ -404,7 +405,10 @@ def _transposed_inverse(q: Array) -> Array:
 
     Raises:
         Vague: the matrix is nearly singular.
+        NoCandidate: it is too large to be inverted for one candidate.
     """
+    if q.size > MOST_INVERTED:
+        raise NoCandidate("the matrix is too large to be inverted")
     if np.linalg.cond(q).max() > WELL_CONDITIONED:
         raise Vague("the matrix is nearly singular")
     return _transpose(np.linalg.pinv(q))
