@@ -310,6 +310,8 @@ def test_no_operation_can_be_used_to_stop_the_grader(name: str) -> None:
         "np.repeat(x, [ones(9999)] * 9999)", "x.norm(p=[ones(9999)] * 9999)", "x[:[ones(9999)] * 9999]",
         "ones(9999, 1).expand_as(ones(1, 9999))", "clamp(ones(9999, 1), min=ones(1, 9999))", "linspace(0, 1, -1e9)",
         "ones(9999, 1).where(ones(1, 9999), 1)", "diag(range(199))", "diag_embed(ones(99, 99))", "eye(19999, 19999)",
+        "ones(0, 9999).diag_embed()", "tensordot(ones(9999, 0), ones(0, 9999), 1)", "ones(9999, 0) @ ones(0, 9999)",
+        "linspace([[1] * 999] * 999, 1)", "x.unsqueeze(range(19999))",
     ],
 )  # fmt: skip
 def test_no_operation_makes_more_than_was_counted(formula: str) -> None:

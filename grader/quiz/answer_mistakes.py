@@ -55,7 +55,7 @@ def _choice(question: Choice, answer: str) -> Mistake | None:
 
 
 def _choices(question: Choices, answer: str) -> Mistake | None:
-    """The first one that does not belong; if there is none, the first that is missing."""
+    """Return the first choice that does not belong; if there is none, the first that is missing."""
     known = [*question.right, *question.wrong]
     chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
     options: Mapping[str, Option] = {**question.wrong, **question.right}
@@ -85,7 +85,7 @@ def _typed(question: TypedQuestion, answer: str) -> Mistake | None:
 
 
 def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
-    """Whether two answers mean the same; any error is one, where only that is said."""
+    """Return whether two answers mean the same; `error` alone means any error."""
     if isinstance(values, str) or isinstance(other, str):
         return values == other or (values in ("error", "exception") and str(other).endswith("error"))
     from .formula_equivalence import same_values
@@ -96,14 +96,14 @@ def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
 
 
 def _repeats(question: Shape, answer: str) -> bool:
-    """Whether it asks the question back: `(inp - targ).shape`."""
+    """Return whether an answer asks the question back: `(inp - targ).shape`."""
     asked = re.sub(r"\s", "", question.ask + question.listing)
     computed = re.fullmatch(r"\(?(.+?)\)?\.(?:shape|size\(\))", re.sub(r"\s", "", answer))
     return computed is not None and computed[1] in asked and COMPUTED.search(computed[1]) is not None
 
 
 def _unforeseen(question: TypedQuestion, values: Values, right: Values) -> Mistake:
-    """What is true of a wrong answer that nobody has foreseen."""
+    """Return what is true of a wrong answer that nobody has foreseen."""
     if isinstance(values, str) or isinstance(right, str):
         return Mistake(code="unknown", says=NOT_IT)
     if isinstance(question, Shape):

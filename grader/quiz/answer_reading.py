@@ -67,7 +67,7 @@ _AXIS = re.compile(r"\w+", re.ASCII)
 
 
 def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
-    """What an answer may mean, the likeliest first.
+    """Yield what an answer may mean, the likeliest first.
 
     Raises:
         ExpressionError: it cannot be read; says what was not understood.
@@ -88,7 +88,7 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
 
 
 def _unquoted(text: str) -> str:
-    """Without the marks that stand around code or a word."""
+    """Drop the marks that stand around code or a word."""
     bare = text.strip().strip("`$").strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'" and bare.count(bare[0]) == 2:
         bare = bare[1:-1].strip()
@@ -96,14 +96,14 @@ def _unquoted(text: str) -> str:
 
 
 def _known_word(question: TypedQuestion, text: str) -> str | None:
-    """A word that the author has foreseen, unless it is a number or a shape as well."""
+    """Return a word that the author has foreseen, unless it is a number or a shape as well."""
     said = text.rstrip(".").lower()
     known = {key.lower() for key in (question.right, *question.wrong)} if isinstance(question, Word) else set()
     return said if said in known and said.isalpha() else None
 
 
 def _word(text: str) -> str | None:
-    """The word that an answer is: what a line gives, or the error that it ends in."""
+    """Return the word that an answer is: what a line gives, or the error that it ends in."""
     for line in reversed(text.strip().splitlines()):
         if (found := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
             return found[1].replace(" ", "").lower()
@@ -113,7 +113,7 @@ def _word(text: str) -> str | None:
 
 
 def number(question: Number | Word, text: str) -> list[np.ndarray]:
-    """An answer that is one number, in the question's unit."""
+    """Read an answer that is one number, in the question's unit."""
     import numpy as np
 
     from .formula_evaluation import arithmetic
@@ -132,7 +132,7 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
 
 
 def _counted(question: Number | Word, text: str) -> tuple[str, float]:
-    """A number without what it counts, and what one of that is worth."""
+    """Return a number without what it counts, and what one of that is worth."""
     if text.endswith("%"):
         return text[:-1], 0.01
     found = _COUNTED.fullmatch(text)
@@ -149,7 +149,7 @@ def _counted(question: Number | Word, text: str) -> tuple[str, float]:
 
 
 def shape(question: Shape, text: str) -> list[np.ndarray]:
-    """An answer that is a shape: its sizes at each point."""
+    """Read an answer that is a shape; return its sizes at each point."""
     import numpy as np
 
     from .formula_equivalence import evaluate
@@ -181,14 +181,14 @@ def _shape_formula(text: str) -> str:
 
 
 def formula(question: Expression, text: str) -> list[np.ndarray]:
-    """An answer that is a formula: its value at each point."""
+    """Read an answer that is a formula; return its value at each point."""
     from .formula_equivalence import as_arrays, evaluate
 
     return as_arrays(evaluate(text, points_of(question)))
 
 
 def points_of(question: Expression) -> tuple[Point, ...]:
-    """Where the formulas of a question are compared."""
+    """Return the points at which the formulas of a question are compared."""
     return _points(_given(question), (), ())
 
 
@@ -215,7 +215,7 @@ def _points(
 
 
 def key_values(question: TypedQuestion, key: str) -> Any:
-    """What an author's own answer means; worked out once."""
+    """Return what an author's own answer means; worked out once."""
     return _key_values(type(question), _frozen(question), key)
 
 

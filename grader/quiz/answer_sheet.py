@@ -49,7 +49,7 @@ def read_sheet(text: str, quiz: Quiz) -> Sheet:
 
 
 def variant_of(path: Path) -> int:
-    """The variant of the sheet in this file; 0 where none can be read."""
+    """Read the variant of the sheet in this file; 0 where none can be read."""
     try:
         return _variant(read_map(decode_sheet(path.read_bytes())))
     except (OSError, ReadError):
@@ -57,7 +57,7 @@ def variant_of(path: Path) -> int:
 
 
 def decode_sheet(content: bytes) -> str:
-    """The text of a sheet.
+    """Return the text of a sheet.
 
     Raises:
         ReadError: it is far too large, or no UTF-8.
@@ -93,7 +93,7 @@ def _answer(name: Text, node: Node) -> str:
 
 
 def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
-    """The sheet with one answer changed and everything else as it was; a name that is missing is added at the end.
+    """Change one answer of a sheet and nothing else; a name that is missing is added at the end.
 
     Raises:
         ReadError: the sheet cannot be read.
@@ -122,12 +122,12 @@ def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
 
 
 def _yaml(answer: str) -> str:
-    """An answer as YAML that reads back as this text."""
+    """Write an answer as YAML that reads back as this text."""
     return answer if PLAIN.fullmatch(answer) and answer not in NOTHING else json.dumps(answer, ensure_ascii=False)
 
 
 def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
-    """A fresh answer sheet."""
+    """Write a fresh answer sheet."""
     lines = [
         f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
         f"# or be asked one question at a time, in the terminal: handgrad quiz {unit}",
@@ -142,7 +142,7 @@ def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
 
 def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
-    """The sheet with every right answer in it, and why it is right.
+    """Write the sheet with every right answer in it, and why it is right.
 
     Raises:
         SpecError: the key of a prediction was never computed.
@@ -157,7 +157,7 @@ def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
 
 def right_answer(question: AnswerableQuestion) -> str:
-    """A right answer, as it is written on a sheet."""
+    """Return a right answer, as it is written on a sheet."""
     return ", ".join(question.right) if isinstance(question, (Choice, Choices)) else question.right
 
 
@@ -176,7 +176,7 @@ def _question(number: int, name: str, question: Question, variant: int) -> list[
 
 
 def how_to_answer(question: Question | AnswerableQuestion) -> str:
-    """What kind of answer is wanted, in a sentence."""
+    """Say in a sentence what kind of answer is wanted."""
     if isinstance(question, Choice):
         return "Answer with one of the words on the left."
     if isinstance(question, Choices):
@@ -197,7 +197,7 @@ def _join_words(words: Iterable[str]) -> str:
 
 
 def _wrapped(text: str, first: str, others: str) -> Iterator[str]:
-    """Paragraphs, each wrapped; lines that belong together are separated by nothing, paragraphs by an empty line."""
+    """Yield the lines of paragraphs, each wrapped, with an empty line between two of them."""
     for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
         if number:
             yield ""

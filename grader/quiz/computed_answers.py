@@ -19,7 +19,7 @@ ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 
 
 def compute_keys(quiz: Quiz) -> Keys:
-    """The key of every prediction, for every draw of its parameters.
+    """Compute the key of every prediction, for every draw of its parameters.
 
     Raises:
         SpecError: a listing cannot be run, or ends in nothing that can be answered.
@@ -35,13 +35,13 @@ def compute_keys(quiz: Quiz) -> Keys:
 
 
 def keys_text(keys: Keys) -> str:
-    """The keys as they are stored: JSON, one question on a line."""
+    """Write the keys as they are stored: JSON, one question on a line."""
     lines = [f"{json.dumps(name)}: {json.dumps(by_values)}" for name, by_values in keys.items()]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
 
 def _outcome(name: str, listing: str) -> dict[str, str]:
-    """What the last line of a listing gives."""
+    """Return what the last line of a listing gives."""
     *body, last = _statements(name, listing)
     if not isinstance(last, ast.Expr):
         raise SpecError(f"{name}: the listing must end with an expression, whose value is to be predicted.")

@@ -46,7 +46,7 @@ class Point:
 
 
 def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) -> list[Any]:
-    """The value of a formula at every point: an array, a number, a tuple, or a text.
+    """Return the value of a formula at every point: an array, a number, a tuple, or a text.
 
     Raises:
         ExpressionError: it cannot be read or worked out.
@@ -57,7 +57,7 @@ def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) ->
 
 
 def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
-    """Values as arrays of finite numbers.
+    """Return values as arrays of finite numbers.
 
     Raises:
         ExpressionError: they are none.
@@ -71,9 +71,10 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
 
 
 def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes | None = None) -> tuple[Point, ...]:
-    """The points for formulas in these variables, `out_g` standing for `out.g`; always the same ones.
+    """Draw the points for formulas in these variables; always the same ones.
 
     Args:
+        variables: by name, `out_g` for `out.g`.
         axes: axis names that may be used beside those of the variables.
         fixed: the axes whose size does not change.
     """
@@ -87,7 +88,7 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
 
 
 def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
-    """No axis has the same size in two draws."""
+    """Give each axis a size, never the same in two draws."""
     return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
 
 
@@ -102,7 +103,7 @@ def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Gener
 
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
-    """The same shape and, but for rounding, the same value at every point."""
+    """Return whether two formulas have the same shape and, but for rounding, the same value at every point."""
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
     scale = max(float(np.abs(b).max(initial=0.0)) for b in second) or 1.0
@@ -110,7 +111,7 @@ def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bo
 
 
 def constant_ratio(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
-    """The one number that turns the second into the first at every point, if there is one."""
+    """Return the one number that turns the second into the first at every point, if there is one."""
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return None
     size = sum(float((b * b).sum()) for b in second)

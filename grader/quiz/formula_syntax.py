@@ -110,6 +110,7 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
     """Read a formula; the value of the last statement is the answer.
 
     Args:
+        text: what the learner wrote.
         names: the variables, `out_g` for `out.g`: brackets behind one of them multiply.
         is_list: whether a list is wanted, so that a comma is none of a number: `3,4` are two.
 

@@ -15,6 +15,7 @@ from grader.shapes import Sizes, guess_axes
 MOST_WORK = 600_000
 MOST_ENTRIES = 20_000
 MOST_AXES = 8
+MOST_NAMED = 64  # numpy has no array of more axes, and takes long to say so of thousands
 STEP = 100
 
 
@@ -122,7 +123,14 @@ def whole(value: Any) -> int:
 
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return axes or sizes, given one by one or as one list; none where `None` is given."""
+    """Return axes or sizes, given one by one or as one list; none where `None` is given.
+
+    Raises:
+        TypeError: one of them is no whole number.
+        ValueError: they are far more than an array has.
+    """
     if len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) == 1):
         values = tuple(values[0])
+    if len(values) > MOST_NAMED:
+        raise ValueError("far more axes than an array has")
     return () if len(values) == 1 and values[0] is None else tuple(whole(value) for value in values)

@@ -10,7 +10,7 @@ from grader.child import ipython_cells
 from grader.errors import ReadError
 
 from .answer_sheet import LARGEST, LARGEST_VARIANT, Sheet, how_to_answer, right_answer
-from .plain_yaml import text_at
+from .plain_yaml import Text
 from .questions import Choice, Choices
 from .quiz import VARIANT, Quiz, options
 
@@ -20,7 +20,7 @@ BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
 def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
-    """The lines of an answer sheet as Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
+    """Write an answer sheet as lines of Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
     answers = {key: right_answer(quiz.question_with_key(key, variant)) if solved else "..." for key in quiz.questions}
     written = {
         key: answer if answer == "..." or BARE.fullmatch(answer) else repr(answer) for key, answer in answers.items()
@@ -29,7 +29,7 @@ def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: in
 
 
 def questions_markdown(quiz: Quiz, variant: int = 0) -> str:
-    """The questions, each under its name."""
+    """Write the questions as Markdown, each under its name."""
     return "\n\n".join(_question(name, quiz, variant) for name in quiz.questions)
 
 
@@ -49,7 +49,7 @@ def _question(name: str, quiz: Quiz, variant: int) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text in which Markdown finds nothing of its own."""
+    """Escape a text, so that Markdown finds nothing of its own in it."""
     return re.sub(r"([*_<\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -74,6 +74,7 @@ def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
     """Return the answer sheet that an assigned expression is.
 
     Args:
+        quiz: whose sheet it is.
         value: a dict display or a call of `dict`, from the names of questions to answers.
 
     Raises:
@@ -86,7 +87,7 @@ def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
         entries[key] = node
     answers = {key: answer for key, node in entries.items() if key in quiz.questions and (answer := _answer(node))}
     unknown = tuple(
-        text_at(key, node.lineno) for key, node in entries.items() if key not in quiz.questions and key != VARIANT
+        Text(key, node.lineno) for key, node in entries.items() if key not in quiz.questions and key != VARIANT
     )
     return Sheet(_variant(entries), answers, unknown)
 
@@ -116,6 +117,8 @@ def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
     """Yield the expressions that a cell assigns to this name.
 
     Args:
+        name: the variable that holds the answers.
+        text: of the cell.
         room: how much may be read, in characters.
 
     Raises:
@@ -166,7 +169,7 @@ def _variant(entries: Mapping[str, ast.expr]) -> int:
 
 
 def _answer(node: ast.expr) -> str:
-    """An answer as text, empty for a blank."""
+    """Return an answer as text, empty for a blank."""
     if isinstance(node, ast.Constant):
         if node.value is None or node.value is Ellipsis:
             return ""

@@ -116,6 +116,10 @@ def perform(
     """Return the result of an operation; the one place that calls one, once its size is counted.
 
     Args:
+        work: the budget.
+        name: in the table.
+        arguments: as the formula gives them: arrays, numbers, texts, and tuples of them.
+        options: what is given by name.
         title: what messages call it; its name unless given.
 
     Raises:
@@ -322,8 +326,8 @@ def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[tuple[int, ...], tuple[
 
 def _tensordot_entries(a: Array, b: Array, *axes: Any) -> int:
     """Return how many products of entries a tensordot takes."""
-    shared = math.prod(a.shape[axis] for axis in _summed_axes(a, b, *axes or (2.0,))[0]) or 1
-    return a.size * b.size // shared
+    summed = [a.shape[axis] for axis in _summed_axes(a, b, *axes or (2.0,))[0]]
+    return entries_of(a.shape) * entries_of(b.shape) // entries_of(summed)
 
 
 @operation("tensordot", entries=_tensordot_entries)
@@ -452,6 +456,7 @@ def _extreme(name: str, place: Function, of_two: str, *, has_places: bool) -> Fu
     """Return `max` or `min`: of all entries; along an axis; or of two arrays, entry by entry.
 
     Args:
+        name: of the reduction.
         place: finds where it is.
         of_two: its name where it is of two arrays.
         has_places: whether that is returned with it along an axis, as torch does.
@@ -547,7 +552,9 @@ enter_all(
     },
     entries=lambda a, diagonal=0, offset=0: (a.size + abs(diagonal + offset)) ** 2 if a.ndim == 1 else a.size,
 )
-enter_all({"diag_embed": lambda a: a[..., None] * np.eye(a.shape[-1])}, entries=lambda a: a.size * a.shape[-1])
+enter_all(
+    {"diag_embed": lambda a: a[..., None] * np.eye(a.shape[-1])}, entries=lambda a: entries_of((*a.shape, a.shape[-1]))
+)
 
 
 def _new_entries(*size: int) -> int:
@@ -567,7 +574,7 @@ enter_all({
     "full": lambda shape, value: np.full(wholes((shape,)), float(value)),
 }, entries=lambda shape, value: _new_entries(*wholes((shape,))))  # fmt: skip
 enter_all({
-    "linspace": lambda first, last, steps=50: np.linspace(first, last, steps),
+    "linspace": lambda first, last, steps=50: np.linspace(float(first), float(last), steps),
 }, entries=lambda first, last, steps=50: max(steps, 0))  # fmt: skip
 
 

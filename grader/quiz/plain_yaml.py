@@ -37,6 +37,12 @@ class Text(str):
     end: int
     quoted: bool
 
+    def __new__(cls, value: str, line: int = 1, start: int = 0, end: int = 0, *, quoted: bool = True) -> Text:
+        """Make a text of what is written and its place."""
+        text = super().__new__(cls, value)
+        text.line, text.start, text.end, text.quoted = line, start, end, quoted
+        return text
+
     @property
     def blank(self) -> bool:
         """Nothing is written here: `null`, `~`, `...`, or not a character."""
@@ -82,7 +88,7 @@ def read_map(text: str) -> Map:
 
 
 def line_of(node: Node, path: tuple[str | int, ...]) -> int:
-    """The line of the innermost part of a path that is there; parts that are not are passed over."""
+    """Return the line of the innermost part of a path that is there; parts that are not are passed over."""
     line = 1
     for part in path:
         if isinstance(node, Map):
@@ -112,7 +118,7 @@ class _Reader:
         next(self.events)  # the stream
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
-            return _text("", 1, 0, 0, quoted=False)
+            return Text("", quoted=False)
         node = self.node(next(self.events), 0)
         next(self.events)  # the document's end
         if not isinstance(rest := next(self.events), yaml.StreamEndEvent):
@@ -134,7 +140,7 @@ class _Reader:
             raise ReadError(_line(event), TOO_MUCH)
         start, end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.ScalarEvent):
-            return _text(event.value, _line(event), start, end, quoted=bool(event.style))
+            return Text(event.value, _line(event), start, end, quoted=bool(event.style))
         found: Items | Map = Items() if isinstance(event, yaml.SequenceStartEvent) else Map()
         last = self.fill(found, depth + 1)
         found.start = start
@@ -158,20 +164,9 @@ class _Reader:
 
 
 def _end(found: Items | Map, otherwise: int) -> int:
-    """Where the last part of a block ends; comments behind it do not belong to it."""
+    """Return where the last part of a block ends; comments behind it do not belong to it."""
     parts = found if isinstance(found, Items) else [*found, *found.values()]
     return max((part.end for part in parts), default=otherwise)
-
-
-def text_at(value: str, line: int) -> Text:
-    """A text that stands in a line of something else than YAML."""
-    return _text(value, line, 0, 0, quoted=True)
-
-
-def _text(value: str, line: int, start: int, end: int, *, quoted: bool) -> Text:
-    text = Text(value)
-    text.line, text.start, text.end, text.quoted = line, start, end, quoted
-    return text
 
 
 def _line(event: Any) -> int:

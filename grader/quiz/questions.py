@@ -163,6 +163,6 @@ KINDS: Mapping[str, type[Question]] = {
 
 
 def codes_of(question: Question) -> set[str]:
-    """The mistakes that a wrong answer to a question can be."""
+    """Return the codes of the mistakes that a wrong answer to a question can be."""
     left_out = question.right.values() if isinstance(question, Choices) else ()
     return {mistake.code for mistake in (*question.wrong.values(), *left_out)}

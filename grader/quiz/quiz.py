@@ -55,6 +55,7 @@ class Quiz:
 
     @property
     def title(self) -> str:
+        """What it is called."""
         return f"Quiz of {len(self.questions)} questions"
 
     @cached_property
@@ -68,12 +69,12 @@ class Quiz:
         return {name: question.hints for name, question in self.questions.items()}
 
     def question(self, name: str, variant: int) -> Question:
-        """A question as this variant asks it, with its numbers drawn."""
+        """Return a question as this variant asks it, with its numbers drawn."""
         question = self.questions[name]
         return fill_in_values(question, draw_values(name, question, variant))
 
     def question_with_key(self, name: str, variant: int) -> AnswerableQuestion:
-        """A question as answers to it are judged: a prediction with its key.
+        """Return a question as answers to it are judged: a prediction with its key.
 
         Raises:
             SpecError: the key of a prediction was never computed.
@@ -81,7 +82,7 @@ class Quiz:
         return self.with_values(name, draw_values(name, self.questions[name], variant))
 
     def with_values(self, name: str, values: Values) -> AnswerableQuestion:
-        """A question with these values for its parameters; see `question_with_key`."""
+        """Return a question with these values for its parameters; see `question_with_key`."""
         question = fill_in_values(self.questions[name], values)
         return self._with_predicted_key(name, question, values) if isinstance(question, Predict) else question
 
@@ -159,12 +160,12 @@ def _explained(name: str, error: ValidationError, tree: Node) -> ReadError:
 
 
 def _seeded_number(variant: int, *what: str) -> int:
-    """A number that this variant has drawn; the same in every run and on every machine."""
+    """Draw a number for this variant: the same in every run and on every machine."""
     return int.from_bytes(hashlib.sha256("/".join((str(variant), *what)).encode()).digest()[:8])
 
 
 def draw_values(name: str, question: Question, variant: int) -> Values:
-    """The values of a question's parameters; the first of each in variant 0."""
+    """Draw the values of a question's parameters: the first of each in variant 0."""
     return {
         parameter: values[_seeded_number(variant, name, parameter) % len(values) if variant else 0]
         for parameter, values in question.params.items()
@@ -172,30 +173,30 @@ def draw_values(name: str, question: Question, variant: int) -> Values:
 
 
 def every_values(question: Question) -> Iterator[Values]:
-    """Every draw of a question's parameters."""
+    """Yield every draw of a question's parameters."""
     for values in itertools.product(*question.params.values()):
         yield dict(zip(question.params, values, strict=True))
 
 
 def values_text(values: Values) -> str:
-    """Drawn values in short: `bs=4 n=3`; empty where there are none."""
+    """Write drawn values in short: `bs=4 n=3`; empty where there are none."""
     return " ".join(f"{name}={_number_text(value)}" for name, value in values.items())
 
 
 def options(name: str, question: Choice | Choices, variant: int) -> dict[str, str]:
-    """The text of each choice by its label, in the order that this variant has drawn."""
+    """Return the text of each choice by its label, in the order that this variant has drawn."""
     texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
     texts |= {label: wrong.text for label, wrong in question.wrong.items()}
     return {label: texts[label] for label in shuffled(name, texts, variant)}
 
 
 def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
-    """The labels in the order that this variant has drawn for a question."""
+    """Return the labels in the order that this variant has drawn for a question."""
     return sorted(labels, key=lambda label: _seeded_number(variant, name, label))
 
 
 def fill_in_values(question: Question, values: Values) -> Question:
-    """The question with `{...}` worked out in all of its texts, and its parameters settled."""
+    """Return the question with `{...}` worked out in all of its texts, and one value for each parameter."""
     if not values:
         return question
     texts = _filled(question.model_dump(exclude={"params"}), values)
@@ -211,7 +212,7 @@ def _filled(part: Any, values: Values) -> Any:
 
 
 def _placeholder_value(found: re.Match[str], values: Values) -> str:
-    """The value of `{n + 1}`; braces around anything else, as code has them, stay."""
+    """Return the value of `{n + 1}`; braces around anything else, as code has them, stay."""
     try:
         from .formula_evaluation import arithmetic  # imports numpy
 

@@ -26,9 +26,10 @@ BROKEN_CELL = "Compare that cell with the one that you were given: one name, one
 def grade(
     quiz: Quiz, name: str, file: str, content: bytes | Sequence[str] | None, points: float
 ) -> tuple[AnswerResult, ...]:
-    """The verdict on every question of a quiz.
+    """Return the result of every question of a quiz.
 
     Args:
+        quiz: its questions.
         name: of the quiz.
         file: where its answer sheet belongs.
         content: an answer sheet, or the cells of a notebook, which are not run; `None` where there is neither.
@@ -84,7 +85,7 @@ def _shortened(answer: str) -> str:
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
-    """Not answered; or answered under a name that no question has."""
+    """Say that a question is not answered, or answered under a name that no question has."""
     likely = [one for one in unknown[:MOST_MISNAMED] if abs(len(one) - len(name)) <= len(name) // 2]
     near = difflib.get_close_matches(name, likely, 1)
     found = next((one for one in likely if one in near), None)
