@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import array_of_rule, faithful_program_of, find_mistakes
+from grader.diagnosis.diagnose import wrong_array_of, faithful_program_of, find_mistakes
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
@@ -213,7 +213,7 @@ def _misconception(exercise: CourseExercise, misconception: Misconception, trial
     for answer in exercise.function.answers:
         if misconception.answer in (answer.name, answer.name.partition(".")[0]):
             try:
-                pairs = _pairs(exercise, answer, partial(array_of_rule, misconception, answer), trials)
+                pairs = _pairs(exercise, answer, partial(wrong_array_of, misconception, answer), trials)
             except IMPOSSIBLE as error:
                 yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
                 return

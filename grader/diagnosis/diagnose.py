@@ -79,7 +79,7 @@ class DeclaredMistake:
         for trial, array in pairs:
             right = End(answer, trial).right
             try:
-                computed = array_of_rule(self.misconception, answer, trial, array)
+                computed = wrong_array_of(self.misconception, answer, trial, array)
             except IMPOSSIBLE:
                 return False
             if not is_near(array, computed, right):
@@ -94,10 +94,10 @@ class DeclaredMistake:
             answer: an answer that the learner has right.
         """
         trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
-        return all(agrees(array_of_rule(self.misconception, answer, t), End(answer, t).right) for t in trials)
+        return all(agrees(wrong_array_of(self.misconception, answer, t), End(answer, t).right) for t in trials)
 
 
-def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
+def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
     """Return the array that a misconception's wrong formula gives for an answer in a trial.
 
     Args:
@@ -106,7 +106,8 @@ def array_of_rule(misconception: Misconception, answer: Answer, trial: Trial, gi
         answer: the answer, such as `w.g`. Of a formula for all that is returned, its item is taken: for `return.1` the
             second.
         trial: the trial.
-        given: the learner's array, for a formula with a parameter `answer`; `None` asks for an example of the mistake.
+        given: the learner's array, which a formula with a parameter `answer` gets; with `None`, it returns an array that
+            is an example of its mistake.
     """
     known = {"answer": given, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     names = inspect.signature(misconception.rule).parameters

@@ -70,8 +70,8 @@ def edits_of_right_answers(
 ) -> list[EditOfRightAnswer]:
     """Return candidates that edit the right array of an answer that is no gradient of a program, as if it were one.
 
-    They are for Jacobians and values, and for gradients where no program is recorded: the array's transpose, its
-    product with an input or a factor, wrong rows, and so on.
+    They are for Jacobians and values, and for gradients where no program is recorded. The right array stands as the
+    gradient of a target, so that every operator on results works, such as the transpose, a sign, a sum over an axis.
 
     Args:
         wrong: by target the answer, and for each trial the learner's and the right array.

@@ -264,8 +264,8 @@ def _targets_of_edges(program: Program, spot: Spot) -> int:
 def right_with_factor(case: Case) -> Iterator[Candidate]:
     """Yield one candidate, the right gradient times a factor, as a `WithFactor`; none where it fits no answer.
 
-    It is for the answers whose projections in the screens are one multiple of those of the right gradient; for all
-    answers if these are values, which have no projections.
+    It is for the answers whose projections in the screens are a multiple of those of the right gradient, each with
+    a multiple of its own; for all answers if these are values, which have no projections.
     """
     names = [name for screen in case.screens for name in _targets_with_multiple(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
@@ -324,9 +324,9 @@ def pairs_of_edits(case: Case) -> Iterator[Candidate]:
 
 
 def explaining_edits(case: Case) -> list[Edit]:
-    """Return at most `MOST_KNOWN` edits that explain an answer and may change the gradient for one still unexplained.
+    """Return those of the edits that the case knows to explain an answer which lead to an answer not explained so far.
 
-    The likeliest come first.
+    At most `MOST_KNOWN`, the likeliest first. Whether an edit leads to an answer is told by the edges alone.
     """
     edits = (edit for edit in case.explaining if isinstance(edit, Edit))
     return [edit for edit in edits if _may_change(edit, case, case.unexplained)][:MOST_KNOWN]

@@ -69,7 +69,7 @@ def program_of_steps(
     Args:
         steps: such as `[("mul", 0, 1), ("sum", 2)]`, each of which makes one value.
         inputs: the values 0, 1, ..., arrays or numbers, which the program calls `"0"`, `"1"`, ...
-        operations: by name, operations that are used in place of those of `OPERATIONS`.
+        operations: by name, operations that take the place of those of the same name in `OPERATIONS`.
 
     Raises:
         NoCandidate: an operation cannot be computed.

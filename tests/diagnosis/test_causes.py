@@ -12,7 +12,7 @@ import torch
 from hand_made import trials
 from verdicts import Rule, assert_named, trials_of, verdict, verdicts
 
-from grader.diagnosis.diagnose import array_of_rule, find_mistakes
+from grader.diagnosis.diagnose import wrong_array_of, find_mistakes
 from grader.diagnosis.mistake import Mistake
 from grader.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
 from grader.sampling import away_from, normal, output, step
@@ -94,7 +94,7 @@ def test_a_declared_mistake_is_computed_from_the_trials_own_values() -> None:
     assert trial.out_g is not None
     assert trial.out is not None
     right = (trial.out_g - trial.out**2) @ trial.inputs["w"].T
-    np.testing.assert_allclose(array_of_rule(declared, LINEAR.answers[0], trial), right.numpy())
+    np.testing.assert_allclose(wrong_array_of(declared, LINEAR.answers[0], trial), right.numpy())
     assert verdict(LINEAR, lambda v: (v["out_g"] - v["out"] ** 2) @ v["w"].T).hints == ("Hint.",)
 
 

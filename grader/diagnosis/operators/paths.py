@@ -927,7 +927,7 @@ def _() -> Example:
 
 @multiply_in_place.example
 def _() -> Example:
-    """Show a gated recurrent network whose backward pass does `dh *= keep` before the gate gets `dh`."""
+    """Show a loop h = keep h + (1 - keep) new, whose backward pass does `dh *= keep` before `keep` gets dh (h - new)."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

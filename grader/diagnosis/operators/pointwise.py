@@ -357,8 +357,8 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def changes_gradient(program: Program, place: Place) -> bool:
-    """Return whether the operation that reads the edge `place` may be applied to g, and gives a wrong contribution.
+def applied_to_gradient_is_wrong(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place`, applied to g in place of its operand, gives a wrong contribution.
 
     True for unary functions, as tanh(g) for tanh(x), and for sums with a number, as g - 0.25 for x - 0.25.
     """
@@ -376,7 +376,7 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     "function-of-gradient",
     code="wrong-local",
     rank=3.0,
-    at=pointwise.where(changes_gradient),
+    at=pointwise.where(applied_to_gradient_is_wrong),
     message="{step} is applied to the gradient, and must be differentiated",
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program | None:

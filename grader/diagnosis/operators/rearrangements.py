@@ -27,11 +27,8 @@ FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 # Axes in another order ------------------------------------------------------------------------------------------------
 
 
-def differs_from_inverse(program: Program, place: Place) -> bool:
-    """Return whether the operation that the edge `place` leads into differs from its inverse, as permute(1, 2, 0) does.
-
-    False only for a `permute` that is its own inverse, such as permute(1, 0).
-    """
+def is_not_its_own_inverse(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` is no `permute` that is its own inverse, such as permute(1, 0)."""
     node = program.reader(place)
     if node.name == "permute":
         dims = [dim % node.value.ndim for dim in node.options["dims"]]  # type: ignore[attr-defined]
@@ -43,7 +40,7 @@ def differs_from_inverse(program: Program, place: Place) -> bool:
     "rearranged-again",
     code=lambda choice: "transposed" if choice == "permute" else "wrong-local",
     rank=1.5,
-    at=edges.of("permute", "roll").where(differs_from_inverse),
+    at=edges.of("permute", "roll").where(is_not_its_own_inverse),
     choices=lambda program, place: (program.reader(place).name,),
     message="the gradient of {operand} goes through {step} as the forward pass does, and must go through its inverse",
 )
@@ -813,7 +810,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
 
     It is reversed, shifted by one entry with zeros moved in, or rolled by one, towards the end or the beginning. The
     arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and the
-    partner operand, along axes of one of the `ordered_sizes`, or, for the contribution to a target, any axis.
+    partner operand, along axes along which order matters, such as time (see `ordered_sizes`), or, for the contribution to a target, any axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)

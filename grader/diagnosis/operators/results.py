@@ -371,8 +371,8 @@ class AxisTotal:
 def has_batch_axis(program: Program, place: Place) -> bool:
     """Return whether the first axis of the target `place` is that of the examples of a batch.
 
-    It is if the axis has the name of the batch axis in the trial's named sizes. Without such names, if the output has
-    the same size along its first axis, or, for a loss, a second input has.
+    It is if the axis has the size that the trial calls `bs`, as in the sizes {"bs": 4, "n": 3}. Where no size is called
+    so, if the output has the same size along its first axis, or, for a loss, a second input has.
     """
     shape = shape_of(program, place)
     if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):

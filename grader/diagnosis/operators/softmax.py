@@ -424,7 +424,7 @@ def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> P
 
 @use_softmax_of_value.example
 def _() -> Example:
-    """Show a masked softmax times h @ v whose backward pass computes the probabilities of the unmasked scores."""
+    """Show softmax(masked h @ u) * (h @ v), entry by entry, whose backward pass takes the softmax of unmasked h @ u."""
 
     def forward(h: Tensor, u: Tensor, v: Tensor) -> Tensor:
         scores = h @ u

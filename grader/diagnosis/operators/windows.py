@@ -640,8 +640,8 @@ def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
 def move_windows(program: Program, place: Place, choice: WindowShift) -> Program | None:
     """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier.
 
-    With `WindowShift(-1, 1)`, one entry later along the last axis: window t of size 3 begins at x[t + 1]; with -1, at
-    x[t - 1].
+    With `WindowShift(-1, 1)`, one entry later along the last axis, window t of size 3 begins at x[t + 1]; with
+    `WindowShift(-1, -1)` at x[t - 1]. What lies outside of the array counts as zeros.
     """
 
     def rule(at: EdgeContext) -> Array:
