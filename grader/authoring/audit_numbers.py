@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import wrong_array_of, faithful_program_of, find_mistakes
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader

@@ -12,7 +12,7 @@ import torch
 from hand_made import trials
 from verdicts import Rule, assert_named, trials_of, verdict, verdicts
 
-from grader.diagnosis.diagnose import wrong_array_of, find_mistakes
+from grader.diagnosis.diagnose import find_mistakes, wrong_array_of
 from grader.diagnosis.mistake import Mistake
 from grader.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
 from grader.sampling import away_from, normal, output, step

@@ -927,7 +927,7 @@ def _() -> Example:
 
 @multiply_in_place.example
 def _() -> Example:
-    """Show a loop h = keep h + (1 - keep) new, whose backward pass does `dh *= keep` before `keep` gets dh (h - new)."""
+    """Show a loop h = keep h + (1 - keep) n, whose backward pass does `dh *= keep` before `keep` gets dh (h - n)."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

@@ -810,7 +810,8 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
 
     It is reversed, shifted by one entry with zeros moved in, or rolled by one, towards the end or the beginning. The
     arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and the
-    partner operand, along axes along which order matters, such as time (see `ordered_sizes`), or, for the contribution to a target, any axis.
+    partner operand, along axes whose order matters, such as time (see `ordered_sizes`), or, for the contribution to a
+    target, any axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)
