@@ -384,7 +384,8 @@ class Case:
     def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
         """Return the targets whose answers a rewriting explains: first by the screens, then computed in full.
 
-        Trials in which rounding hides the answer are left out. What the rewriting changes is stored in `changes`.
+        Trials in which rounding hides the answer (see `Sample.is_vague`) are left out. By how much the rewriting moves
+        the projections is noted in the case's `changes`.
 
         Args:
             edit: the rewriting.

@@ -76,7 +76,10 @@ class Selector:
         return _iterations_in_words(f"`{node.name}`{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
-        """Return the ids of all nodes with this `width` and `identity`, in every iteration; empty if there are none."""
+        """Return the ids of the nodes that `identity` names at this `width`, in every iteration; perhaps none.
+
+        At the width `"key"` the identity is a node's key, at `"operation"` the name of an operation.
+        """
         return forward.groups[self.width].get(self.identity, ())
 
 

@@ -149,7 +149,10 @@ class Operator(Generic[C]):
         return build
 
     def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
-        """Return the choices for an edit at a spot, such as the axes of the operand: those at its `typical_place`."""
+        """Return the choices for an edit at a spot, such as the axes of the operand.
+
+        They are listed at one place of the spot: in a loop that of the second iteration, else the first place.
+        """
         return self.choices(program, typical_place(program, spot))
 
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:

@@ -485,8 +485,10 @@ def _() -> Example:
 # The diagonal alone ---------------------------------------------------------------------------------------------------
 
 
-def arrays_with_diagonal(program: Program, place: Place) -> Iterator[ProductArray]:
-    """Yield the arrays in the contribution to a factor that are matrices larger than one row or column.
+def arrays_with_rows_and_columns(program: Program, place: Place) -> Iterator[ProductArray]:
+    """Yield which arrays in the contribution to a factor, such as `"partner"`, have several rows and several columns.
+
+    Their last two axes count; only of such matrices a diagonal can be taken for the whole.
 
     Args:
         program: the program of a trial.
@@ -502,7 +504,7 @@ def arrays_with_diagonal(program: Program, place: Place) -> Iterator[ProductArra
     code="diagonal-only",
     rank=2.5,
     at=products,
-    choices=arrays_with_diagonal,
+    choices=arrays_with_rows_and_columns,
     message="in what {step} contributes to the gradient of {operand}, only the diagonal of {array} is used",
     fields=lambda program, place, choice: {"array": name_product_array(program, place, choice)},
 )

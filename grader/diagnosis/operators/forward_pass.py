@@ -1466,7 +1466,8 @@ class IterationShift:
 def loop_values(program: Program, key: Key) -> tuple[int, ...]:
     """Return the ids of a value that a loop makes once in each iteration, in the order of the iterations.
 
-    For a loop-carried value, such as h in `h = tanh(h @ u)`, the id of its initial value comes first.
+    For a loop-carried value, such as h in `h = tanh(h @ u)`, the id of its initial value comes first, unless that is a
+    constant, which has no id.
 
     Args:
         program: the program of a trial.

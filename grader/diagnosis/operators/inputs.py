@@ -117,7 +117,7 @@ Replacements = Mapping[str, Callable[[Array], Array]]
 
 
 def repeat_part(x: Array, part: Array) -> Array:
-    """Return a new array shaped like `x` that repeats `part`, some of its rows or entries, or a mean of these.
+    """Return a new array shaped like `x` to which `part`, such as one of its rows or a mean, is broadcast.
 
     For x of shape (4, 3) and part x[:1]: its first row, four times.
     """

@@ -222,9 +222,11 @@ def _possible_numerators(program: Program, numerator: int) -> Iterator[tuple[int
 def _possible_sources(program: Program, value: int) -> Iterator[int]:
     """Yield the ids of what may be the x of a normalised value: for `(x - m) / s`, x and then x - m.
 
+    For `u / s` with u that is no difference, u alone.
+
     Args:
         program: the program of a trial.
-        value: the id of what is divided by the scale, without its gain.
+        value: the id of the numerator, x - m; of `gain * (x - m) / s`, too.
     """
     node = program.nodes[value]
     if node.name == "sub" and (operand := node.operand(0)) is not None:

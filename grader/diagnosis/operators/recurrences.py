@@ -606,7 +606,7 @@ BOUNDS = (1.0, 5.0, 0.5, 0.1)  # as clipping is written
 
 
 def clips(program: Program, place: Place) -> Iterator[Clip]:
-    """Yield `Clip`s: at which bound the gradient of a loop-carried value is clipped, and how.
+    """Yield `Clip`s, the same at every place: at which bound the gradient of a loop-carried value is clipped, and how.
 
     For each of `BOUNDS`, such as 1.0: each `"entry"` is clipped, or the gradient is scaled to this `"norm"`; and it is
     the whole gradient, or, with `carried=True`, only the contribution of the next iteration.

@@ -674,10 +674,10 @@ def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
     return before[len(kept) :] if before[: len(kept)] == kept and len(before) > len(kept) + 1 else ()
 
 
-def parts_of_row(program: Program, place: Place) -> range:
-    """Return the axes, counted from the back, that a reshape merges into one before the softmax that reads `place`.
+def axes_merged_before_softmax(program: Program, place: Place) -> range:
+    """Return the axes, counted from the back, that a reshape merges into one before the softmax, reader of `place`.
 
-    For `x.reshape(bs, h * w).softmax(1)` with x of shape (bs, h, w): -2 and -1.
+    For `x.reshape(bs, h * w).softmax(1)` with x of shape (bs, h, w): -2 and -1. Empty where there is no such reshape.
     """
     return range(-len(merged_axes(program, place)), 0)
 
@@ -687,7 +687,7 @@ def parts_of_row(program: Program, place: Place) -> range:
     code="summed-wrong-axis",
     rank=2.5,
     at=softmaxes.of("softmax", "log_softmax").where(lambda program, place: bool(merged_axes(program, place))),
-    choices=parts_of_row,
+    choices=axes_merged_before_softmax,
     message="in the derivative of {step}, the sum runs over {axis} alone, and not over all entries of the softmax",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(program.nodes[program.source(place)].operands[0][1], choice)
