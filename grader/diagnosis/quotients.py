@@ -52,8 +52,8 @@ class Quotient:
         """Return the quotient (f(x + ahead h) - f(x + behind h)) / ((ahead - behind) h) with the inputs of a trial.
 
         Args:
-            trial: a trial of a routine that takes a function f, a point x, perhaps weights v, and a step h. With v, f gives
-                several values, which are summed with these weights. Of an array x, each entry is moved alone.
+            trial: a trial of a routine that takes a function f, a point x, perhaps weights v, and a step h. With v,
+                f gives several values, which are summed with these weights. Of an array x, each entry is moved alone.
             ahead: the offset of the first function value, in steps from x.
             behind: the offset of the second one, which is subtracted.
 

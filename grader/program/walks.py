@@ -104,7 +104,8 @@ class Walk:
         """Return the edges (reader, slot) in the order in which the walk goes through them, by the field `order`.
 
         `"latest first"` goes through the readers from the last to the first, `"earliest first"` the other way, and both
-        through the slots of each from the first on. In the other orders an edge may come more than once; see `_edges_depth_first` and `_edges_as_met`.
+        through the slots of each from the first on. In the other orders an edge may come more than once; see
+        `_edges_depth_first` and `_edges_as_met`.
         """
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))
