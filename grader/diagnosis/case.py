@@ -30,7 +30,6 @@ LARGE = 100_000  # entries of all values: of more, tangents in single precision 
 MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tells nothing of it
 DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
-LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 SPREAD = 4.0  # standard deviations that the projection of an error may have
 
 
@@ -547,11 +546,11 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
     return any(into >> right.targets[name] & 1 for name in names)
 
 
-def _screening_order(sample: Sample) -> tuple[bool, bool, bool, bool, int]:
+def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
     """Return a key that sorts samples by how well they serve as screens, the best first.
 
-    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, has an
-    answer of fewer than `LEAST_ROWS` rows, number of entries).
+    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, number of
+    entries).
     """
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
@@ -560,7 +559,6 @@ def _screening_order(sample: Sample) -> tuple[bool, bool, bool, bool, int]:
         not is_number,
         sample.trial.setting.is_special,
         iterations == 2,
-        any(array.ndim > 0 and len(array) < LEAST_ROWS for array in sample.given.values()),
         sum(node.value.size for node in forward.nodes),
     )
 

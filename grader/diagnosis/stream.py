@@ -20,7 +20,7 @@ from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
 
-from .case import LEAST_ROWS, Candidate, Case, Rewriting, Screen, reaches_targets
+from .case import Candidate, Case, Rewriting, Screen, reaches_targets
 from .edits import (
     FACTOR_RANK,
     IDLE_RANK,
@@ -50,6 +50,7 @@ LIKELIEST = 1.5  # and what holds on one path only, or interacts with another ed
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
 MOST_KNOWN = 2  # edits that explain an answer, and are tried with others
 MOST_RANK_OF_SECOND = 4.5  # the rank of an operator that is tried with such an edit
+LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
 
