@@ -849,8 +849,8 @@ def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
     """Yield the lengths of the chains to the edge `place` along which a learner may overwrite one array by mistake.
 
     For gain * x + bias and the edge of x: 1 (this edge alone), 2 (the edge of gain * x in the sum, and that of x):
-    `dx = g; dx *= gain` overwrites g. The chains are those of `entrywise_chains` whose first reader has one more operand
-    with a gradient, such as bias, whose contribution is then computed from the overwritten array.
+    `dx = g; dx *= gain` overwrites g. The chains are those of `entrywise_chains` whose first reader has a second
+    operand with a gradient, such as bias, whose contribution is then computed from the overwritten array.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):
