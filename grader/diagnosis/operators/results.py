@@ -767,10 +767,10 @@ def replace_by_upstream_times_value(program: Program, place: Place, choice: Valu
 
 @replace_by_upstream_times_value.example
 def _() -> Example:
-    """Show gain * (x - mean) / std whose gradient of `gain` is (g * x).sum(0)."""
+    """Show exp(gain) * (x - mean) / std whose gradient of `gain` is (g * x).sum(0)."""
 
     def forward(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor) -> Tensor:
-        return gain * (x - mean) / std
+        return gain.exp() * (x - mean) / std
 
     def wrong(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Take the input for what the gain is multiplied by."""
