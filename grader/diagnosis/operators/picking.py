@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from torch import Tensor
 
-from grader.program.arithmetic import axes_of
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
@@ -15,34 +14,9 @@ from grader.sampling import mask, spaced
 
 from .contract import Example, operator
 from .places import edges
+from .reductions import reduced_axes, spread
 
 extremes = edges.of("max", "min", "amax", "amin")
-
-
-def extreme_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes, counted from the front, along which a node takes a maximum or minimum of its operand.
-
-    All axes for x.amax(); (1,) for x.max(-1) of a matrix x.
-    """
-    dim = node.options.get("dim")
-    return axes_of(np.asarray(node.values[0]), dim if isinstance(dim, int | tuple) else None)
-
-
-def broadcast_to_operand(node: Node, g: Array) -> Array:
-    """Return an array repeated along the axes over which a node takes a maximum or minimum.
-
-    For x.amax(1) and g: g[:, None], repeated to the shape of x.
-
-    Args:
-        node: the maximum or minimum.
-        g: an array shaped like its value, such as the upstream gradient.
-
-    Returns:
-        Shape: that of the operand.
-    """
-    x = np.asarray(node.values[0])
-    kept = [1 if axis in extreme_axes(node) else size for axis, size in enumerate(x.shape)]
-    return np.broadcast_to(g.reshape(kept), x.shape)
 
 
 def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
@@ -56,7 +30,7 @@ def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
         node: the maximum or minimum.
         last: whether the last one is left; else the first, in the order of the axes.
     """
-    axes = extreme_axes(node)
+    axes = reduced_axes(node)
     lines = np.moveaxis(ties, axes, range(len(axes)))  # the axes of the extreme in front, and then as one
     flat = lines.reshape(-1, *lines.shape[len(axes) :])
     number = (len(flat) - 1 - flat[::-1].argmax(0)) if last else flat.argmax(0)
@@ -69,7 +43,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     "to every one of them": lambda node, ties: ties,
     "to the first of them": lambda node, ties: keep_one_tie(ties, node, last=False),
     "to the last of them": lambda node, ties: keep_one_tie(ties, node, last=True),
-    "in equal shares to all of them": lambda node, ties: ties / ties.sum(extreme_axes(node), keepdims=True),
+    "in equal shares to all of them": lambda node, ties: ties / ties.sum(reduced_axes(node), keepdims=True),
 }
 
 
@@ -97,8 +71,8 @@ def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> 
     """
 
     def rule(at: EdgeContext) -> Array:
-        ties = np.asarray(at.x) == broadcast_to_operand(at.node, at.y)
-        return np.asarray(broadcast_to_operand(at.node, at.g) * TIES[choice](at.node, ties))
+        ties = np.asarray(at.x) == spread(at.node, at.y)
+        return np.asarray(spread(at.node, at.g) * TIES[choice](at.node, ties))
 
     return program.with_vjp(place, rule)
 

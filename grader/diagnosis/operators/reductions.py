@@ -27,6 +27,7 @@ from grader.shapes import PARTS as PARTS_OF_AXIS
 from .contract import Example, operator
 from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape
 from .pointwise import local_derivative
+from .softmax import softmax_of
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
 PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
@@ -1552,7 +1553,8 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
     ),
     "every entry, with softmax weights": ExtremeRule(
-        "wrong-local", lambda x, axes, selected: _softmax_weights(x, axes, bool(_is_greatest(x, axes, selected).all()))
+        "wrong-local",
+        lambda x, axes, selected: softmax_of(x if _is_greatest(x, axes, selected).all() else -x, axes),
     ),
     "the entry at the other end, the least in place of the greatest or the other way round": ExtremeRule(
         "wrong-local",
@@ -1595,15 +1597,6 @@ def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
         A truth value for each index of the further axes; shape: that of x, with size 1 for the reduced axes.
     """
     return np.asarray(((x == x.max(axis=axes, keepdims=True)) * selected).any(axis=axes, keepdims=True))
-
-
-def _softmax_weights(x: Array, axes: tuple[int, ...], greatest: bool) -> Array:
-    """Return the softmax of x over the given axes, or, if not `greatest`, that of -x; shape: that of x.
-
-    They are used in place of the mask of the greatest, or least, entries.
-    """
-    terms = np.exp(x - x.max(axis=axes, keepdims=True) if greatest else x.min(axis=axes, keepdims=True) - x)
-    return np.asarray(terms / terms.sum(axis=axes, keepdims=True))
 
 
 def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) -> Array:
