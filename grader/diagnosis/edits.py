@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -239,16 +239,17 @@ class EditOnPath(ExplanatoryRewriting):
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutIdleEdges(ExplanatoryRewriting):
-    """An edit in a backward pass without idle edges: those whose right contribution is zero, see `idle_edges`.
+class EditVariant(ExplanatoryRewriting):
+    """An edit in a backward pass that differs from the right one in a further way that no learner has to be told.
 
-    A formula that a learner derives by hand does not have them, such as the one for a variance.
+    A subclass says in `apply` how it differs, and in `added_rank` how much rarer the variant is than the edit alone.
 
     Args:
-        edit: the edit.
+        edit: the edit, which gives the code, the spots and the facts.
     """
 
     edit: Edit
+    added_rank: ClassVar[float]
 
     @property
     def code(self) -> str:
@@ -262,8 +263,22 @@ class WithoutIdleEdges(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the formula."""
-        return self.edit.rank + IDLE_RANK
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the variant."""
+        return self.edit.rank + self.added_rank
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the facts of the edit alone."""
+        return self.edit.facts(program)
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutIdleEdges(EditVariant):
+    """An edit in a backward pass without idle edges: those whose right contribution is zero, see `idle_edges`.
+
+    A formula that a learner derives by hand does not have them, such as the one for a variance.
+    """
+
+    added_rank: ClassVar[float] = IDLE_RANK
 
     def apply(self, program: Program) -> Program:
         """Return the program with the edit, and without those idle edges whose contribution the edit may change.
@@ -285,38 +300,16 @@ class WithoutIdleEdges(ExplanatoryRewriting):
             raise NoCandidate("no path that contributes nothing is behind it")
         return edited.without(*behind)
 
-    def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit alone, for a learner has no need to know of idle edges."""
-        return self.edit.facts(program)
-
 
 @dataclass(frozen=True, eq=False)
-class WithRightOutput(ExplanatoryRewriting):
+class WithRightOutput(EditVariant):
     """An edit of the forward pass, where the derivative of the operation that makes the output is still right.
 
     So it is in a backward pass that is given the output, and computes only the values before it once more: 1 - out**2
     for tanh.
-
-    Args:
-        edit: the edit.
     """
 
-    edit: Edit
-
-    @property
-    def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
-        return self.edit.code
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made: places that are found in every trial."""
-        return self.edit.spots
-
-    @property
-    def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the output."""
-        return self.edit.rank + OUTPUT_RANK
+    added_rank: ClassVar[float] = OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
         """Return the edited program with the right vjps, at the right values, for the operation that makes the output.
@@ -331,10 +324,6 @@ class WithRightOutput(ExplanatoryRewriting):
             for slot, _ in program.forward.edges[output]:
                 edited = edited.with_vjp((output, slot), partial(_vjp_of, program.nodes[output], slot))
         return edited
-
-    def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit alone, for a learner has no need to know that the output is right."""
-        return self.edit.facts(program)
 
 
 def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:

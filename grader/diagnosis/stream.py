@@ -84,17 +84,16 @@ def stream(
     sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
         operators = list(operators)
-        sources += [Source(operator.rank, partial(edits, operator, case.listing)) for operator in operators]
+        variants: list[tuple[Callable[[Operator[Hashable], Program], Iterator[Candidate]], float]] = [(edits, 0.0)]
         if idle_edges(case.listing):
-            sources += [
-                Source(operator.rank + IDLE_RANK, partial(edits_without_idle_edges, operator, case.listing))
-                for operator in operators
-            ]
+            variants.append((edits_without_idle_edges, IDLE_RANK))
         if has_output_in_derivative(case.listing):
-            sources += [
-                Source(operator.rank + OUTPUT_RANK, partial(edits_with_right_output, operator, case.listing))
-                for operator in operators
-            ]
+            variants.append((edits_with_right_output, OUTPUT_RANK))
+        sources += [
+            Source(operator.rank + added_rank, partial(make, operator, case.listing))
+            for make, added_rank in variants
+            for operator in operators
+        ]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
     return merge_sources(sources)
 
