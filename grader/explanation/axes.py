@@ -58,7 +58,7 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
         return out is not None and len(out) == len(given)
 
     sizes = {
-        size: [place for place in places_of(shapes) if shapes[place[0]][place[1]] == size] for size in _sizes(shapes)
+        size: [place for place in _places(shapes) if shapes[place[0]][place[1]] == size] for size in _sizes(shapes)
     }
     found: list[Axis] = []
     for size, places in sizes.items():
@@ -133,14 +133,13 @@ def _free(axis: Axis) -> bool:
     return any(n > 1 for n in axis.others)
 
 
-def places_of(shapes: Shapes) -> Iterator[Place]:
-    """Yield every axis of every input."""
+def _places(shapes: Shapes) -> Iterator[Place]:
     return ((name, i) for name, shape in shapes.items() for i in range(len(shape)))
 
 
 def _sizes(shapes: Shapes) -> list[int]:
     """Every size there is, in order of appearance."""
-    return list(dict.fromkeys(shapes[name][i] for name, i in places_of(shapes)))
+    return list(dict.fromkeys(shapes[name][i] for name, i in _places(shapes)))
 
 
 def _together(
@@ -209,7 +208,7 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
 
 def _named(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
     """The axes with names, in the order of the inputs; only one of them is the batch."""
-    order = {place: number for number, place in enumerate(places_of(shapes))}
+    order = {place: number for number, place in enumerate(_places(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])
     batch = next(filter(is_batch, in_order), None)
     letters = iter([name for name in (*LETTERS, *(f"n{i}" for i in range(99))) if name not in shapes])

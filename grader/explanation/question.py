@@ -12,7 +12,7 @@ import torch
 
 from grader.wording.words import listed
 
-from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, places_of, smaller
+from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, smaller
 from .code_under_test import Call, Code, copied
 from .forward_pass import exercise_of, floating, in_double, joined, outputs_of, resized
 from .own_forward import OwnForward, own_backwards
@@ -68,8 +68,8 @@ class Question:
         small = smaller(self.shapes)
         if whole or small == self.shapes or out_shape(small) is None or not takes(small):
             return find_axes(self.shapes, out_shape, takes, least)
-        given = {place: self.shapes[place[0]][place[1]] for place in places_of(self.shapes)}
-        return [replace(axis, size=given[axis.places[0]]) for axis in find_axes(small, out_shape, takes, least)]
+        found = find_axes(small, out_shape, takes, least)
+        return [replace(axis, size=self.shapes[name][i]) for axis in found for name, i in axis.places[:1]]
 
     def refusal(self, axes: list[Axis]) -> str:
         """Which sizes the code under test does not take and the forward pass does; empty where it takes all of them."""
