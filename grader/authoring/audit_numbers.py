@@ -226,8 +226,8 @@ def _misconception(exercise: CourseExercise, misconception: Misconception, trial
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
     right = [answer.name for answer in exercise.function.answers if answer.name not in wrong]
-    told = finding(next(iter(find_mistakes(exercise.function, wrong, right).values())))
-    if told.code != misconception.code:
-        yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
-    elif misconception.says and told.says != misconception.says:
-        yield f"{name} is told in other words ({told.says}): remove it, or the one before it."
+    named = finding(next(iter(find_mistakes(exercise.function, wrong, right).values())))
+    if named.code != misconception.code:
+        yield f"{name} is told as {named.code} ({named.says}): give it that code, or sharpen its rule."
+    elif misconception.says and named.says != misconception.says:
+        yield f"{name} is told in other words ({named.says}): remove it, or the one before it."

@@ -153,20 +153,22 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     """
     for name, size in quantities(ratios[0][0]).items():
         for power in (-1, 1):
-            left = [r * quantities(t).get(name, 1) ** -power for t, r in ratios]
-            if not _all_close(iter(left)):
+            constants = [r * quantities(t).get(name, 1) ** -power for t, r in ratios]
+            if not _all_close(iter(constants)):
                 continue
             fields = {"quantity": name, "size": size, "factor": spelt(ratios[0][1])}
-            if math.isclose(left[0], 1, rel_tol=CLOSE):
+            if math.isclose(constants[0], 1, rel_tol=CLOSE):
                 if power < 0:
                     return Factor("mean-for-sum", "factor-divided", fields)
                 return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", fields)
-            typed_in = 1 / left[0]  # a 2 may as well be one that the forward pass has, left out
+            typed_in = 1 / constants[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
                 if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
                     return other
                 return Factor("hard-coded", "factor-typed-in", {**fields, "number": round(typed_in)})
-            expression = f"{spelt(left[0])} / {bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
+            expression = (
+                f"{spelt(constants[0])} / {bracketed(name)}" if power < 0 else f"{spelt(constants[0])} * {name}"
+            )
             return Factor("wrong-factor", "factor-expression", {**fields, "expression": expression})
     return None
 
@@ -198,12 +200,12 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
     for name, size in quantities(ratios[0][0]).items():
         for shape, value in SHAPES_OF_FACTORS.items():
             try:
-                left = [r / value(quantities(t)[name]) for t, r in ratios]
+                constants = [r / value(quantities(t)[name]) for t, r in ratios]
             except (ZeroDivisionError, KeyError):
                 continue
-            if _all_close(iter(left)):
+            if _all_close(iter(constants)):
                 form = shape.format(name if "sqrt" in shape else bracketed(name))
-                whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
+                whole = form if math.isclose(constants[0], 1, rel_tol=CLOSE) else f"{spelt(constants[0])} * {form}"
                 fields = {"expression": whole, "quantity": name, "size": size}
                 return Factor("wrong-factor", "factor-expression", fields)
     return None

@@ -170,10 +170,10 @@ def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
     Returns:
         Pairs (trial, f); none at all if there is no such number in one of these trials.
     """
-    found = [(sample, one_ratio(sample.array, sample.right)) for sample in samples]
-    if any(ratio is None and np.any(sample.right) for sample, ratio in found):
+    ratios = [(sample, one_ratio(sample.array, sample.right)) for sample in samples]
+    if any(ratio is None and np.any(sample.right) for sample, ratio in ratios):
         return []
-    return [(sample.trial, ratio) for sample, ratio in found if ratio is not None]
+    return [(sample.trial, ratio) for sample, ratio in ratios if ratio is not None]
 
 
 def varying_ratio(samples: AnswerSamples) -> Mistake | None:

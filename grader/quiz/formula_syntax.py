@@ -71,27 +71,27 @@ class Token:
 
     @property
     def is_decimal(self) -> bool:
-        """Whether it is a number with a comma, `1,5`."""
+        """Return whether it is a number with a comma, `1,5`."""
         return self.kind == "number" and "," in self.written
 
     @property
     def ends_operand(self) -> bool:
-        """Whether an operand may end with it."""
+        """Return whether an operand may end with it."""
         return self.text in (")", "]", "...") if self.kind == "sign" else self.text not in LINKS
 
     @property
     def starts_operand(self) -> bool:
-        """Whether an operand may begin with it."""
+        """Return whether an operand may begin with it."""
         return self.text in ("(", "[", "...") if self.kind == "sign" else self.text not in NO_NAMES
 
     @property
     def opens(self) -> bool:
-        """Whether it is a bracket that opens."""
+        """Return whether it is a bracket that opens."""
         return self.kind == "sign" and self.text in ("(", "[")
 
     @property
     def closes(self) -> bool:
-        """Whether it is a bracket that closes."""
+        """Return whether it is a bracket that closes."""
         return self.kind == "sign" and self.text in (")", "]")
 
 
@@ -412,7 +412,7 @@ def _tree(tokens: Sequence[Token]) -> ast.expr:
 
 
 def _is_applied(token: Token) -> bool:
-    """Whether a function stands here whose operand has no brackets."""
+    """Return whether a token is a sign for a function whose operand has no brackets, as `√` in `√x`."""
     return token.kind == "sign" and token.text in OF_MATHEMATICS
 
 

@@ -518,7 +518,7 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     "taps-dropped",
     code="missing-path",
     rank=1.5,
-    at=edges.of("convolution", "transposed_convolution", "max_pool", "mean_pool", "unfold").at_slot(INPUT, KERNEL),
+    at=edges.of_family("window").at_slot(INPUT, KERNEL),
     choices=some_taps,
     fields=lambda program, place, choice: {"which": choice.describe()},
     message="of the windows of {step}, {which} in the gradient of {operand}",
