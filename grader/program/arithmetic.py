@@ -352,8 +352,8 @@ define("amin", "reduction", _amin, _extreme_vjp)
 # Normalising functions, and sums along an axis ----------------------------------------------------------------------
 
 
-def softmax(x: Array, /, dim: int) -> Array:
-    """Return the softmax probabilities of `x` along the axis `dim`, which sum to 1 along it; shape: that of x."""
+def softmax(x: Array, /, dim: int | tuple[int, ...]) -> Array:
+    """Return the softmax probabilities of `x`, which sum to 1 along the axis `dim`, or several; shape: that of x."""
     terms = np.exp(x - np.max(x, axis=dim, keepdims=True))
     return np.asarray(terms / terms.sum(axis=dim, keepdims=True))
 

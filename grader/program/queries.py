@@ -7,8 +7,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .arithmetic import matmul_equation, parse_einsum
+from .arithmetic import axes_of, matmul_equation, parse_einsum
 from .forward import SINK, Forward, Key, Node, Place, bits
+from .operation import Array
 from .program import Program
 
 VARIABLE_SLOTS = {"join", "write"}  # the slot of a use in such a node is a number of iterations
@@ -335,3 +336,24 @@ def edges_by_kind(program: Program, value: int) -> dict[EdgeKind, tuple[Place, .
             arrival = EdgeKind(other.key, None if numbered else slot, apart)
         groups.setdefault(arrival, []).append((reader, slot))
     return {arrival: tuple(places) for arrival, places in groups.items()}
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """Return the axes of its operand, counted from the front, that a node with an option `dim` reduces or runs along.
+
+    All axes where `dim` is missing: for x.sum() of shape (4, 3), (0, 1); for x.softmax(-1), (1,).
+    """
+    return axes_of(node.values[0], node.options.get("dim"))  # type: ignore[arg-type]
+
+
+def broadcast_to_operand(node: Node, g: Array) -> Array:
+    """Return the upstream gradient g of a reduction, broadcast to the shape of its operand.
+
+    For x.sum(1): g[:, None], repeated along axis 1.
+
+    Args:
+        node: the reduction.
+        g: shaped like its value.
+    """
+    kept = [1 if axis in reduced_axes(node) else size for axis, size in enumerate(np.shape(node.values[0]))]
+    return np.broadcast_to(g.reshape(kept), np.shape(node.values[0]))

@@ -10,11 +10,11 @@ from torch import Tensor
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
+from grader.program.queries import broadcast_to_operand, reduced_axes
 from grader.sampling import mask, spaced
 
 from .contract import Example, operator
 from .places import edges
-from .reductions import reduced_axes, spread
 
 extremes = edges.of("max", "min", "amax", "amin")
 
@@ -71,8 +71,8 @@ def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> 
     """
 
     def rule(at: EdgeContext) -> Array:
-        ties = np.asarray(at.x) == spread(at.node, at.y)
-        return np.asarray(spread(at.node, at.g) * TIES[choice](at.node, ties))
+        ties = np.asarray(at.x) == broadcast_to_operand(at.node, at.y)
+        return np.asarray(broadcast_to_operand(at.node, at.g) * TIES[choice](at.node, ties))
 
     return program.with_vjp(place, rule)
 

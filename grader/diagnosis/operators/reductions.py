@@ -16,18 +16,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.arithmetic import axes_of
+from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, EdgeContext, Program, Sweep
-from grader.program.queries import contraction_of
+from grader.program.queries import broadcast_to_operand, contraction_of, reduced_axes
 from grader.sampling import normal, positive, sized
 from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
 from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape
 from .pointwise import local_derivative
-from .softmax import softmax_of
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
 PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
@@ -806,14 +805,6 @@ def _() -> Example:
 reductions = edges.of_family("reduction")
 
 
-def reduced_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes of its operand, counted from the front, that a node with an option `dim` reduces or runs along.
-
-    All axes where `dim` is missing: for x.sum() of shape (4, 3), (0, 1); for x.softmax(-1), (1,).
-    """
-    return axes_of(node.values[0], node.options.get("dim"))  # type: ignore[arg-type]
-
-
 def reduced_count(node: Node) -> int:
     """Return the number of entries of the operand that a reduction makes into one entry of its value.
 
@@ -1456,22 +1447,9 @@ def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
     """
 
     def rule(at: EdgeContext) -> Array:
-        return spread(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
+        return broadcast_to_operand(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
 
     return program.with_vjp(place, rule)
-
-
-def spread(node: Node, g: Array) -> Array:
-    """Return the upstream gradient g of a reduction, broadcast to the shape of its operand.
-
-    For x.sum(1): g[:, None], repeated along axis 1.
-
-    Args:
-        node: the reduction.
-        g: shaped like its value.
-    """
-    kept = [1 if axis in reduced_axes(node) else size for axis, size in enumerate(np.shape(node.values[0]))]
-    return np.broadcast_to(g.reshape(kept), np.shape(node.values[0]))
 
 
 @skip_norm.example
@@ -1554,7 +1532,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
     ),
     "every entry, with softmax weights": ExtremeRule(
         "wrong-local",
-        lambda x, axes, selected: softmax_of(x if _is_greatest(x, axes, selected).all() else -x, axes),
+        lambda x, axes, selected: softmax(x if _is_greatest(x, axes, selected).all() else -x, axes),
     ),
     "the entry at the other end, the least in place of the greatest or the other way round": ExtremeRule(
         "wrong-local",
@@ -1635,7 +1613,7 @@ def select_wrong_entries(program: Program, place: Place, choice: str) -> Program
     def rule(at: EdgeContext) -> Array:
         x, axes = np.asarray(at.x), reduced_axes(at.node)
         selected = np.where(at.node.vjp(at.slot, np.ones(at.y.shape)) != 0, 1.0, 0.0)
-        return np.asarray(spread(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))
+        return np.asarray(broadcast_to_operand(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))
 
     return program.with_vjp(place, rule)
 

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.arithmetic import axes_of, sigmoid
-from grader.program.forward import Node, Place
+from grader.program.arithmetic import sigmoid, softmax
+from grader.program.forward import Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
+from grader.program.queries import reduced_axes
 from grader.program.selectors import ValueName, values_by_name
 from grader.sampling import positive
 
@@ -35,24 +36,9 @@ def has_axis(program: Program, place: Place) -> bool:
 softmaxes = edges.of("softmax", "log_softmax", "logsumexp").where(has_axis)
 
 
-def row_axes(node: Node) -> Axes:
-    """Return the axes, from the front, over which the probabilities of the node add up to 1: (1,) of softmax(x, -1).
-
-    Args:
-        node: a softmax, log_softmax or logsumexp.
-    """
-    return axes_of(node.values[0], node.options["dim"])  # type: ignore[arg-type]
-
-
 def total(terms: Array, axes: Axes) -> Array:
     """Return the sum of an array over the given axes, kept with size 1: terms.sum(1, keepdims=True) for (1,)."""
     return np.asarray(terms.sum(axis=axes, keepdims=True))
-
-
-def softmax_of(x: Array, axes: Axes) -> Array:
-    """Return the softmax probabilities of x over one axis or several; shape: that of x."""
-    terms = np.exp(x - x.max(axis=axes, keepdims=True))
-    return np.asarray(terms / total(terms, axes))
 
 
 def vjp_with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
@@ -72,7 +58,7 @@ def vjp_with_probabilities(at: EdgeContext, p: Array, axes: Axes) -> Array:
         return np.asarray(p * (at.g - total(p * at.g, axes)))
     if at.node.name == "log_softmax":
         return np.asarray(at.g - p * total(at.g, axes))
-    kept = [1 if i in row_axes(at.node) else size for i, size in enumerate(np.shape(at.x))]
+    kept = [1 if i in reduced_axes(at.node) else size for i, size in enumerate(np.shape(at.x))]
     return np.asarray(p * at.g.reshape(kept))
 
 
@@ -108,13 +94,11 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the exponentials divided by the logarithm of their sum": Probabilities(
         "wrong-point", lambda x, axes: np.exp(x) / _log_total(x, axes)
     ),
-    "the softmax of the probabilities": Probabilities(
-        "wrong-point", lambda x, axes: softmax_of(softmax_of(x, axes), axes)
-    ),
+    "the softmax of the probabilities": Probabilities("wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
-    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / softmax_of(x, axes)),
-    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: softmax_of(-x, axes)),
-    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: softmax_of(x, axes) - 1),
+    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / softmax(x, axes)),
+    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: softmax(-x, axes)),
+    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: softmax(x, axes) - 1),
     "the sum of the exponentials": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(total(np.exp(x), axes), x.shape)
     ),
@@ -122,7 +106,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
         "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
     ),
     "p (1 - p), with p for the probabilities,": Probabilities(
-        "wrong-local", lambda x, axes: (p := softmax_of(x, axes)) * (1 - p)
+        "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)
     ),
     "1 at the largest entry, and 0 elsewhere,": Probabilities(
         "wrong-local", lambda x, axes: np.where(x == x.max(axis=axes, keepdims=True), 1.0, 0.0)
@@ -146,7 +130,7 @@ def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Prog
     """
 
     def rule(at: EdgeContext) -> Array:
-        axes = row_axes(at.node)
+        axes = reduced_axes(at.node)
         return vjp_with_probabilities(at, PROBABILITIES[choice].of(np.asarray(at.x), axes), axes)
 
     return program.with_vjp(place, rule)
@@ -214,8 +198,8 @@ def row_of(at: EdgeContext) -> Row:
     These are g, the probabilities p, the operand x, the value y, and each entry's own term: p * g for softmax, g for
     log-softmax; so the vjp is own - p * sum(own), the sum over the softmax axes.
     """
-    axes = row_axes(at.node)
-    p = softmax_of(np.asarray(at.x), axes)
+    axes = reduced_axes(at.node)
+    p = softmax(np.asarray(at.x), axes)
     weights = p if at.node.name == "softmax" else np.ones_like(p)
     return Row(at.g, p, weights * at.g, axes, np.asarray(at.x), at.y, weights)
 
@@ -284,7 +268,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "diagonal-only", "the exponential alone is differentiated: each entry changes the others of its row, too,"
         " through their sum", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
-        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: softmax_of(r.g, r.axes), "softmax"),
+        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: softmax(r.g, r.axes), "softmax"),
     "difference": RowFormula(
         "wrong-local", "the upstream gradient is subtracted from the value, as if it were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
@@ -331,7 +315,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "softmax of the gradient": RowFormula(
         "wrong-local",
         "the softmax of the upstream gradient is subtracted: it must be the probabilities times its sum",
-        lambda r: r.own - softmax_of(r.g, r.axes), "log_softmax"),
+        lambda r: r.own - softmax(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
         "wrong-local", "each entry's own term is the sum over the row, and must be its own upstream gradient",
         lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
@@ -362,8 +346,8 @@ def mask_after_softmax(program: Program, place: Place, choice: None) -> Program 
 
     def rule(at: EdgeContext) -> Array:
         scores, mask, *_ = at.program.nodes[source].values
-        axes = row_axes(at.node)
-        everywhere = softmax_of(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
+        axes = reduced_axes(at.node)
+        everywhere = softmax(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
         return vjp_with_probabilities(at, np.where(np.asarray(mask), 0.0, everywhere), axes)
 
     return program.with_vjp(place, rule)
@@ -416,8 +400,8 @@ def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> P
         return None
 
     def rule(at: EdgeContext) -> Array:
-        axes = row_axes(at.node)
-        return vjp_with_probabilities(at, softmax_of(at.program.nodes[value].value, axes), axes)
+        axes = reduced_axes(at.node)
+        return vjp_with_probabilities(at, softmax(at.program.nodes[value].value, axes), axes)
 
     return program.with_vjp(place, rule)
 
@@ -470,7 +454,7 @@ def use_later_value(program: Program, place: Place, choice: ValueName) -> Progra
     if value is None:
         return None
     return program.with_vjp(
-        place, lambda at: vjp_with_probabilities(at, at.program.nodes[value].value, row_axes(at.node))
+        place, lambda at: vjp_with_probabilities(at, at.program.nodes[value].value, reduced_axes(at.node))
     )
 
 
@@ -518,9 +502,9 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
     ((slot, scores),) = program.nodes[masked].edges
 
     def rule(at: EdgeContext) -> Array:
-        axes = row_axes(at.node)
+        axes = reduced_axes(at.node)
         everywhere = np.broadcast_to(at.program.nodes[scores].value, np.shape(at.x))
-        return vjp_with_probabilities(at, softmax_of(everywhere, axes), axes)
+        return vjp_with_probabilities(at, softmax(everywhere, axes), axes)
 
     return program.with_vjp(place, rule).with_vjp((masked, slot), lambda at: unbroadcast(at.g, at.x))
 
@@ -613,8 +597,8 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
     """
     node = program.reader(place)
     ndim = np.ndim(node.values[0])
-    yield from ((axis - ndim,) for axis in range(ndim) if (axis,) != row_axes(node))
-    if len(row_axes(node)) < ndim:
+    yield from ((axis - ndim,) for axis in range(ndim) if (axis,) != reduced_axes(node))
+    if len(reduced_axes(node)) < ndim:
         yield tuple(range(-ndim, 0))
 
 
@@ -668,7 +652,7 @@ def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
     """
     node = program.reader(place)
     maker = program.nodes[program.source(place)]
-    if maker.name != "reshape" or row_axes(node) != (node.value.ndim - 1,):
+    if maker.name != "reshape" or reduced_axes(node) != (node.value.ndim - 1,):
         return ()
     before, kept = np.shape(maker.values[0]), node.value.shape[:-1]
     return before[len(kept) :] if before[: len(kept)] == kept and len(before) > len(kept) + 1 else ()
@@ -744,7 +728,7 @@ def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> P
     """
 
     def rule(at: EdgeContext) -> Array:
-        return vjp_with_probabilities(at, softmax_of(np.asarray(at.x), choice), row_axes(at.node))
+        return vjp_with_probabilities(at, softmax(np.asarray(at.x), choice), reduced_axes(at.node))
 
     return program.with_vjp(place, rule)
 
