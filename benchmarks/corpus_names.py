@@ -17,7 +17,7 @@ import dev_environment  # noqa: F401
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, without_misconceptions
 
-from grader.course import load_course
+from grader.course.course import load_course
 from grader.diagnosis.case import Case
 from grader.diagnosis.diagnose import find_mistakes
 from grader.judging import judge

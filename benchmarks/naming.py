@@ -24,10 +24,10 @@ import torch
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
 
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
+from grader.course.exercise import Exercise
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
-from grader.exercise import Exercise
-from grader.explanation import verdicts
+from grader.explain import verdicts
 from grader.judging import judge
 from grader.judging.grading import Grader
 from grader.program.queries import loops

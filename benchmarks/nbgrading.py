@@ -67,9 +67,9 @@ def pace(course: Path, unit: str, students: int, few: int) -> Pace:
 def _make(course: Path, unit: str, folder: Path, students: int) -> None:
     import nbformat
 
-    from grader.course import load_course
+    from grader.course.course import load_course
     from grader.nbgrader.course_folder import build_folder
-    from grader.notebook.source_notebook import grade_id, stub_of
+    from grader.nbgrader.source_notebook import grade_id, stub_of
 
     build_folder(load_course(course), folder)
     _nbgrader(folder, "generate_assignment", unit)

@@ -20,7 +20,7 @@ import psutil
 import run
 
 if TYPE_CHECKING:
-    from grader.course import Course
+    from grader.course.course import Course
 
 WORKERS, REAL = 2, 2000
 MIB = 1 << 20
@@ -38,7 +38,7 @@ def below(process: psutil.Process) -> float:
 
 def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, bytes], bytes]:
     """What a worker runs that knows the verdicts on these files, and grades nothing."""
-    from grader.cluster.wire import pack_results, unpack_batch
+    from grader.classroom.cluster_wire import pack_results, unpack_batch
     from grader.judging.grading import Grader
     from grader.sandbox.worker import start_worker
 
@@ -54,9 +54,9 @@ def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, byt
 
 def graded(course: Course, submissions: Path, out: Path, count: int) -> tuple[float, float]:
     """Grade a class on a cluster: seconds of processor time that the coordinator took, and the workers."""
-    from grader.batch.class_grading import Grading, grade_class
-    from grader.batch.hand_ins import find_hand_ins
-    from grader.cluster.dask_pool import connected
+    from grader.classroom.class_grading import Grading, grade_class
+    from grader.classroom.dask_pool import connected
+    from grader.classroom.hand_ins import find_hand_ins
 
     this = psutil.Process()
     before = processor(this)
@@ -71,8 +71,8 @@ def graded(course: Course, submissions: Path, out: Path, count: int) -> tuple[fl
 
 def main() -> None:
     """Print a table: measured, and what follows for M."""
-    from grader.cluster import dask_worker
-    from grader.course import load_course
+    from grader.classroom import dask_worker
+    from grader.course.course import load_course
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--submissions", type=int, default=100_000)

@@ -75,7 +75,7 @@ def solved_course(folder: Path, config: str = "") -> Path:
         config: another `course.yaml`.
     """
     from grader.authoring.build import worked_text
-    from grader.course import load_course
+    from grader.course.course import load_course
     from grader.learner.workspace import FILES
 
     folder.mkdir(parents=True)
@@ -160,7 +160,7 @@ def beside_others(course: Path) -> list[Row]:
 
 def warm_check(course: Path) -> list[Row]:
     """One exercise, every answer and trial, where everything is loaded already."""
-    from grader.course import load_course
+    from grader.course.course import load_course
     from grader.judging.grading import Grader
     from grader.sandbox.worker import start_worker
 
@@ -235,8 +235,8 @@ def hand_in(course: Path, students: int, *, whole_unit: bool = False) -> None:
 
 def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
     """Submissions per second, from the first result to the last."""
-    from grader.batch.class_grading import Progress, grade_folder
-    from grader.course import load_course
+    from grader.classroom.class_grading import Progress, grade_folder
+    from grader.course.course import load_course
 
     out = course.parent / f"grades-{time.monotonic_ns()}"
     told: list[tuple[float, Progress]] = []
@@ -251,7 +251,7 @@ def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
 
 def endless(course: Path) -> list[Row]:
     """What a student whose code never ends costs the class, beyond the time limit of the exercise."""
-    from grader.course import load_course
+    from grader.course.course import load_course
     from grader.sandbox.isolation import choose, machine
 
     chosen, limit = choose(machine()), load_course(course).policy.time_limit
@@ -311,10 +311,10 @@ def pin(core: int) -> None:
 
 def clustered(course: Path) -> list[Row]:
     """Workers of a Dask cluster on this machine, with one core and one grading process each: two against one."""
-    from grader.batch.class_grading import Grading, Progress, grade_class
-    from grader.batch.hand_ins import find_hand_ins
-    from grader.cluster.dask_pool import connected
-    from grader.course import load_course
+    from grader.classroom.class_grading import Grading, Progress, grade_class
+    from grader.classroom.dask_pool import connected
+    from grader.classroom.hand_ins import find_hand_ins
+    from grader.course.course import load_course
 
     hand_in(course, SHARED)
     loaded, rates = load_course(course), dict[int, list[float]]({1: [], 2: []})

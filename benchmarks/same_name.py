@@ -15,7 +15,7 @@ import dev_environment  # noqa: F401
 from conftest import ROOT, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG
 
-from grader.course import load_course
+from grader.course.course import load_course
 from grader.diagnosis.diagnose import find_mistakes
 from grader.judging import judge
 from grader.judging.grading import Grader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import __version__
+from grader import __version__
 
 # A wheel that whoever teaches has built (`pip wheel . --no-deps`) and handed out, for no package index has handgrad.
 # Once one has, this is "handgrad"; the tests name each document that must say so as well.

@@ -15,6 +15,45 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names as in `_NAMES`, for type checkers and editors
     from grader import __version__ as __version__
+    from grader.course.exercise import Answer as Answer
+    from grader.course.exercise import Exercise as Exercise
+    from grader.course.exercise import InSteps as InSteps
+    from grader.course.exercise import Misconception as Misconception
+    from grader.course.exercise import Routine as Routine
+    from grader.course.exercise import in_steps as in_steps
+    from grader.course.exercise import returned as returned
+    from grader.course.exercise import returned_jacobian as returned_jacobian
+    from grader.course.exercise import returned_value as returned_value
+    from grader.course.exercise import stored as stored
+    from grader.course.sampling import Array as Array
+    from grader.course.sampling import BackwardPass as BackwardPass
+    from grader.course.sampling import Dtype as Dtype
+    from grader.course.sampling import Function as Function
+    from grader.course.sampling import Sampler as Sampler
+    from grader.course.sampling import accumulating as accumulating
+    from grader.course.sampling import away_from as away_from
+    from grader.course.sampling import backward_passes as backward_passes
+    from grader.course.sampling import each_of as each_of
+    from grader.course.sampling import indices as indices
+    from grader.course.sampling import mask as mask
+    from grader.course.sampling import normal as normal
+    from grader.course.sampling import number as number
+    from grader.course.sampling import output as output
+    from grader.course.sampling import positive as positive
+    from grader.course.sampling import shape as shape
+    from grader.course.sampling import signs as signs
+    from grader.course.sampling import sized as sized
+    from grader.course.sampling import spaced as spaced
+    from grader.course.sampling import step as step
+    from grader.course.sampling import taking_turns as taking_turns
+    from grader.course.sampling import tried as tried
+    from grader.course.sampling import uniform as uniform
+    from grader.course.sampling import upstream as upstream
+    from grader.course.sampling import wanted as wanted
+    from grader.course.sampling import weights as weights
+    from grader.course.sampling import withheld as withheld
+    from grader.course.trial_sizes import LARGER_KIND as LARGER_KIND
+    from grader.course.trial_sizes import Setting as Setting
     from grader.diagnosis.edited import edited as edited
     from grader.diagnosis.engines import Engine as Engine
     from grader.diagnosis.engines import right_gradients as right_gradients
@@ -22,18 +61,10 @@ if TYPE_CHECKING:  # the same names as in `_NAMES`, for type checkers and editor
     from grader.diagnosis.examination import source_of as source_of
     from grader.diagnosis.forward_mode import ForwardMode as ForwardMode
     from grader.errors import HandgradError as HandgradError
-    from grader.exercise import Answer as Answer
-    from grader.exercise import Exercise as Exercise
-    from grader.exercise import InSteps as InSteps
-    from grader.exercise import Misconception as Misconception
-    from grader.exercise import Routine as Routine
-    from grader.exercise import in_steps as in_steps
-    from grader.exercise import returned as returned
-    from grader.exercise import returned_jacobian as returned_jacobian
-    from grader.exercise import returned_value as returned_value
-    from grader.exercise import stored as stored
-    from grader.explanation.explain import explain as explain
-    from grader.explanation.explanation import Explanation as Explanation
+    from grader.explain.explain import explain as explain
+    from grader.explain.explanation import Explanation as Explanation
+    from grader.nbgrader.cells import check as check
+    from grader.nbgrader.cells import score as score
     from grader.nbgrader.feedback_summary import SummaryFirst as SummaryFirst
     from grader.nbgrader.plugin import ExplainScores as ExplainScores
     from grader.nbgrader.plugin import SecureExecute as SecureExecute
@@ -41,37 +72,6 @@ if TYPE_CHECKING:  # the same names as in `_NAMES`, for type checkers and editor
     from grader.nbgrader.release import KeepStubs as KeepStubs
     from grader.nbgrader.restore import RestoreCells as RestoreCells
     from grader.nbgrader.submission import find_renamed as find_renamed
-    from grader.notebook.cells import check as check
-    from grader.notebook.cells import score as score
-    from grader.sampling import Array as Array
-    from grader.sampling import BackwardPass as BackwardPass
-    from grader.sampling import Dtype as Dtype
-    from grader.sampling import Function as Function
-    from grader.sampling import Sampler as Sampler
-    from grader.sampling import accumulating as accumulating
-    from grader.sampling import away_from as away_from
-    from grader.sampling import backward_passes as backward_passes
-    from grader.sampling import each_of as each_of
-    from grader.sampling import indices as indices
-    from grader.sampling import mask as mask
-    from grader.sampling import normal as normal
-    from grader.sampling import number as number
-    from grader.sampling import output as output
-    from grader.sampling import positive as positive
-    from grader.sampling import shape as shape
-    from grader.sampling import signs as signs
-    from grader.sampling import sized as sized
-    from grader.sampling import spaced as spaced
-    from grader.sampling import step as step
-    from grader.sampling import taking_turns as taking_turns
-    from grader.sampling import tried as tried
-    from grader.sampling import uniform as uniform
-    from grader.sampling import upstream as upstream
-    from grader.sampling import wanted as wanted
-    from grader.sampling import weights as weights
-    from grader.sampling import withheld as withheld
-    from grader.trial_sizes import LARGER_KIND as LARGER_KIND
-    from grader.trial_sizes import Setting as Setting
 
 _NAMES = {
     "grader": "__version__",
@@ -80,23 +80,23 @@ _NAMES = {
     "grader.diagnosis.examination": "examination source_of",
     "grader.diagnosis.forward_mode": "ForwardMode",
     "grader.errors": "HandgradError",
-    "grader.exercise": (
+    "grader.course.exercise": (
         "Answer Exercise InSteps Misconception Routine in_steps returned returned_jacobian returned_value stored"
     ),
-    "grader.explanation.explain": "explain",
-    "grader.explanation.explanation": "Explanation",
+    "grader.explain.explain": "explain",
+    "grader.explain.explanation": "Explanation",
     "grader.nbgrader.feedback_summary": "SummaryFirst",
     "grader.nbgrader.plugin": "ExplainScores SecureExecute SubmissionExporter",
     "grader.nbgrader.release": "KeepStubs",
     "grader.nbgrader.restore": "RestoreCells",
     "grader.nbgrader.submission": "find_renamed",
-    "grader.notebook.cells": "check score",
-    "grader.sampling": (
+    "grader.nbgrader.cells": "check score",
+    "grader.course.sampling": (
         "Array BackwardPass Dtype Function Sampler accumulating away_from backward_passes each_of indices mask normal "
         "number output positive shape signs sized spaced step taking_turns tried uniform upstream wanted weights "
         "withheld"
     ),
-    "grader.trial_sizes": "LARGER_KIND Setting",
+    "grader.course.trial_sizes": "LARGER_KIND Setting",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MARK = '"""handgrad: '  # begins the module that is meant

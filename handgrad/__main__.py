@@ -8,7 +8,7 @@ from . import OtherGraderError, grader_module
 def main() -> None:
     """Run the command, or say in one sentence that another package hides what it needs."""
     try:
-        command = grader_module("grader.cli").main
+        command = grader_module("grader.cli.main").main
     except OtherGraderError as error:
         print(f"handgrad: {error}", file=sys.stderr)
         sys.exit(3)

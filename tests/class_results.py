@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.course import PACKAGE
-from grader.course_file import read_course_file
-from grader.report.class_counts import Tally
-from grader.report.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
-from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
+from grader.classroom.class_counts import Tally
+from grader.classroom.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
+from grader.course.course import PACKAGE
+from grader.course.course_file import read_course_file
+from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")
 RATIO = "every entry is 1/7 of what it should be, and bs = 7 here"

@@ -22,14 +22,14 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-from grader import cli
 from grader.authoring.build import worked_text
 from grader.child import protocol
-from grader.course import Course, CourseExercise, load_course
+from grader.cli import main as cli
+from grader.course.course import Course, CourseExercise, load_course
 from grader.judging import grading_pool
 from grader.judging.lazy_grader import new_grader
 from grader.learner import workspace
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import Isolation, choose, machine
 from grader.sandbox.worker import MODE_VARIABLE, Reply, Worker, start_worker
 

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from conftest import HANGING, codes, with_policy
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.results import VALUE_CODES
+from grader.results.records import VALUE_CODES
 from grader.sandbox.worker import Worker
 
 LEARNERS = Path(__file__).parent / "learners"

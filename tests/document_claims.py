@@ -13,9 +13,9 @@ from pathlib import Path
 from conftest import ROOT
 from typer.main import get_command
 
-from grader import cli
-from grader.commands.card import WHOLE
-from grader.course import load_course
+from grader.cli import main as cli
+from grader.cli.card import WHOLE
+from grader.course.course import load_course
 
 PACKAGE = ROOT / "grader"
 FOLDERS = (".ci", "benchmarks", "docs", "exercises", "grader", "handgrad", "solutions", "tests", "tools")

@@ -22,10 +22,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
-from grader import cli
-from grader.batch import course_choice, grade_terminal, roster
-from grader.batch.submissions import SubmissionReader
-from grader.course import PACKAGE, load_course
+from grader.classroom import course_choice, grade_terminal, roster
+from grader.classroom.submissions import SubmissionReader
+from grader.cli import main as cli
+from grader.course.course import PACKAGE, load_course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.nbgrader import gradebook_class

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.course.exercise import Answer
+from grader.course.sampling import Array
+from grader.course.trial_sizes import Setting
 from grader.diagnosis.facts import AnswerSample, TrialArray, answer_samples
-from grader.exercise import Answer
 from grader.reference.trial import Trial
-from grader.sampling import Array
-from grader.trial_sizes import Setting
 
 ANSWER = Answer("w.g", "w")
 SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})

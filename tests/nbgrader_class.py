@@ -24,10 +24,10 @@ from nbformat import NotebookNode
 from nbgrader import api
 from nbgrader.apps import NbGraderApp
 
-from grader import cli
-from grader.course import COURSE_VARIABLE, Course, load_course
+from grader.cli import main as cli
+from grader.course.course import COURSE_VARIABLE, Course, load_course
 from grader.nbgrader.course_folder import build_folder
-from grader.notebook.source_notebook import grade_id
+from grader.nbgrader.source_notebook import grade_id
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = "04_linear"
@@ -147,7 +147,7 @@ def nbgrader_process(*arguments: str, cwd: Path, fails: bool = False) -> str:
 def handgrad_process(*arguments: str, cwd: Path, code: int = 0, before: str = "") -> str:
     """Run a handgrad command in a process of its own, other code before it; returns what it said."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{before}\nfrom grader.cli import main; main()", *arguments],
+        [sys.executable, "-c", f"{before}\nfrom grader.cli.main import main; main()", *arguments],
         cwd=cwd, env=environment(cwd, PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=1000,
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr

@@ -15,8 +15,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader_class import BMM, RIGHT, UNIT, answered, cell, hand_in, nbgrader, released, released_folder
 
+from grader.nbgrader.source_notebook import grade_id
 from grader.nbgrader.submission_files import TIMESTAMP
-from grader.notebook.source_notebook import grade_id
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 PARTLY = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = inp.t() @ out.g\n    b.g = ...\n"
@@ -178,7 +178,7 @@ MORE = {
             import gc, sys
             from grader.reference.references import make_trials
             from handgrad import explain, score
-            from grader.course import load_course
+            from grader.course.course import load_course
             inp.g, w.g, b.g = [o for o in gc.get_objects() if type(o).__name__ == "Trial"][0].expected.values()
     """,
     "answers for the worker": """

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from conftest import ROOT, codes, solution
 from corpus import BLIND, RIGHT
 
-from grader.course import Course, CourseExercise, load_course
+from grader.course.course import Course, CourseExercise, load_course
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker, start_worker
 

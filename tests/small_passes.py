@@ -10,17 +10,8 @@ import torch
 from hypothesis import strategies as st
 from verdicts import trials_of
 
-from grader.diagnosis.case import Case, Sample
-from grader.diagnosis.diagnose import case_of
-from grader.diagnosis.edits import Edit
-from grader.diagnosis.explanation import explain
-from grader.diagnosis.facts import TrialArray
-from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import edits
-from grader.exercise import Exercise, returned, returned_jacobian, returned_value, stored
-from grader.program.operation import NoCandidate
-from grader.reference.answer_view import End
-from grader.sampling import (
+from grader.course.exercise import Exercise, returned, returned_jacobian, returned_value, stored
+from grader.course.sampling import (
     accumulating,
     away_from,
     each_of,
@@ -33,7 +24,16 @@ from grader.sampling import (
     spaced,
     upstream,
 )
-from grader.trial_sizes import EXACT_KIND
+from grader.course.trial_sizes import EXACT_KIND
+from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.diagnose import case_of
+from grader.diagnosis.edits import Edit
+from grader.diagnosis.explanation import explain
+from grader.diagnosis.facts import TrialArray
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.stream import edits
+from grader.program.operation import NoCandidate
+from grader.reference.answer_view import End
 
 X = normal("bs n")
 G = {"out": output()}

@@ -10,7 +10,9 @@ from conftest import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.plain_yaml import read_map
+from grader.course.quiz import Quiz, read_quiz
 from grader.errors import ReadError
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import (
@@ -24,8 +26,7 @@ from grader.quiz.answer_sheet import (
     variant_of,
     with_answer,
 )
-from grader.quiz.plain_yaml import read_map
-from grader.quiz.quiz import Quiz, read_quiz
+from grader.quiz.variants import question_with_key
 
 SOURCE = """\
 entries:
@@ -131,7 +132,7 @@ def test_a_solved_sheet_is_right_and_says_why(quiz: Quiz) -> None:
         assert sheet.variant == variant
         assert set(sheet.answers) == set(quiz.questions)
         assert not any(
-            mistake_in(quiz.question_with_key(name, variant), answer) for name, answer in sheet.answers.items()
+            mistake_in(question_with_key(quiz, name, variant), answer) for name, answer in sheet.answers.items()
         )
     assert 'formula: "inp.T @ out.g"\n#    It is.\n' in text
 
@@ -290,5 +291,5 @@ def test_every_quiz_of_the_course_has_a_sheet_that_reads_back(course: Course) ->
             tree = read_map(blank_sheet(exercise.unit, exercise.quiz, 5))
             assert list(tree) == ["variant", *exercise.quiz.questions]
             names = list(exercise.quiz.questions)
-            posed = [exercise.quiz.question_with_key(name, 5) for name in names]
+            posed = [question_with_key(exercise.quiz, name, 5) for name in names]
             assert not any(mistake_in(question, right_answer(question)) for question in posed)

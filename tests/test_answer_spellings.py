@@ -15,10 +15,11 @@ from formula_drawing import FORMULAS
 from hostile_answers import ANSWERS
 from hypothesis import given
 
-from grader.course import load_course
+from grader.course.course import load_course
+from grader.course.plain_yaml import read_map
+from grader.course.questions import AnswerableQuestion
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.plain_yaml import read_map
-from grader.quiz.questions import AnswerableQuestion
+from grader.quiz.variants import question_with_key
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "tests/quiz_answers").glob("*.yaml"))
@@ -33,7 +34,7 @@ HOSTS = [
 
 def question(unit: str, name: str) -> AnswerableQuestion:
     """A question as variant 0 has it."""
-    return COURSE.find(f"quiz_{unit}").quiz.question_with_key(name, 0)
+    return question_with_key(COURSE.find(f"quiz_{unit}").quiz, name, 0)
 
 
 def spellings() -> Iterator[tuple[str, str, str, str]]:

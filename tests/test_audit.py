@@ -16,11 +16,11 @@ from conftest import words_of
 from grader.authoring import audit_words
 from grader.authoring.audit import Finding, audit
 from grader.authoring.build import build
-from grader.course import load_course
-from grader.course_file import line_of_name
+from grader.course.course import load_course
+from grader.course.course_file import line_of_name
+from grader.diagnosis import words as words_module
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
-from grader.wording import words as words_module
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
@@ -39,7 +39,7 @@ units:
 """
 RELU, MSE = "solutions/05_activations", "solutions/06_losses"
 SPEC = f"{RELU}/spec.py"
-WORDS_FILE = "grader/wording/words.yaml"
+WORDS_FILE = "grader/diagnosis/words.yaml"
 Check = Callable[[], list[Finding]]
 
 
@@ -70,8 +70,8 @@ def only(root: Path, unit: str, exercise: str) -> None:
     spec = root / unit / "spec.py"
     first, *declarations = spec.read_text(encoding="utf-8").split("\n\n" + exercise, 1)
     body = exercise + declarations[0].partition("\n)\n")[0] + "\n)\n"
-    imports = "from grader.exercise import Exercise, Misconception, stored\n"
-    samplers = "from grader.sampling import away_from, normal, output\n"
+    imports = "from grader.course.exercise import Exercise, Misconception, stored\n"
+    samplers = "from grader.course.sampling import away_from, normal, output\n"
     spec.write_text(f"{imports}{samplers}\n{body}", encoding="utf-8")
     assert first
     for path in (root / unit).glob("*.*"):

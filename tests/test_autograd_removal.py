@@ -17,7 +17,7 @@ from conftest import ROOT, make_job
 from probes import PATIENT, observed
 from test_isolation import assert_harmless, make_precious
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.checked_reply import Observation
 from grader.sandbox.worker import Worker

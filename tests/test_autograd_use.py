@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from conftest import Grade, codes, solution
 
-from grader.course import Course
-from grader.source.autograd_use import autograd_use
+from grader.course.course import Course
+from grader.sandbox.autograd_use import autograd_use
 
 USES = {
     "backward": ("import torch\ndef f(x):\n    y = g(x)\n    y.sum().backward()\n", 4, "y.sum().backward()"),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch.class_grading import Progress
-from grader.batch.grade_terminal import _pace, _print, showing_progress
-from grader.batch.grades_table import Failure, Nothing, Summary
-from grader.course import Course
+from grader.classroom.class_grading import Progress
+from grader.classroom.grade_terminal import _pace, _print, showing_progress
+from grader.classroom.grades_table import Failure, Nothing, Summary
+from grader.course.course import Course
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_students_named_their_folders_and_files_controls_no_terminal(
 def test_the_bar_is_gone_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is drawn by a thread of its own, over whatever stands there."""
     stopped: list[str] = []
-    monkeypatch.setattr("grader.batch.grade_terminal.Bar.start", lambda bar: None)
-    monkeypatch.setattr("grader.batch.grade_terminal.Bar.stop", lambda bar: stopped.append("stopped"))
+    monkeypatch.setattr("grader.classroom.grade_terminal.Bar.start", lambda bar: None)
+    monkeypatch.setattr("grader.classroom.grade_terminal.Bar.stop", lambda bar: stopped.append("stopped"))
     with showing_progress(on_terminal=True) as report:
         report(Progress(1, 2))
         assert stopped == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.build import build, derived_files, stale_files, stub
-from grader.course import Course, CourseExercise, load_course
+from grader.course.course import Course, CourseExercise, load_course
 from grader.errors import CourseError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -172,7 +172,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(small: Course, monk
     def refuse(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("grader.atomic_files.os.replace", refuse)
+    monkeypatch.setattr("grader.files.os.replace", refuse)
     with pytest.raises(OSError, match="disk full"):
         build(small)
     assert path.read_text() == "mine"

@@ -10,12 +10,12 @@ from xml.dom import minidom
 import pytest
 from test_session import RIGHT
 
-from grader.commands.card import card
-from grader.course import Course, CourseExercise
+from grader.cli.card import card
+from grader.course.course import Course, CourseExercise
 from grader.learner.card import Card, Met, card_lines, card_of, card_svg
 from grader.learner.certificate import certificate_lines, certificate_page, certificate_svg, met_in
 from grader.learner.progress import Progress, file_hash
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 
 DAY = date(2026, 1, 31)
 

@@ -23,16 +23,16 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.code_meanings import MEANINGS, UNNAMED
-from grader.commands.report import _questions_json, _summary
+from grader.classroom.class_counts import Tally
+from grader.classroom.class_statistics import Counts
+from grader.classroom.error_kinds import mistake_name, says
+from grader.classroom.report_page import PageSource, html
+from grader.cli.report import _questions_json, _summary
 from grader.judging.structure_checks import diagnose_error
-from grader.report.class_counts import Tally
-from grader.report.class_statistics import Counts
-from grader.report.error_kinds import mistake_name, says
-from grader.report.html_page import PageSource, html
-from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
+from grader.results.codes import MEANINGS, UNNAMED
+from grader.results.records import CODES, AnswerResult, CourseResult, ExerciseResult
 from grader.sandbox.checked_reply import Raised
-from grader.source.text import Source
+from grader.sandbox.source_text import Source
 
 
 def test_the_numbers_of_a_class_counted_by_hand() -> None:

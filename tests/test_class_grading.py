@@ -16,20 +16,20 @@ import jsonschema
 import pytest
 from test_worker_probe import PROBE, right_reply
 
-from grader.atomic_files import write_atomically
-from grader.batch import class_grading as batch
-from grader.batch import results_folder
-from grader.batch.class_grading import Progress
-from grader.batch.exercise_names import ExerciseNames
-from grader.batch.grades_table import Failure, Mistake, Nothing, Summary
-from grader.batch.hand_in import HandIn
-from grader.batch.hand_ins import one_hand_in
-from grader.batch.results_folder import open_results_folder
-from grader.batch.submissions import Submission, read_submission
-from grader.course import PACKAGE, Course, CourseFile, load_course
+from grader.classroom import class_grading as batch
+from grader.classroom import results_folder
+from grader.classroom.class_grading import Progress
+from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.grades_table import Failure, Mistake, Nothing, Summary
+from grader.classroom.hand_in import HandIn
+from grader.classroom.hand_ins import one_hand_in
+from grader.classroom.results_folder import open_results_folder
+from grader.classroom.submissions import Submission, read_submission
+from grader.course.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
+from grader.files import write_atomically
 from grader.judging import grading_pool
-from grader.results import CODES, SCHEMA_FILE
+from grader.results.records import CODES, SCHEMA_FILE
 from grader.sandbox.worker import Reply
 
 pytestmark = pytest.mark.slow
@@ -430,7 +430,7 @@ def test_each_submission_is_read_once_and_never_in_the_process_of_the_class(
         assert str(os.getpid()) not in {process for process, _ in lines}
         return sorted(key for _, key in lines)
 
-    monkeypatch.setattr("grader.batch.submissions.read_submission", reading)
+    monkeypatch.setattr("grader.classroom.submissions.read_submission", reading)
     grade_folder(course, school, tmp_path / "out", workers=2)
     assert read() == sorted(CLASS)
     monkeypatch.setattr(batch, "GradingPool", None)  # which would import torch

@@ -25,12 +25,12 @@ from typing import Any
 import pytest
 from test_class_grading import LIN, MEAN, RIGHT, Crashing, Lost, files_in, gradebook, hand_in, record, small_course
 
-from grader import cli
-from grader.batch import class_grading, file_tree, grade_terminal, submissions
-from grader.batch.class_grading import Progress, grade_folder
-from grader.batch.grades_table import Summary
-from grader.batch.results_folder import DIGITS, result_file
-from grader.course import PACKAGE, Course
+from grader.classroom import class_grading, file_tree, grade_terminal, submissions
+from grader.classroom.class_grading import Progress, grade_folder
+from grader.classroom.grades_table import Summary
+from grader.classroom.results_folder import DIGITS, result_file
+from grader.cli import main as cli
+from grader.course.course import PACKAGE, Course
 from grader.judging import grading_pool
 
 pytestmark = pytest.mark.slow
@@ -281,7 +281,7 @@ def test_the_file_that_was_read_is_named(
         raise ValueError("not foreseen")
 
     hand_in(school, "eve", {"hw/nb.ipynb": "{}"})
-    monkeypatch.setattr("grader.batch.candidates.code_cells", fail)
+    monkeypatch.setattr("grader.classroom.candidates.code_cells", fail)
     summary, _ = graded(course, school)
     assert {failure.message for failure in summary.errors} == {
         "the grader failed at hw/nb.ipynb (ValueError: not foreseen)"
@@ -357,8 +357,8 @@ def test_a_record_that_cannot_be_made_is_that_student_s_alone(
 ) -> None:
     place = {
         "course_result": (class_grading, "course_result"),
-        "dumps": (sys.modules["grader.batch.results_folder"], "dumps"),
-        "count": (sys.modules["grader.batch.grades_table"].GradesTable, "count"),
+        "dumps": (sys.modules["grader.classroom.results_folder"], "dumps"),
+        "count": (sys.modules["grader.classroom.grades_table"].GradesTable, "count"),
     }[where]
     calls, function = [], getattr(*place)
 
@@ -483,7 +483,7 @@ def test_one_process_that_cannot_be_forked_costs_nobody_anything(
 
 
 UNFORESEEN = (ValueError("x\ny"), MemoryError(), EOFError("x"), RecursionError("x"), KeyError("x"))
-STEPS = ("grader.batch.hand_ins.find_hand_ins", "grader.batch.results_folder.course_digest")
+STEPS = ("grader.classroom.hand_ins.find_hand_ins", "grader.classroom.results_folder.course_digest")
 
 
 @pytest.mark.parametrize(("where", "error"), [*zip(STEPS, UNFORESEEN, strict=False)])

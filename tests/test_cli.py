@@ -26,19 +26,19 @@ from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 
 from grader import __version__
-from grader.batch import grade_terminal as batch_report
-from grader.course import Course, bundled_folder, load_course
+from grader.classroom import grade_terminal as batch_report
+from grader.course.course import Course, bundled_folder, load_course
 from grader.judging.grading import Grader
 from grader.judging.submission_code import TOGETHER
 from grader.learner import workspace
 from grader.learner.progress import Progress
-from grader.results import SCHEMA_FILE
+from grader.results.records import SCHEMA_FILE
 from grader.sandbox.isolation import machine, weakness
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
 
-HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
+HANDGRAD = [sys.executable, "-c", "from grader.cli.main import main; main()"]
 COMMANDS = [
     "init",
     "lesson",
@@ -118,7 +118,7 @@ def test_every_command_explains_itself(tmp_path: Path, typed: Run, command: str)
 
 
 def test_help_lists_every_command_in_the_order_of_use_and_imports_no_torch(tmp_path: Path) -> None:
-    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script = "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
     script += "print('torch' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -182,7 +182,8 @@ def test_a_class_is_graded_outside_a_course_with_the_one_that_is_named(tmp_path:
 @pytest.mark.parametrize("command", ["build", "audit"])
 def test_a_refusal_does_not_wait_for_torch(course: Course, command: str) -> None:
     script = (
-        "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+        "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
+        "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script, command], cwd=course.root, capture_output=True, text=True)
     assert done.stdout == "False\n"

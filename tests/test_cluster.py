@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from conftest import solution, with_policy
 
-from grader.cluster import dask_pool, dask_worker, wire
-from grader.cluster.dask_pool import Cluster, ClusterPool
-from grader.cluster.service import Service
-from grader.course import Course
+from grader.classroom import cluster_wire as wire
+from grader.classroom import dask_pool, dask_worker
+from grader.classroom.cluster_service import Service
+from grader.classroom.dask_pool import Cluster, ClusterPool
+from grader.course.course import Course
 from grader.errors import InfrastructureError, ProtocolError, UsageError
 from grader.judging.grading_pool import GradingPool, Part
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 
 NAME, SEED = "lin_grad", 7
 Results = list[list[ExerciseResult]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.course import Course, bundled_folder, find_root, load_course, open_course
+from grader.course.course import Course, bundled_folder, find_root, load_course, open_course
+from grader.course.exercise import Exercise
 from grader.errors import CourseError, SpecError, UsageError
-from grader.exercise import Exercise
 
 GOOD = """\
 course: tiny
@@ -31,8 +31,8 @@ units:
         stretch: true
 """
 SPEC = """\
-from grader.exercise import Exercise, returned
-from grader.sampling import normal
+from grader.course.exercise import Exercise, returned
+from grader.course.sampling import normal
 one = Exercise("One", lambda x: x * 2, {"x": normal("n")}, returned("x"))
 two = Exercise("Two", lambda x: x * 3, {"x": normal("n")}, returned("x"))
 """

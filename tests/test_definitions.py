@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from grader.source.definitions import definitions, dumped, is_placeholder
-from grader.source.text import Source
+from grader.sandbox.definitions import definitions, dumped, is_placeholder
+from grader.sandbox.source_text import Source
 
 FOUND = {
     "a function": "def lin_grad(): pass",

@@ -18,9 +18,9 @@ from document_claims import PACKAGE, Document, documents
 from golden import FOLDER, masked
 from test_session import RIGHT, KeptWorker
 
-from grader import cli
 from grader.authoring.mistakes_page import source_of
-from grader.course import Course, load_course
+from grader.cli import main as cli
+from grader.course.course import Course, load_course
 from grader.diagnosis.operators import OPERATORS
 from grader.installing import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.judging.grading import Grader

@@ -15,10 +15,10 @@ import pytest
 from drawn_classes import HONEST, draw_class, drop_capabilities
 from fault_injection import RIGHT, Classes
 
-from grader.batch.hand_in import stem
-from grader.batch.printable_names import displayable
-from grader.report.class_statistics import StudentResults
-from grader.report.record_reader import read_record
+from grader.classroom.class_statistics import StudentResults
+from grader.classroom.hand_in import stem
+from grader.classroom.printable_names import displayable
+from grader.classroom.record_reader import read_record
 from grader.safe_text import no_formula
 from grader.sandbox.worker import start_worker
 

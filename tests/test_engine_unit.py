@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from grader.authoring.build import worked_text
-from grader.course import Course
+from grader.course.course import Course
 from grader.reference.references import make_trials
 
 Program = Sequence[tuple[Any, ...]]

@@ -12,14 +12,14 @@ import torch
 from corpus import PAGES
 
 from grader.child.call_arguments import function_of
-from grader.course import Course
-from grader.exercise import Routine
+from grader.course.course import Course
+from grader.course.exercise import Routine
+from grader.course.sampling import BackwardPass
+from grader.diagnosis.evidence import body_shown
 from grader.judging.grading import Grader
 from grader.reference.references import make_trials
-from grader.results import AnswerResult, ExerciseResult
-from grader.sampling import BackwardPass
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
-from grader.wording.evidence import body_shown
 
 TESTS = ("test_scale", "test_row_mean", "test_softmax")
 Grade = Callable[[str, str], ExerciseResult]
@@ -280,8 +280,8 @@ def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
 
 
 def test_too_many_backward_passes_are_refused() -> None:
+    from grader.course.sampling import backward_passes
     from grader.errors import SpecError
-    from grader.sampling import backward_passes
 
     one = BackwardPass("def backward():\n    pass\n")
     with pytest.raises(SpecError, match="50 backward passes at most"):

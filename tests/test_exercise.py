@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.errors import SpecError
-from grader.exercise import (
+from grader.course.exercise import (
     Answer,
     Exercise,
     Misconception,
@@ -23,8 +22,9 @@ from grader.exercise import (
     specs_of,
     stored,
 )
+from grader.course.sampling import normal, number, output, shape, sized, step, upstream, withheld
+from grader.errors import SpecError
 from grader.reference.references import make_trials
-from grader.sampling import normal, number, output, shape, sized, step, upstream, withheld
 
 INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
 from grader.learner import workspace
-from grader.learner.exercise_summary import describe_answer, formula
+from grader.rendering.exercise_summary import describe_answer, formula
 
 ROOT = Path(__file__).resolve().parent.parent
 

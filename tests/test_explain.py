@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import Function
 
-from grader.explanation.axes import smaller
-from grader.results import CODES
+from grader.explain.axes import smaller
+from grader.results.records import CODES
 from handgrad import explain
 
 NORMAL = torch.Generator().manual_seed(7)

@@ -9,7 +9,7 @@ import pytest
 from explain_corpus import ELSEWHERE, RIGHT, WRONG
 
 from grader.diagnosis.diagnose import plain_facts
-from grader.explanation import verdicts
+from grader.explain import verdicts
 from handgrad import explain
 
 

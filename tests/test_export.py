@@ -22,14 +22,14 @@ from platform_formats import (
     workflow_commands,
 )
 
-from grader.atomic_files import write_atomically
-from grader.commands.export import Platform
-from grader.course import PACKAGE, Course, load_course
+from grader.classroom.class_statistics import StudentResults
+from grader.cli.export import Platform
+from grader.course.course import PACKAGE, Course, load_course
 from grader.export.exporter import Exported, Wanted
 from grader.export.graded_work import LONGEST, NOT_GRADED
 from grader.export.json_results import whole_factor
 from grader.export.platforms import PLATFORMS
-from grader.report.class_statistics import StudentResults
+from grader.files import write_atomically
 
 HOSTILE = (
     "::error file=x::owned", "::set-output name=score::100", "##[set-env name=PATH]x", "fine%0A::stop-commands::x",

@@ -13,8 +13,8 @@ from test_export import RUNNER
 from test_export_sheets import MOODLE
 from typer.testing import CliRunner, Result
 
-from grader.cli import app
-from grader.course import PACKAGE
+from grader.cli.main import app
+from grader.course.course import PACKAGE
 from grader.errors import UsageError
 
 LIN = "exercises/04_linear/lin_grad.py"

@@ -13,12 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_export import HOSTILE
 
-from grader.course import PACKAGE, Course, load_course
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.csv_cells import CellTable
 from grader.export.exporter import Exported, Wanted
 from grader.export.grade_sheets import canvas, moodle
-from grader.report.class_statistics import StudentResults
 
 # As Canvas exports it: a row that says what is posted by hand, one with the points, and columns that are worked out.
 CANVAS = (

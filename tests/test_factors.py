@@ -11,13 +11,13 @@ import torch
 from hand_made import ANSWER, Change, pairs, wrong_of
 from verdicts import Rule, named, told, verdict
 
+from grader.course.exercise import Exercise, returned, stored
+from grader.course.sampling import normal, number, output
 from grader.diagnosis.factors import Factor, explained_factor
 from grader.diagnosis.facts import TrialArray, answer_samples, ratio_in_each_trial, varying_ratio
 from grader.diagnosis.mistake import Fact
-from grader.exercise import Exercise, returned, stored
+from grader.diagnosis.words import clause
 from grader.reference.trial import Trial
-from grader.sampling import normal, number, output
-from grader.wording.words import clause
 
 
 def size(trial: Trial, axis: str) -> int:

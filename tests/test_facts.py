@@ -13,14 +13,14 @@ import torch
 from hand_made import ANSWER, KINDS, SIZES, Change, pairs, trials, wrong_of
 from verdicts import Rule, named, told, verdict
 
+from grader.course.exercise import Exercise, Routine, returned_jacobian, stored
+from grader.course.sampling import away_from, normal, output
 from grader.diagnosis import facts
 from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.mistake import Mistake
-from grader.exercise import Exercise, Routine, returned_jacobian, stored
+from grader.diagnosis.words import says
 from grader.reference.trial import Trial
-from grader.sampling import away_from, normal, output
-from grader.wording.words import says
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 

@@ -13,15 +13,15 @@ from class_results import CLASS, handed, passed, result, todo, wrong
 from test_export import HOSTILE, hostile
 from typer.testing import CliRunner
 
-from grader.cli import app
-from grader.course import PACKAGE, Course, load_course
+from grader.classroom.class_statistics import StudentResults
+from grader.cli.main import app
+from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.exporter import Wanted
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED
-from grader.picture.recorded_mistakes import RecordedMistakes
-from grader.report.class_statistics import StudentResults
-from grader.results import CourseResult, dumps
+from grader.rendering.recorded_mistakes import RecordedMistakes
+from grader.results.records import CourseResult, dumps
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
 STEP = {

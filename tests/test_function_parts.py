@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from conftest import Grade
 
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.sampling import Function
+from grader.course.trial_sizes import Setting
 from grader.reference.function_parts import parts, told_by
 from grader.reference.trial import Trial
-from grader.sampling import Function
-from grader.trial_sizes import Setting
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch
 from conftest import SEED, Grade, codes, mode_worker, solution, with_policy, words_of
 
 from grader.child.protocol import Frame
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Reply, Worker

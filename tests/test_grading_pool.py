@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from conftest import codes, solution, with_policy
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.judging.judge import Judge
 from grader.reference import trials_of_run
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 LIMIT = 1.5

@@ -11,10 +11,10 @@ import pytest
 from platforms import MEAN, RIGHT, put, tarred, zipped
 from test_class_grading import read, small_course
 
-from grader.batch import file_tree
-from grader.batch.file_tree import ENTRY_MARK, MOST_ENTRIES, File, UnreadableArchiveError, unpacked
-from grader.batch.walk import MOST_ARCHIVES
-from grader.course import PACKAGE, Course
+from grader.classroom import file_tree
+from grader.classroom.file_tree import ENTRY_MARK, MOST_ENTRIES, File, UnreadableArchiveError, unpacked
+from grader.classroom.walk import MOST_ARCHIVES
+from grader.course.course import PACKAGE, Course
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_archives_in_archives_end(course, tmp_path) -> None:
 
 
 def test_a_tree_without_end_is_looked_at_in_part(course, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("grader.batch.walk.MOST_ENTRIES", 30)
+    monkeypatch.setattr("grader.classroom.walk.MOST_ENTRIES", 30)
     files = {f"x{i:03}.txt": "" for i in range(40)}
     found = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, "d/" * 25 + "lin_grad.py": MEAN, **files}))
     assert found.files == {"lin_grad": RIGHT.encode()}

@@ -16,14 +16,14 @@ from document_claims import Document
 from platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
-from grader.batch.class_grading import Grading, Progress, grade_class
-from grader.batch.grade_terminal import grade_with_progress, showing_progress
-from grader.batch.grades_table import Summary
-from grader.batch.hand_ins import find_hand_ins
-from grader.batch.one_submission import grade_one
-from grader.batch.roster import by_roster, read_roster
-from grader.cli import app
-from grader.course import PACKAGE, Course
+from grader.classroom.class_grading import Grading, Progress, grade_class
+from grader.classroom.grade_terminal import grade_with_progress, showing_progress
+from grader.classroom.grades_table import Summary
+from grader.classroom.hand_ins import find_hand_ins
+from grader.classroom.one_submission import grade_one
+from grader.classroom.roster import by_roster, read_roster
+from grader.cli.main import app
+from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]

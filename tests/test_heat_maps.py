@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.picture.heat_maps import Band, Table, TableLimits, bands, left_out, limit_of
-from grader.picture.picture_data import Grid, Kind, Picture
+from grader.rendering.heat_maps import Band, Table, TableLimits, bands, left_out, limit_of
+from grader.rendering.picture_data import Grid, Kind, Picture
 
 
 def grid(values: np.ndarray, *, title: str = "yours", axes: str = "", kind: Kind = "values") -> Grid:

@@ -9,7 +9,7 @@ import pytest
 from conftest import AT_ONCE
 
 from grader.child import ipython_cells
-from grader.source.text import LONGEST, Source
+from grader.sandbox.source_text import LONGEST, Source
 
 DEEP = {
     "minus signs": "-" * 200_000 + "1",

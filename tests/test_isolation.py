@@ -28,11 +28,11 @@ from probes import (
 )
 from processes import descendants
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
-from grader.learner.render_text import exercise_report, printed_lines
-from grader.results import ExerciseResult
+from grader.rendering.render_text import exercise_report, printed_lines
+from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
 from grader.sandbox.worker import Worker
 
@@ -381,7 +381,7 @@ def test_a_box_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def handgrad(*words: str, cwd: Path = ROOT, code: str = "") -> subprocess.CompletedProcess[str]:
     """The command, as an instructor runs it."""
-    main = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}\nfrom grader.cli import main; main()"
+    main = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}\nfrom grader.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", main, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
     )

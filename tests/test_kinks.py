@@ -12,12 +12,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader.exercise import Answer, Exercise
+from grader.course.exercise import Answer, Exercise
+from grader.course.sampling import normal, output
+from grader.course.trial_sizes import Setting
 from grader.reference.kinks import AllowedGradient, allowed_gradient, wrong_shares
 from grader.reference.references import autograd_answer
 from grader.reference.trial import Trial
-from grader.sampling import normal, output
-from grader.trial_sizes import Setting
 
 BOUND = 1e-5
 W = torch.tensor([[0.7, -1.3, 0.4], [1.1, 0.6, -0.8], [-0.5, 0.9, 1.7]], dtype=torch.float64)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 from corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
 
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.questions import NOT_READ, codes_of
 from grader.judging.grading import Grader
-from grader.quiz.questions import NOT_READ, codes_of
-from grader.results import CODES
+from grader.results.records import CODES
 from grader.sandbox.worker import Worker
 
 

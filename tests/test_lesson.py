@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, load_course
-from grader.course_file import Unit
+from grader.course.course import Course, load_course
+from grader.course.course_file import Unit
 from grader.errors import CourseError
-from grader.notebook.lesson import HOW_TO_ANSWER, Lesson, notebook_lesson
+from grader.nbgrader.lesson_notebook import HOW_TO_ANSWER, Lesson, notebook_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

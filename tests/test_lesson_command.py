@@ -10,12 +10,12 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from grader import cli
-from grader.course import Course
+from grader.cli import main as cli
+from grader.course.course import Course
 from grader.errors import UsageError
 from grader.learner import lesson
-from grader.learner.console import terminal
-from grader.learner.plain_mode import is_plain
+from grader.rendering.console import terminal
+from grader.rendering.plain_mode import is_plain
 
 Read = Callable[..., str]
 

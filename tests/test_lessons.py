@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 
 from grader.authoring.build import read_worked
-from grader.course import CourseExercise, load_course
+from grader.course.course import CourseExercise, load_course
 
 LESSONS = sorted((ROOT / "exercises").glob("*/README.md"))
 EXERCISES = [exercise for exercise in load_course(ROOT).exercises if not exercise.is_quiz]

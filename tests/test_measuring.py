@@ -7,9 +7,9 @@ from conftest import Grade, codes, with_policy
 from corpus import BLIND, RIGHT, SUBMISSIONS, found_codes
 from measurements import NOT_SEEN, SOURCES, lin_grad
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.results import ExerciseResult, exercise_from_json
+from grader.results.records import ExerciseResult, exercise_from_json
 from grader.sandbox.worker import Worker
 
 FLAGGED = [source for source in SOURCES if source not in NOT_SEEN]

@@ -29,11 +29,11 @@ from nbgrader_class import (
 )
 from nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, feedback
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.judging.grading import Grader
 from grader.judging.verdicts import same_for_every_answer
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow

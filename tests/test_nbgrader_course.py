@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 
-from grader import cli
-from grader.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
+from grader.cli import main as cli
+from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
 from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merged
-from grader.notebook.lesson import notebook_lesson
-from grader.notebook.source_notebook import grade_id, source_notebook
+from grader.nbgrader.lesson_notebook import notebook_lesson
+from grader.nbgrader.source_notebook import grade_id, source_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
@@ -259,7 +259,7 @@ def test_an_error_is_one_line_in_a_notebook():
 
 
 def test_the_help_imports_neither_nbformat_nor_nbgrader(tmp_path: Path):
-    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script = "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
     script += "print({'nbformat', 'nbgrader', 'IPython', 'torch'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script, "nbgrader", "--help"],

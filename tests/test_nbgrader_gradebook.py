@@ -31,15 +31,15 @@ from nbgrader_class import (
 )
 
 from grader.authoring.build import worked_text
-from grader.batch.exercise_names import ExerciseNames
-from grader.batch.hand_ins import find_hand_ins
-from grader.batch.results_folder import result_file
-from grader.batch.submissions import Submission
-from grader.course import Course, load_course
+from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.hand_ins import find_hand_ins
+from grader.classroom.results_folder import result_file
+from grader.classroom.submissions import Submission
+from grader.course.course import Course, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.gradebook_class import _write_class as enter_class
 from grader.nbgrader.gradebook_student import open_gradebook
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 

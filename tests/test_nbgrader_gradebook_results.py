@@ -18,10 +18,10 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.code_meanings import UNNAMED
+from grader.classroom.class_statistics import Counts
+from grader.classroom.record_reader import read_folder
 from grader.nbgrader.gradebook_results import Finding, read_comment, read_gradebook
-from grader.report.class_statistics import Counts
-from grader.report.record_reader import read_folder
+from grader.results.codes import UNNAMED
 
 
 @pytest.fixture(scope="module")

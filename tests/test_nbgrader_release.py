@@ -12,9 +12,9 @@ import pytest
 from nbgrader_class import cell, nbgrader, read
 
 from grader.authoring.build import read_worked, stub
-from grader.course import CourseExercise, load_course
+from grader.course.course import CourseExercise, load_course
 from grader.nbgrader.course_folder import build_folder
-from grader.notebook.source_notebook import grade_id
+from grader.nbgrader.source_notebook import grade_id
 from grader.quiz.notebook_quiz import assignment_lines
 
 pytestmark = pytest.mark.slow

@@ -22,10 +22,10 @@ from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteC
 from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 
 from grader.nbgrader.restore import MISSING, RestoreCells, inert
+from grader.nbgrader.source_notebook import grade_id
 from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
-from grader.notebook.source_notebook import grade_id
 from grader.safe_text import as_markdown
-from grader.source.text import LONGEST
+from grader.sandbox.source_text import LONGEST
 
 pytestmark = pytest.mark.slow
 

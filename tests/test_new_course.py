@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from grader.authoring.audit import audit
 from grader.authoring.new_course import FIRST, new_course
-from grader.cli import app
-from grader.course import load_course
+from grader.cli.main import app
+from grader.course.course import load_course
 from grader.errors import CourseError, UsageError
 from grader.judging.grading import Grader
 from grader.learner import workspace

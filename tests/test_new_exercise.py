@@ -13,7 +13,7 @@ from corpus import page
 
 from grader.authoring.build import stale_files
 from grader.authoring.new_exercise import add_exercise
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
 from grader.errors import UsageError
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker

@@ -15,10 +15,10 @@ from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 
 from grader.authoring.build import stub
-from grader.course import CourseExercise, load_course
-from grader.course_file import Unit
-from grader.notebook.lesson import notebook_lesson
-from grader.notebook.source_notebook import (
+from grader.course.course import CourseExercise, load_course
+from grader.course.course_file import Unit
+from grader.nbgrader.lesson_notebook import notebook_lesson
+from grader.nbgrader.source_notebook import (
     answer_id,
     check_id,
     grade_id,

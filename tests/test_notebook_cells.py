@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from conftest import ROOT, codes, solution, with_policy
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.quiz.notebook_quiz import assignment_lines
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import LONGEST
 from grader.sandbox.worker import Worker
-from grader.source.text import LONGEST
 
 RIGHT = textwrap.dedent("""
     def lin_grad(inp, out, w, b):
@@ -80,7 +80,7 @@ PASSES = {
         RIGHT + '\ncheck("lin_grad")\nsee("lin_grad")\nh.show(1).all()',
         'score("lin_grad", "w.g")',
     ],
-    "the setup of an older version": ["from grader.notebook.cells import check, score", RIGHT, 'check("lin_grad")'],
+    "the setup of an older version": ["from grader.nbgrader.cells import check, score", RIGHT, 'check("lin_grad")'],
     "nothing but the function": ["", RIGHT, "", "   \n"],
     "null bytes and lone surrogates": ["x = 1\0", "x = '\ud800'", RIGHT],
     "nesting": ["(" * 20_000, "-" * 20_000 + "1", "x" + ".a" * 20_000, RIGHT],

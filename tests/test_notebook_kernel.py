@@ -15,13 +15,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from grader.course import COURSE_VARIABLE, CourseExercise
+from grader.course.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.learner.session import Session
-from grader.notebook import cells
-from grader.notebook.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
-from grader.notebook.source_notebook import SETUP
-from grader.results import AnswerResult, ExerciseResult, Status
+from grader.nbgrader import cells
+from grader.nbgrader.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
+from grader.nbgrader.source_notebook import SETUP
+from grader.results.records import AnswerResult, ExerciseResult, Status
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ get_ipython().history_manager.input_hist_raw[1:] = []
 LIMIT = 60
 HURRY = """
 import dataclasses
-import grader.notebook.cells as cells
+import grader.nbgrader.cells as cells
 session = cells._verdicts().session
 policy = session.course.policy.model_copy(update=dict(time_limit={time_limit}))
 config = session.course.config.model_copy(update=dict(policy=policy))

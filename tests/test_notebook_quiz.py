@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.child import ipython_cells
-from grader.course import CourseExercise, load_course
+from grader.course.course import CourseExercise, load_course
 from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
-from grader.notebook.lesson import notebook_lesson
+from grader.nbgrader.lesson_notebook import notebook_lesson
 from grader.quiz.answer_sheet import Sheet
 from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

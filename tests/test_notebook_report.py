@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.course import load_course
-from grader.learner.render_html import COLOUR, Report
-from grader.picture.picture_data import ExercisePictures as Seen
-from grader.picture.picture_data import Grid, Picture
-from grader.results import AnswerResult, ExerciseResult, Status
+from grader.course.course import load_course
+from grader.rendering.picture_data import ExercisePictures as Seen
+from grader.rendering.picture_data import Grid, Picture
+from grader.rendering.render_html import COLOUR, Report
+from grader.results.records import AnswerResult, ExerciseResult, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 LIN_GRAD = load_course(ROOT).find("lin_grad")

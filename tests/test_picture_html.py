@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from test_picture_terminal import graph, grid, three
 
-from grader.picture.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
-from grader.picture.graph_svg import graph_svg
-from grader.picture.html import ABOVE, BELOW, STRONGEST, pictures_html
-from grader.picture.picture_data import ExercisePictures, Graph, Node, Picture
+from grader.rendering.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
+from grader.rendering.graph_svg import graph_svg
+from grader.rendering.picture_data import ExercisePictures, Graph, Node, Picture
+from grader.rendering.picture_html import ABOVE, BELOW, STRONGEST, pictures_html
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)

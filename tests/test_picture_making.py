@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
-from grader.learner.picture_terminal import picture_lines
-from grader.learner.render_text import as_text
 from grader.learner.session import Session
-from grader.picture.heat_maps import limit_of
-from grader.picture.html import pictures_html
-from grader.picture.picture_data import NOTHING, WHY, ExercisePictures, Grid, Picture, no_pictures
-from grader.picture.picture_json import dumps_with_pictures
-from grader.picture.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shaded
-from grader.results import AnswerResult, ExerciseResult
+from grader.rendering.heat_maps import limit_of
+from grader.rendering.picture_data import NOTHING, WHY, ExercisePictures, Grid, Picture, no_pictures
+from grader.rendering.picture_html import pictures_html
+from grader.rendering.picture_json import dumps_with_pictures
+from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shaded
+from grader.rendering.picture_terminal import picture_lines
+from grader.rendering.render_text import as_text
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
 LIN = "def lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
@@ -307,7 +307,7 @@ def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
     def broken(*_: object) -> ExercisePictures:
         raise ValueError("no paint")
 
-    monkeypatch.setattr("grader.picture.picture_making.make_pictures", broken)
+    monkeypatch.setattr("grader.rendering.picture_making.make_pictures", broken)
     with Session(course, worker=worker) as session:
         monkeypatch.setattr(session, "close", lambda: None)
         result, found = session.check_cells_with_pictures(course.find("lin_grad"), [AVERAGED], tmp_path)

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.style import Style as RichStyle
 from rich.text import Text
 
-from grader.learner.console import STYLES
-from grader.learner.picture_terminal import picture_lines
-from grader.learner.render_text import Line, as_text
-from grader.picture.heat_maps import limit_of
-from grader.picture.picture_data import ExercisePictures, Graph, Grid, Node, Picture
+from grader.rendering.console import STYLES
+from grader.rendering.heat_maps import limit_of
+from grader.rendering.picture_data import ExercisePictures, Graph, Grid, Node, Picture
+from grader.rendering.picture_terminal import picture_lines
+from grader.rendering.render_text import Line, as_text
 
 YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
 RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.learner.picture_words import pictures_in_words
-from grader.learner.render_text import as_text
-from grader.picture.picture_data import ExercisePictures, Graph, Grid, Node, Picture
+from grader.rendering.picture_data import ExercisePictures, Graph, Grid, Node, Picture
+from grader.rendering.picture_words import pictures_in_words
+from grader.rendering.render_text import as_text
 
 YOURS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 

@@ -10,8 +10,8 @@ from conftest import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.course.plain_yaml import Items, Map, Text, line_of, read_map
 from grader.errors import ReadError
-from grader.quiz.plain_yaml import Items, Map, Text, line_of, read_map
 
 
 @pytest.mark.parametrize(

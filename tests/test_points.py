@@ -12,21 +12,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grader.batch.exercise_names import ExerciseNames
-from grader.batch.grades_table import GradesTable
-from grader.course import Course, load_course
+from grader.classroom.class_counts import Tally
+from grader.classroom.class_statistics import StudentResults
+from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.grades_table import GradesTable
+from grader.classroom.record_reader import read_record
+from grader.classroom.report_table import answer_table
+from grader.course.course import Course, load_course
 from grader.export.exporter import Wanted
 from grader.export.grade_sheets import canvas
 from grader.export.graded_work import max_score, score, share
 from grader.export.gradescope import results_json
 from grader.export.json_results import classroom50, prairielearn, submitty, whole_points
 from grader.export.vpl import vpl
-from grader.points import exact, part, shown, total
-from grader.report.class_counts import Tally
-from grader.report.class_statistics import StudentResults
-from grader.report.csv_table import answer_table
-from grader.report.record_reader import read_record
-from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
+from grader.results.points import exact, part, shown, total
+from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
 
 TYPED = st.decimals("0.01", 1000, places=4).map(float)
 ANY = st.one_of(TYPED, st.floats(1e-3, 1e4))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.learner.progress import Progress, UnitProgress, by_unit, next_exercise
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import pytest
 from conftest import ROOT
 
 import handgrad
-from grader.course import load_course
+from grader.course.course import load_course
 
 SPECS = sorted((ROOT / "solutions").glob("*/spec.py"))
 OF_OTHERS = {
     "a package": {"grader/__init__.py": "raise SystemExit('a stranger was run')"},
     "a module": {"grader.py": "import missing"},
-    "a package over ours": {"grader/__init__.py": "", "grader/cli.py": "def main(): print('theirs')"},
+    "a package over ours": {"grader/__init__.py": "", "grader/cli/main.py": "def main(): print('theirs')"},
 }
 
 
@@ -57,7 +57,7 @@ def test_every_public_name_is_what_the_grader_has_and_what_type_checkers_see() -
 
 
 def test_every_sampler_has_a_public_name() -> None:
-    from grader import sampling
+    from grader.course import sampling
 
     makers = [
         name for name, value in vars(sampling).items()
@@ -70,7 +70,7 @@ def test_every_sampler_has_a_public_name() -> None:
 
 def test_reading_every_spec_imports_neither_torch_nor_numpy(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from grader.course import load_course\n"
+        "import sys; from pathlib import Path; from grader.course.course import load_course\n"
         f"course = load_course(Path({str(ROOT)!r}))\n"
         "print(sum(len(course.declarations(unit.id)) for unit in course.config.units) > 100)\n"
         "print({'torch', 'numpy', 'nbgrader', 'IPython'} & set(sys.modules))\n"

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.learner.pytest_folders import is_course
 
 pytest_plugins = ["pytester"]

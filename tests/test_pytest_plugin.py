@@ -19,10 +19,10 @@ from golden import assert_golden
 from measurements import SOURCES
 from test_session import RIGHT, KeptWorker
 
-from grader.course import Course, bundled_folder
+from grader.course.course import Course, bundled_folder
 from grader.judging.grading import Grader
 from grader.learner.progress import Progress
-from grader.learner.render_text import as_text, flag_lines
+from grader.rendering.render_text import as_text, flag_lines
 from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]

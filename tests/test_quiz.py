@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.course.questions import KINDS, AnswerableQuestion, Choice, Choices, Expression, Number, Predict, Shape, Word
+from grader.course.quiz import Quiz, read_quiz
 from grader.errors import SpecError
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.computed_answers import compute_keys, keys_text
-from grader.quiz.questions import KINDS, AnswerableQuestion, Choice, Choices, Expression, Number, Predict, Shape, Word
-from grader.quiz.quiz import Quiz, draw_values, every_values, fill_in_values, options, read_quiz
+from grader.quiz.variants import (
+    draw_values,
+    every_values,
+    fill_in_values,
+    options,
+    question_with_key,
+    question_with_values,
+)
 
 WRONG = {"code": "wrong-sign", "says": "No."}
 COMMON = {"ask": "What?", "hints": ["A nudge."], "because": "So it is."}
@@ -117,7 +125,7 @@ def test_more_variants_than_anyone_can_audit_are_refused(read: Read) -> None:
 
 
 def test_variant_0_has_the_first_of_every_parameter(read: Read) -> None:
-    question = read(QUIZ).question_with_key("entries", 0)
+    question = question_with_key(read(QUIZ), "entries", 0)
     assert isinstance(question, Number)
     assert question.ask == "How many entries has an array (3, 2)?"
     assert (question.right, dict(question.wrong)["5"].says) == ("6", "That is 3 and 2 added.")
@@ -137,7 +145,7 @@ def test_variants_draw_every_value_and_the_same_one_again(read: Read) -> None:
 
 def test_choices_are_shown_in_another_order_in_other_variants_and_their_names_stay(read: Read) -> None:
     quiz = read(QUIZ)
-    question = quiz.question_with_key("pick", 0)
+    question = question_with_key(quiz, "pick", 0)
     assert isinstance(question, Choice)
     orders = {tuple(options("pick", question, variant)) for variant in range(60)}
     assert len(orders) == 6
@@ -159,11 +167,11 @@ def test_every_variant_can_be_drawn(variant: int) -> None:
 
 @pytest.mark.parametrize("answer", ["good", " good ", "Good", '"good"', "`good`", "good."])
 def test_a_choice_is_named_by_its_word(read: Read, answer: str) -> None:
-    assert told(read(QUIZ).question_with_key("pick", 0), answer) is None
+    assert told(question_with_key(read(QUIZ), "pick", 0), answer) is None
 
 
 def test_a_word_that_is_no_choice_is_said_so_with_the_nearest(read: Read) -> None:
-    question = read(QUIZ).question_with_key("pick", 0)
+    question = question_with_key(read(QUIZ), "pick", 0)
     found = mistake_in(question, "goood")
     assert found is not None
     assert (found.code, found.says) == ("not-read", "There is no choice 'goood': did you mean good?")
@@ -334,7 +342,7 @@ def keyed(quiz: Quiz) -> Quiz:
     ],
 )
 def test_the_key_of_a_prediction_is_what_its_last_line_gives(listing: str, kind: str, right: str) -> None:
-    question = keyed(predict(listing)).question_with_key("q", 0)
+    question = question_with_key(keyed(predict(listing)), "q", 0)
     assert (question.kind, question.right) == (kind, right)
     assert mistake_in(question, right) is None
 
@@ -359,12 +367,12 @@ def test_a_prediction_has_a_key_for_every_draw_of_its_parameters() -> None:
     quiz = keyed(predict("{n} * {m}", params={"n": [2, 3], "m": [5, 7]}, wrong={"{n + m}": WRONG}))
     assert {key["right"] for key in quiz.keys["q"].values()} == {"10", "14", "15", "21"}
     assert quiz.keys["q"]["n=3 m=7"] == {"kind": "number", "right": "21"}
-    assert told(quiz.with_values("q", {"n": 3.0, "m": 7.0}), "10") == "wrong-sign"
+    assert told(question_with_values(quiz, "q", {"n": 3.0, "m": 7.0}), "10") == "wrong-sign"
 
 
 def test_a_prediction_without_its_key_says_what_to_do() -> None:
     with pytest.raises(SpecError, match="run handgrad build"):
-        predict("1 + 1").question_with_key("q", 0)
+        question_with_key(predict("1 + 1"), "q", 0)
 
 
 def test_keys_are_stored_as_one_line_for_each_question(tmp_path: Path) -> None:
@@ -383,5 +391,5 @@ def test_every_kind_of_question_is_known_by_its_name() -> None:
 
 
 def test_an_answer_far_too_long_is_refused_by_every_kind(read: Read) -> None:
-    for question in (read(QUIZ).question_with_key("pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
+    for question in (question_with_key(read(QUIZ), "pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
         assert told(question, "x, " * 40_000) == "not-read"

@@ -23,8 +23,9 @@ from grader.authoring.moodle_xml import moodle_xml
 from grader.authoring.qti import PACKAGE as PACKAGE_SPACE
 from grader.authoring.qti import QTI as QTI_SPACE
 from grader.authoring.qti import qti_package
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
 from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.variants import question_with_key
 
 ROOT = Path(__file__).resolve().parent.parent
 Known = dict[str, tuple[str, str, frozenset[str], frozenset[tuple[str, str]]]]
@@ -176,7 +177,7 @@ def test_what_counts_as_right_elsewhere_is_right_here_and_what_is_wrong_is_wrong
     for exercise in (exercise for exercise in real.exercises if exercise.is_quiz):
         for item in items([exercise], 3):
             name = item.id.partition("-")[2]
-            question = exercise.quiz.question_with_key(name, 3)
+            question = question_with_key(exercise.quiz, name, 3)
             for answer in item.answers:
                 given = answer.text if item.kind in ("number", "word") or question.kind == "expression" else answer.id
                 if item.kind == "choices" and answer.right:

@@ -21,17 +21,17 @@ from conftest import AT_ONCE
 from grader.authoring.audit import Finding, audit
 from grader.authoring.audit_quiz import check_quiz
 from grader.authoring.build import build, stale_files, stub, worked_text
-from grader.batch.class_grading import grade_folder
-from grader.commands.report import report
-from grader.course import Course, CourseExercise, CourseFile, load_course
+from grader.classroom.class_grading import grade_folder
+from grader.cli.report import report
+from grader.course.course import Course, CourseExercise, CourseFile, load_course
+from grader.course.questions import AnswerableQuestion
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
-from grader.learner.exercise_summary import describe_answer, formula
 from grader.learner.session import Session
 from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
-from grader.quiz.questions import AnswerableQuestion
-from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult, exit_code
+from grader.rendering.exercise_summary import describe_answer, formula
+from grader.results.records import SCHEMA_FILE, CourseResult, ExerciseResult, exit_code
 from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -216,7 +216,7 @@ def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(
         "import sys, subprocess\n"
         "def forbidden(*a, **k): raise SystemExit('a process was started')\n"
         "subprocess.Popen.__init__ = forbidden\n"
-        "from grader.cli import main\n"
+        "from grader.cli.main import main\n"
         "try: main()\n"
         "except SystemExit as ended: print(ended.code, 'torch' in sys.modules)\n"
     )

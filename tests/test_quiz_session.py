@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from test_cli import HANDGRAD
 
-from grader import cli
-from grader.course import Course
+from grader.cli import main as cli
+from grader.course.course import Course
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.learner.quiz_session import LETTERS, QuizSession
 from grader.quiz.answer_sheet import decode_sheet, read_sheet, right_answer
-from grader.results import exit_code
+from grader.results.records import exit_code
 
 UNIT = "01_slopes"
 ID = f"quiz_{UNIT}"
@@ -206,7 +206,9 @@ def test_a_missing_sheet_is_made_anew(take: Take, course: Course) -> None:
 
 
 def test_a_quiz_without_keys_for_its_predictions_needs_no_torch(course: Course) -> None:
-    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: print('torch' in sys.modules)\n"
+    script = (
+        "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit: print('torch' in sys.modules)\n"
+    )
     command = [sys.executable, "-c", script, "quiz", "02_chain_rule"]
     done = subprocess.run(command, cwd=course.root, input="4.5\n", capture_output=True, text=True, timeout=300)
     assert "Right. " in done.stdout, done.stderr

@@ -13,9 +13,11 @@ import pytest
 import torch
 from conftest import ROOT, SEED
 
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
+from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
+from grader.course.sampling import Setting, accumulating, away_from, normal, output, positive, uniform, upstream, wanted
+from grader.course.trial_sizes import EXACT_KIND
 from grader.errors import SpecError
-from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
 from grader.judging.grading import Grader
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
@@ -31,8 +33,6 @@ from grader.reference.references import (
 )
 from grader.reference.trial import Trial, Vague
 from grader.reference.trials_of_run import TrialsOfRun
-from grader.sampling import Setting, accumulating, away_from, normal, output, positive, uniform, upstream, wanted
-from grader.trial_sizes import EXACT_KIND
 
 COURSE = load_course(ROOT)
 EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from golden import assert_exactly
 
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
 from grader.learner.progress import UnitProgress
-from grader.learner.render_text import (
+from grader.learner.progress_terminal import progress_bars
+from grader.rendering.render_text import (
     answer_in_need,
     as_text,
     exercise_report,
@@ -21,9 +22,8 @@ from grader.learner.render_text import (
     next_step,
     plain,
     printed_lines,
-    progress_bars,
 )
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 
 ROOT = Path(__file__).resolve().parent.parent
 HINTS = ("Does the layer average over the batch, or does the loss?", "Whoever averages divides.", "It is in out.g.")

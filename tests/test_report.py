@@ -23,10 +23,10 @@ from class_results import (
 )
 from test_report_page import Page
 
-from grader import cli
-from grader.report.class_statistics import StudentResults
-from grader.report.record_reader import read_folder
-from grader.results import dumps
+from grader.classroom.class_statistics import StudentResults
+from grader.classroom.record_reader import read_folder
+from grader.cli import main as cli
+from grader.results.records import dumps
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -245,7 +245,7 @@ def test_without_nbgrader_a_gradebook_cannot_be_read(run: Run, monkeypatch: pyte
 
 
 def test_help_and_a_folder_need_neither_jinja2_nor_nbgrader_before_their_time(tmp_path: Path) -> None:
-    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script = "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
     script += "print([name for name in ('jinja2', 'nbgrader', 'sqlalchemy', 'torch') if name in sys.modules])"
 
     def loaded(*arguments: str) -> str:

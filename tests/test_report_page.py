@@ -19,11 +19,11 @@ from class_results import (
     wrong,
 )
 
-from grader.code_meanings import MEANINGS
-from grader.report.class_counts import Tally
-from grader.report.class_statistics import Counts
-from grader.report.html_page import PageLimits, PageSource, columns, html, percent, segments
-from grader.results import ExerciseResult
+from grader.classroom.class_counts import Tally
+from grader.classroom.class_statistics import Counts
+from grader.classroom.report_page import PageLimits, PageSource, columns, html, percent, segments
+from grader.results.codes import MEANINGS
+from grader.results.records import ExerciseResult
 
 MADE = PageSource("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))
 ALLOWED = set(

@@ -11,8 +11,8 @@ from conftest import Grade, solution
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.course import Course
-from grader.results import (
+from grader.course.course import Course
+from grader.results.records import (
     CODES,
     LARGEST_SEED,
     SCHEMA,

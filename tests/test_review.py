@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader import cli
-from grader.course import Course, load_course
+from grader.cli import main as cli
+from grader.course.course import Course, load_course
+from grader.course.questions import Choices
 from grader.learner.progress import Progress
 from grader.learner.quiz_session import Practice
 from grader.learner.review import review
-from grader.quiz.questions import Choices
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 
 Go = Callable[..., tuple[int, str]]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from grader.sampling import (
+from grader.course.sampling import (
     Array,
     Sampler,
     accumulating,
@@ -31,7 +31,7 @@ from grader.sampling import (
     with_exact_entries,
     withheld,
 )
-from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, Setting, large_setting, settings
+from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, Setting, large_setting, settings
 
 SEEDS = range(25)
 FIRST = Setting(0, "a test", {"bs": 40, "n": 30})
@@ -314,7 +314,8 @@ def test_the_same_seed_draws_the_same_values() -> None:
 
 def test_reading_a_declaration_imports_neither_torch_nor_numpy() -> None:
     """Collecting tests and printing help stay instant."""
-    code = "import sys, grader.exercise, grader.sampling, grader.course; print({'torch', 'numpy'} & set(sys.modules))"
+    modules = "grader.course.exercise, grader.course.sampling, grader.course.course"
+    code = f"import sys, {modules}; print({{'torch', 'numpy'}} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert said.strip() == "set()"
 

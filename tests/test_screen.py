@@ -7,11 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.learner import screen
 from grader.learner.key_presses import DOWN, PAGE_DOWN, UP
-from grader.learner.render_text import Line
 from grader.learner.screen import DrawnScreen, PlainScreen
+from grader.rendering.render_text import Line
 
 KEYS: list[Line] = [(("q quit", ""),)]
 

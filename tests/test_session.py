@@ -13,7 +13,7 @@ import pytest
 
 from grader.authoring.build import worked_text
 from grader.child import protocol
-from grader.course import Course, bundled_folder, load_course
+from grader.course.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import session
@@ -74,7 +74,7 @@ def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
 
 def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course) -> None:
     script = (
-        "import sys; from grader.course import load_course; from grader.learner.session import Session\n"
+        "import sys; from grader.course.course import load_course; from grader.learner.session import Session\n"
         f"with Session(load_course(__import__('pathlib').Path({str(course.root)!r}))) as s: s.progress\n"
         "assert s._worker is None and 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.shapes import (
+from grader.course.shapes import (
     alternatives,
     axes_of,
     describe,

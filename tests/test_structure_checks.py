@@ -9,11 +9,11 @@ import pytest
 from conftest import HANGING, TIME_LIMIT, Grade, codes
 
 from grader.authoring.build import worked_text
-from grader.course import CourseExercise
-from grader.results import ExerciseResult
+from grader.course.course import CourseExercise
+from grader.diagnosis.exceptions import diagnose_error
+from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import Raised
-from grader.source.text import Source
-from grader.wording.exceptions import diagnose_error
+from grader.sandbox.source_text import Source
 
 RIGHT = "inp.g = out.g @ w.t(); w.g = inp.t() @ out.g; b.g = out.g.sum(0)"
 

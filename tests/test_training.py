@@ -17,20 +17,19 @@ import torch
 from test_session import KeptWorker
 from trainings import ATTENTION, NETWORK, WRONG, trained, verdicts, write_solutions
 
-from grader import cli
 from grader.child import protocol
-from grader.course import Course
+from grader.cli import main as cli
+from grader.course.course import Course
 from grader.errors import ProtocolError, UsageError
-from grader.learner import session
-from grader.results import AnswerResult
+from grader.learner import session, training_loop
+from grader.learner import train as training
+from grader.learner.curve_words import chart, height_of, loss_at, verdict
+from grader.learner.train import train
+from grader.learner.trained import load_training
+from grader.learner.training_svg import drawn
+from grader.learner.training_terminal import as_json, shown_live
+from grader.results.records import AnswerResult
 from grader.sandbox.worker import Reply, Worker
-from grader.training import train as training
-from grader.training import training_loop
-from grader.training.curve_words import chart, height_of, loss_at, verdict
-from grader.training.train import train
-from grader.training.trained import load_training
-from grader.training.training_svg import drawn
-from grader.training.training_terminal import as_json, shown_live
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.course import Course
+from grader.course.course import Course
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import SpecError
 from grader.learner.session import Session
 from grader.learner.watch_checks import Checked, Checks
-from grader.picture.picture_data import ExercisePictures
-from grader.results import ExerciseResult
+from grader.rendering.picture_data import ExercisePictures
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 PATIENCE = 60.0

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.results import CODES
-from grader.wording.words import FILE, OF_ANY_FUNCTION, STEPS, clause, finding, hints_for, says, words
+from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, finding, hints_for, says, words
+from grader.results.records import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
 LADDERS = words()["hints"]

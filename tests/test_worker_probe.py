@@ -124,7 +124,7 @@ def test_the_doctor_tries_a_graded_run() -> None:
 @pytest.mark.slow
 def test_a_session_of_nbgrader_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first submission has not been opened then."""
-    from grader.course import load_course
+    from grader.course.course import load_course
     from grader.nbgrader.autograde_session import AutogradeSession
 
     monkeypatch.setattr(warm_process, "_command", lambda *_given: ["/bin/false"])

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.atomic_files import write_atomically
 from grader.authoring import build
-from grader.course import Course, bundled_folder, load_course
+from grader.course.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, UsageError
+from grader.files import write_atomically
 from grader.installing import INSTALL, SOURCE
 from grader.learner import workspace
 from grader.quiz.answer_sheet import variant_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from grader.course import Course
-from grader.results import AnswerResult, ExerciseResult
+from grader.course.course import Course
+from grader.learner.train import train
+from grader.learner.trained import Trained, load_training
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
-from grader.training.train import train
-from grader.training.trained import Trained, load_training
 
 NETWORK, ATTENTION, ENGINE = "07_network", "12_attention", "13_engine"
 WRONG: Mapping[str, tuple[tuple[str, str, str], ...]] = {

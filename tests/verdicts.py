@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
 
+from grader.course.exercise import Answer, Declaration
 from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import Answer, Declaration
+from grader.diagnosis.words import finding
 from grader.reference.answer_view import End
 from grader.reference.compare import agrees
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial
-from grader.wording.words import finding
 
 Rule = Callable[[dict[str, Any]], Any]
 TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials remember what was computed for them

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from grader.picture.svg_drawing import Picture
+from grader.rendering.svg_drawing import Picture
 
 FRONT_ENDS = (
-    (("commands", "handgrad ..."), ("nbgrader", "its commands"), ("export", "other platforms"),
-     ("batch", "a whole class"), ("cluster", "other machines"), ("notebook", "cells that check")),
-    (("report", "a page on a class"), ("learner", "pytest, hints"),
-     ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
-     ("explanation", "anybody's own code"), ("training", "models that learn")),
+    (("cli", "handgrad ..."), ("nbgrader", "its commands"), ("export", "other platforms"),
+     ("classroom", "a whole class")),
+    (("learner", "pytest, hints"), ("explain", "anybody's own code"),
+     ("authoring", "audit, derived files"), ("rendering", "text, pages, pictures")),
 )  # fmt: skip
 WIDTH, HEIGHT, LEFT, RIGHT, GAP = 198, 50, 24, 876, 20
 Point = tuple[float, float]
@@ -21,7 +20,7 @@ def packages() -> Picture:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox; diagnosis asks "
+        "Front ends ask judging. Judging asks diagnosis, program, reference, quiz and sandbox; diagnosis asks "
         "program and reference. Sandbox sends a job of bytes to child, in another process where learner code runs, "
         "and gets back arrays or an exception, never a verdict.",
     )
@@ -30,9 +29,7 @@ def packages() -> Picture:
         for column, (name, says) in enumerate(boxes):
             _package(picture, (LEFT + column * (width + GAP), 44 + row * 62), width, name, says)
     picture.text(LEFT, 30, "front ends: for learners, instructors, authors", "faint small", "start")
-    _package(picture, (LEFT, 206), 634, "judging", "from a learner's code to a verdict on every answer")
-    _package(picture, (682, 206), 194, "wording", "its sentences and hints")
-    picture.arrow((658, 231), (680, 231), "forward")
+    _package(picture, (LEFT, 206), RIGHT - LEFT, "judging", "one submission in, one result out")
     for x in (150, 276, 450, 624):
         picture.arrow((x, 160), (x, 202), "forward")
     _package(picture, (LEFT, 306), WIDTH, "diagnosis", "which mistake it is")
@@ -42,11 +39,12 @@ def packages() -> Picture:
         picture.arrow((x, 260), (x, 302), "forward")
     _package(picture, (LEFT, 406), 158, "program", "the pass, rewritten")
     _package(picture, (LEFT + 178, 406), 158, "reference", "trials, right answers")
-    _package(picture, (LEFT + 356, 406), 178, "source", "what a file says")
+    _package(picture, (LEFT + 356, 406), 82, "course", "declared")
+    _package(picture, (LEFT + 452, 406), 82, "results", "records")
     for x in (103, 212):
         picture.arrow((x, 360), (x, 402), "forward")
-    for x in (232, 499):
-        picture.arrow((x, 260), (x, 402), "forward")
+    picture.arrow((232, 260), (232, 402), "forward")
+    picture.arrow((360, 431), (378, 431), "forward")
     _other_process(picture)
     for number, place in STEPS:
         _step(picture, number, place)
@@ -74,8 +72,8 @@ def _other_process(picture: Picture) -> None:
 
 
 STEPS: tuple[tuple[str, Point], ...] = (
-    ("1", (183, 119)), ("2", (220, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
-    ("6", (42, 231)), ("7", (42, 331)), ("8", (281, 119)),
+    ("1", (210, 119)), ("2", (220, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("6", (42, 231)), ("7", (42, 331)), ("8", (864, 119)),
 )  # fmt: skip
 
 

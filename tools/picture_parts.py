@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from grader.picture.svg_drawing import CELL_WIDTH, Cell, Picture, row_middle
+from grader.rendering.svg_drawing import CELL_WIDTH, Cell, Picture, row_middle
 
 Curve = Callable[[float], float]
 Point = tuple[float, float]

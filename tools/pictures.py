@@ -23,7 +23,7 @@ from pictures_13 import copies, order, pieces, tape
 from pictures_14 import directions, hessian_product, jacobian_lines, loop, moments
 from pictures_15 import hides, sizes, tolerance
 
-from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
 ROOT = Path(__file__).resolve().parent.parent
 Table = list[list[float]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from picture_parts import Axes, Curve, operation, there_and_back
 
-from grader.picture.svg_drawing import Picture
+from grader.rendering.svg_drawing import Picture
 
 
 def secants() -> Picture:

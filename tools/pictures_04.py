@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from picture_parts import labelled_grid
 
-from grader.picture.svg_drawing import CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
 
 Table = list[list[float]]
 INP: Table = [[1, 2], [0, 1], [2, -1], [-1, 3]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from picture_parts import Axes, Curve, polyline
 
-from grader.picture.svg_drawing import Picture
+from grader.rendering.svg_drawing import Picture
 
 EDGE = 4.0
 

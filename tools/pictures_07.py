@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from picture_parts import operation, there_and_back
 
-from grader.picture.svg_drawing import Picture
+from grader.rendering.svg_drawing import Picture
 
 ROW, PARAMETERS = 60, 176
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from grader.picture.svg_drawing import Cell, Picture
+from grader.rendering.svg_drawing import Cell, Picture
 
 Table = list[list[float]]
 SMALL_WIDTH, SMALL_HEIGHT = 40, 24

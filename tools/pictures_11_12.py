@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture
+from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture
 
 INPUTS, WX, WH, FIRST_STATE = (1.0, -1.0, 2.0), 1.0, 0.5, 0.5
 SIZES, MOMENTS = (1.5, 1.0, 0.9, 0.5), 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from picture_parts import Point
 
-from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
 STEPS = ("input x0", "input x1", "mul 0 1", "add 2 0", "mul 3 2")
 TAKEN = ((), (), (0, 1), (2, 0), (3, 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture, height_of, row_middle, width_of
 
 X0, X1 = 2, 3
 STEPS, BETAS = (1, 2, 5, 10, 50, 200, 1000), (0.9, 0.999)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.picture.svg_drawing import CELL_HEIGHT, Picture
+from grader.rendering.svg_drawing import CELL_HEIGHT, Picture
 
 Rows = list[list[float]]
 Wrong = Callable[[Sequence[float], int, int], Rows]

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from grader.course import COURSE_FILE, Course, CourseExercise
-from grader.course_file import Unit, line_of_name
+from grader.course.course import COURSE_FILE, Course, CourseExercise
+from grader.course.course_file import Unit, line_of_name
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
-from grader.results import AnswerResult
+from grader.results.records import AnswerResult
 from grader.sandbox.worker import Worker
 
 from . import audit_quiz, audit_words
@@ -28,7 +28,7 @@ from .build import is_stale, read_worked, solution_file, stub, worked_text
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
-WORDS_FILE = "grader/wording/words.yaml"
+WORDS_FILE = "grader/diagnosis/words.yaml"
 
 
 @dataclass(frozen=True)

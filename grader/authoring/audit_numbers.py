@@ -9,9 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.course.sampling import Array, Sampler
+from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
-from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.diagnosis.words import finding
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
@@ -25,9 +28,6 @@ from grader.reference.references import (
 )
 from grader.reference.single_thread import one_thread
 from grader.reference.trial import IMPOSSIBLE, Trial
-from grader.sampling import Array, Sampler
-from grader.trial_sizes import EXACT_KIND
-from grader.wording.words import finding
 
 Rule = Callable[[Trial], np.ndarray]
 QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Question
+from grader.course.quiz import Quiz
 from grader.errors import CourseError
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import right_answer
 from grader.quiz.computed_answers import compute_keys
-from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Question
-from grader.quiz.quiz import PLACEHOLDER, Quiz, Values, every_values, values_text
+from grader.quiz.variants import PLACEHOLDER, Values, every_values, question_with_values, values_text
 
 from .audit_words import formulas, gives_away
 from .build import read_worked
@@ -38,7 +39,7 @@ def check_quiz(exercise: CourseExercise) -> Iterator[str]:
             if isinstance(question, Expression) and gives_away(question.right, step):
                 yield f"hint {number} of {name} gives the formula away: ask for it instead."
         for values in every_values(question):
-            posed = quiz.with_values(name, values)
+            posed = question_with_values(quiz, name, values)
             if len(posed.wrong) < len(question.wrong):
                 yield f"{_named(name, values)}: two of its wrong answers are the same: draw from other numbers."
             for says in _check_question(posed):

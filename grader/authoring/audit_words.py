@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 from grader import diagnosis
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import Declaration
 from grader.diagnosis.operators import OPERATORS
-from grader.exercise import Declaration
-from grader.results import CODES
-from grader.wording.words import STEPS, words
+from grader.diagnosis.words import STEPS, words
+from grader.results.records import CODES
 
 from .build import Worked, read_worked
 

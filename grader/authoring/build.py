@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.atomic_files import keep_copy, write_atomically
-from grader.course import BEGIN, END, Course, CourseExercise
+from grader.course.course import BEGIN, END, Course, CourseExercise
 from grader.errors import CourseError
+from grader.files import keep_copy, write_atomically
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet, variant_of
 from grader.quiz.computed_answers import compute_keys, keys_text
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Shape
 from grader.quiz.formula_evaluation import arithmetic
-from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Shape
-from grader.quiz.quiz import options, shuffled
+from grader.quiz.variants import options, question_with_key, shuffled
 
 CODE = re.compile(r"`([^`]+)`")
 
@@ -65,7 +65,7 @@ def items(exercises: Iterable[CourseExercise], variant: int = 0) -> list[Item]:
         SpecError: the key of a prediction was never computed.
     """
     return [
-        _item(f"{exercise.id}-{name}", exercise.unit, name, exercise.quiz.question_with_key(name, variant), variant)
+        _item(f"{exercise.id}-{name}", exercise.unit, name, question_with_key(exercise.quiz, name, variant), variant)
         for exercise in exercises
         for name in exercise.quiz.questions
     ]

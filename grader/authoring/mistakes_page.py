@@ -12,11 +12,11 @@ from collections.abc import Hashable
 from itertools import groupby
 from operator import itemgetter
 
-from grader.code_meanings import MEANINGS
 from grader.diagnosis.case import Case, Sample
 from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
+from grader.results.codes import MEANINGS
 
 HEAD = """# Every mistake that can be named
 

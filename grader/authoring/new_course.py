@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from grader import __version__
-from grader.atomic_files import write_atomically
-from grader.course import COURSE_FILE, Course, load_course
+from grader.course.course import COURSE_FILE, Course, load_course
 from grader.errors import UsageError
+from grader.files import write_atomically
 from grader.installing import INSTALL
 
 from .build import PYTEST_OPTIONS, build

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from grader.atomic_files import write_atomically
-from grader.course import COURSE_FILE, Course, load_course
+from grader.course.course import COURSE_FILE, Course, load_course
 from grader.errors import UsageError
+from grader.files import write_atomically
 
 from .build import build
 

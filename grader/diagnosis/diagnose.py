@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grader.exercise import RETURN, Answer, Declaration, Exercise, InSteps, Misconception, Routine
+from grader.course.exercise import RETURN, Answer, Declaration, Exercise, InSteps, Misconception, Routine
+from grader.course.trial_sizes import EXACT_KIND
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
 from grader.reference.answer_view import End
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial
-from grader.trial_sizes import EXACT_KIND
 
 from .case import LARGE, Case, Sample, is_near
 from .explanation import MOST_WORK, explain

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from grader.exercise import Misconception
+from grader.course.exercise import Misconception
 
 if TYPE_CHECKING:
     from grader.program.operation import Array

@@ -12,8 +12,8 @@ from functools import lru_cache
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
-from grader.exercise import Hints, Routine
-from grader.sampling import BackwardPass, backward_passes
+from grader.course.exercise import Hints, Routine
+from grader.course.sampling import BackwardPass, backward_passes
 
 if TYPE_CHECKING:
     import torch

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grader.exercise import Answer
+from grader.course.exercise import Answer
+from grader.course.shapes import guess_axes
+from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, agrees, scaled_error, share_wrong
 from grader.reference.function_parts import told_by
 from grader.reference.option_arguments import options, right_where
 from grader.reference.symbolic_numbers import CLOSE, spelt
 from grader.reference.trial import Trial
-from grader.shapes import guess_axes
-from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
 from .factors import TrialRatios, one_ratio
 from .mistake import Fact, Mistake

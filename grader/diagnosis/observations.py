@@ -13,7 +13,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from grader.exercise import Answer
+from grader.course.exercise import Answer
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.probes import draw_tangents

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.exercise import Answer
+from grader.course.exercise import Answer
 from grader.program.operation import Array
 from grader.reference.compare import MATCH, scaled_error
 from grader.reference.trial import IMPOSSIBLE, Trial

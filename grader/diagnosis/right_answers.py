@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from grader.exercise import Answer
+from grader.course.exercise import Answer
 from grader.program.program import Program
 from grader.program.recording import record
 from grader.reference.answer_view import End

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.course import Course, CourseExercise
-from grader.report.class_statistics import StudentResults
-from grader.results import ExerciseResult
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course, CourseExercise
+from grader.results.records import ExerciseResult
 
 LONGEST_STUDENT = 60  # characters
 LONGEST_NAME = 160  # bytes: with a number, the platform's own name and that of an unfinished file it is one of 255

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 
-from grader.course import Course, CourseExercise
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
-from grader.learner.check_html import page
-from grader.learner.render_html import Report
-from grader.points import total
-from grader.report.class_statistics import StudentResults
-from grader.results import AnswerResult, ExerciseResult
+from grader.rendering.check_html import page
+from grader.rendering.render_html import Report
+from grader.results.points import total
+from grader.results.records import AnswerResult, ExerciseResult
 
 from .exporter import Wanted
 from .graded_work import NOT_GRADED, is_graded, max_score, notes, number, score, text

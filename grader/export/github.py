@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.course import Course
-from grader.learner.render_text import group_alike
-from grader.report.class_statistics import StudentResults
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
+from grader.rendering.render_text import group_alike
 
 from .exporter import Wanted
 from .graded_work import GradedAnswer, answers, is_graded, markdown, max_score, notes, number, of_points, score, text

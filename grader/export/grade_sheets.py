@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
-from grader.course import Course
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
 from grader.errors import UsageError
-from grader.report.class_statistics import StudentResults
 from grader.safe_text import no_formula
 
 from .csv_cells import CellTable

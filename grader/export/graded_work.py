@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from grader.points import shown, total
-from grader.report.class_statistics import StudentResults
-from grader.results import AnswerResult, ExerciseResult
+from grader.classroom.class_statistics import StudentResults
+from grader.results.points import shown, total
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.safe_text import MARKDOWN, as_markdown, one_line
 
 LONGEST = 600

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.course import Course
-from grader.report.class_statistics import StudentResults
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
 from grader.safe_text import escaped
 
 from .exporter import Wanted

@@ -7,13 +7,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader.batch.class_grading import Grading
-from grader.batch.one_submission import grade_one
-from grader.course import Course, load_course
+from grader.classroom.class_grading import Grading
+from grader.classroom.class_statistics import StudentResults
+from grader.classroom.one_submission import grade_one
+from grader.classroom.record_reader import read_record
+from grader.course.course import Course, load_course
 from grader.errors import UsageError
-from grader.report.class_statistics import StudentResults
-from grader.report.record_reader import read_record
-from grader.results import LARGEST_SEED
+from grader.results.records import LARGEST_SEED
 from grader.sandbox.isolation import Isolation
 
 from .gradescope_zip import COURSE_FOLDER, SECRET_FILE

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from grader.course import COURSE_FILE, PACKAGE, Course
-from grader.course_file import CourseFile
+from grader.course.course import COURSE_FILE, PACKAGE, Course
+from grader.course.course_file import CourseFile
 from grader.errors import UsageError
 
 COURSE_FOLDER, SECRET_FILE = "course", "secret"

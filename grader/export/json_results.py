@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
 
-from grader.course import Course
-from grader.points import exact
-from grader.report.class_statistics import StudentResults
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
+from grader.results.points import exact
 
 from .exporter import Wanted
 from .graded_work import NOT_GRADED, GradedAnswer, answers, is_graded, max_score, notes, of_points, share, tagless

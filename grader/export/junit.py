@@ -5,9 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import Counter
 
-from grader.course import Course
-from grader.report.class_statistics import StudentResults
-from grader.results import Status
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
+from grader.results.records import Status
 
 from .exporter import Wanted
 from .graded_work import GradedAnswer, answers, notes, text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.course import Course
-from grader.report.class_statistics import StudentResults
+from grader.classroom.class_statistics import StudentResults
+from grader.course.course import Course
 
 from .exporter import Wanted
 from .graded_work import NOT_GRADED, answers, is_graded, max_score, notes, number, of_points, share, tagless

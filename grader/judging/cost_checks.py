@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import RETURN, Answer, Declaration
+from grader.course.shapes import axes_of, shape_of
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import RETURN, Answer, Declaration
 from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import Nudged, Observation, read
 from grader.sandbox.worker import Reply
-from grader.shapes import axes_of, shape_of
 
 from .given_answer import GivenAnswer, TrialCalls
 from .verdicts import answer_result

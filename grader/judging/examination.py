@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import VERDICTS
+from grader.course.sampling import BackwardPass
+from grader.diagnosis.evidence import body_shown
+from grader.diagnosis.exceptions import diagnose_error
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import VERDICTS
+from grader.diagnosis.words import hints_when
 from grader.reference.trial import Trial
-from grader.sampling import BackwardPass
 from grader.sandbox.checked_reply import Call
-from grader.source.text import Source
-from grader.wording.evidence import body_shown
-from grader.wording.exceptions import diagnose_error
-from grader.wording.words import hints_when
+from grader.sandbox.source_text import Source
 
 LONGEST_SHOWN = 160  # characters of a backward pass that is written out
 RETURNS = ". What it returns counts for nothing: only an exception rejects, as from an `assert`"

@@ -13,20 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from grader.child import protocol
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import RETURN, Answer, Exercise, Routine
+from grader.course.sampling import Array
+from grader.course.shapes import describe
+from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import RETURN, Answer, Exercise, Routine
+from grader.diagnosis.words import finding, hints_when
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
 from grader.reference.trial import Trial
-from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Value
-from grader.shapes import describe
-from grader.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
-from grader.wording.words import finding, hints_when
 
 MOST_ROUNDING = 0.1
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is

@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.single_thread import one_thread
 from grader.reference.trials_of_run import TrialsOfRun
-from grader.results import LARGEST_SEED, ExerciseResult
+from grader.results.records import LARGEST_SEED, ExerciseResult
+from grader.sandbox.source_text import NO_FILES, Content, Files, Source, UnreadableSource
 from grader.sandbox.worker import Worker
-from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSource
 
 from .judge import Judge
+from .quiz_sheets import grade_quiz
 from .submission_code import CombinedJob, SubmissionCode
 from .unanswered_stubs import without_copied_stubs
 from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
@@ -81,7 +82,7 @@ class Grader:
         if content is None:
             return not_handed_in(exercise)
         if exercise.is_quiz:
-            return exercise.quiz_result(content)
+            return grade_quiz(exercise, content)
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from grader.child.accident_limits import Memory
 from grader.child.clock import time_of_job
 from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import InfrastructureError, describe_error
-from grader.results import ExerciseResult, Status, exercise_from_json
+from grader.results.records import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
+from grader.sandbox.source_text import Files
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
 from grader.sandbox.worker_probe import probe
-from grader.source.text import Files
 
 from .lazy_grader import new_grader
 from .verdicts import without_mistakes

@@ -9,22 +9,22 @@ from functools import cached_property
 
 import numpy as np
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Routine
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
+from grader.diagnosis.evidence import both_shown, call_evidence, evidence_of
+from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.mistake import Diagnosis, Mistake
+from grader.diagnosis.words import finding
 from grader.errors import ProtocolError
-from grader.exercise import Answer, Routine
 from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.trial import Trial
 from grader.reference.trials_of_run import with_some_repeated
-from grader.results import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
+from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.checked_reply import Call, Observation, Raised
-from grader.source.autograd_use import autograd_use
-from grader.source.text import Source
-from grader.wording.evidence import both_shown, call_evidence, evidence_of
-from grader.wording.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
-from grader.wording.words import finding
+from grader.sandbox.source_text import Source
 
 from . import cost_checks, structure_checks
 from .examination import Examination

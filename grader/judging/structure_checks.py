@@ -6,15 +6,15 @@ import difflib
 from collections.abc import Iterator
 
 from grader.child.learner_imports import is_passed_over
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.sampling import Array
+from grader.diagnosis.exceptions import diagnose_error
 from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.words import hints_when
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
-from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Facts, Observation
-from grader.source.text import Source
-from grader.wording.exceptions import diagnose_error
-from grader.wording.words import hints_when
+from grader.sandbox.source_text import Source
 
 from .given_answer import TrialCalls
 

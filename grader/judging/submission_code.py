@@ -11,17 +11,17 @@ import numpy as np
 
 from grader.child import protocol
 from grader.child.clock import time_of_job
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.sampling import Array, Dtype, Function
 from grader.errors import InfrastructureError
 from grader.reference.single_thread import one_thread
 from grader.reference.tight_memory import ROOM
 from grader.reference.trial import Trial, requested_gradients
 from grader.reference.trials_of_run import TrialsOfRun
-from grader.results import ExerciseResult
-from grader.sampling import Array, Dtype, Function
+from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import read
+from grader.sandbox.source_text import Source
 from grader.sandbox.worker import Reply, Worker
-from grader.source.text import Source
 
 from . import cost_checks
 from .judge import Judge

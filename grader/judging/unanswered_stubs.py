@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from grader.child import ipython_cells
-from grader.course import CourseExercise
-from grader.source.definitions import (
+from grader.course.course import CourseExercise
+from grader.sandbox.definitions import (
     DEFINING,
     Definition,
     definitions,
@@ -18,7 +18,7 @@ from grader.source.definitions import (
     parsed,
     without_docstring,
 )
-from grader.source.text import Source
+from grader.sandbox.source_text import Source
 
 MOST_TOLD = 5
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Exercise
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import Answer, Exercise
-from grader.points import part
-from grader.results import AnswerResult, ExerciseResult, Status
-from grader.wording.words import hints_for
+from grader.diagnosis.words import hints_for
+from grader.results.points import part
+from grader.results.records import AnswerResult, ExerciseResult, Status
+
+from .quiz_sheets import grade_quiz
 
 
 def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
@@ -21,7 +23,7 @@ def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status
 def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
     """Return the result of an exercise whose file does not exist."""
     if exercise.is_quiz:
-        return exercise.quiz_result(None)
+        return grade_quiz(exercise, None)
     message = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
     return same_for_every_answer(exercise, Diagnosis("todo", message))
 

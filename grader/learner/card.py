@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.code_meanings import meaning
-from grader.course import Course
-from grader.picture.svg_drawing import Picture
+from grader.course.course import Course
+from grader.rendering.render_text import Line
+from grader.rendering.svg_drawing import Picture
+from grader.results.codes import meaning
 
 from .progress import Progress, UnitProgress, by_unit
-from .render_text import Line
 
 WIDTH, LEFT, STEP, WORDS = 640, 32, 22, 78
 

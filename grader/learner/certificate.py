@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from html import escape
 
-from grader.code_meanings import meaning
-from grader.picture.svg_drawing import Picture
+from grader.rendering.check_html import page
+from grader.rendering.render_text import Line
+from grader.rendering.svg_drawing import Picture
+from grader.results.codes import meaning
 
 from .card import Card, Met
-from .check_html import page
-from .render_text import Line
 
 WIDTH, LEFT, BAR, STEP = 640, 32, 180, 26
 BAR_FROM, COUNT_FROM = 300, 500

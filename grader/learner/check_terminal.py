@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from grader.course import CourseExercise
-from grader.picture.picture_data import ExercisePictures
-from grader.results import ExerciseResult
+from grader.course.course import Course, CourseExercise
+from grader.rendering.console import Spinner, drawn, print_lines, report_width
+from grader.rendering.picture_data import ExercisePictures
+from grader.rendering.render_text import Line, exercise_report, flag_lines, next_step, printed_lines
+from grader.results.records import CourseResult, ExerciseResult, dumps
 
-from .console import Spinner, print_json, print_report
+from .progress import by_unit, next_exercise
+from .progress_terminal import progress_bars
 from .session import Session
 
 
@@ -60,10 +63,55 @@ def print_results(
 ) -> None:
     """Print the verdicts on stdout, with the pictures if there are any."""
     if format == "html":
-        from .check_html import check_page
+        from grader.rendering.check_html import check_page
 
         print(check_page(session.course, chosen, results, album or ()), end="")
     elif format == "json":
-        print_json(session.course, results, session.grader.seed, album)
+        _print_json(session.course, results, session.grader.seed, album)
     else:
-        print_report(session, chosen, results, album, list_all=len(chosen) > 1)
+        _print_report(session, chosen, results, album, list_all=len(chosen) > 1)
+
+
+def _print_json(
+    course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[ExercisePictures] | None = None
+) -> None:
+    """The results of a learner's own check as one record; with pictures, inside another that has both."""
+    result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
+    if album is None:
+        print(dumps(result), end="")
+    else:
+        from grader.rendering.picture_json import dumps_with_pictures
+
+        print(dumps_with_pictures(result.record, album), end="")
+
+
+def _print_report(
+    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
+    album: Sequence[ExercisePictures] | None = None, *, list_all: bool,
+) -> None:  # fmt: skip
+    """Print the report on each exercise, the progress of their units and the next thing to do.
+
+    Args:
+        album: the pictures of each exercise, if they are to be shown.
+        list_all: whether there are several exercises, so that what each printed is left out.
+    """
+    width, chosen = report_width(), list(chosen)
+    pictures = {pictures_of_exercise.exercise: pictures_of_exercise for pictures_of_exercise in album or ()}
+    for exercise, result in zip(chosen, results, strict=True):
+        pictures_of_exercise = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        print_lines(exercise_report(exercise, result, width, pictures_of_exercise))
+        print_lines(flag_lines(result, width) if list_all else printed_lines(result, width))
+        if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
+            print_lines(_pictures(pictures[exercise.id], width))
+    if list_all and pictures and not any(pictures_of_exercise.is_drawn for pictures_of_exercise in pictures.values()):
+        print_lines([(("In none of these is there an array to draw.", ""),)])
+    progress = session.progress
+    print_lines(progress_bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
+    print_lines([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
+    print_lines([((note, "todo"),) for note in progress.notes])
+
+
+def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
+    yield ()
+    yield from drawn(seen, width)
+    yield ()

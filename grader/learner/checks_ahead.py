@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.course import CourseExercise
-from grader.results import ExerciseResult
-from grader.source.text import files_beside
+from grader.course.course import CourseExercise
+from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import files_beside
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame

@@ -11,13 +11,12 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from grader.atomic_files import FOLDER, remedy, write_atomically
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import CourseError, InfrastructureError
-
-from .console import report_width, styled
-from .plain_mode import is_plain
-from .render_text import Line
+from grader.files import FOLDER, remedy, write_atomically
+from grader.rendering.console import report_width, styled
+from grader.rendering.plain_mode import is_plain
+from grader.rendering.render_text import Line
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 OTHER_LESSON = re.compile(r'href="\.\./([^/"]+)/README\.md(#[^"]*)?"')

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from grader.atomic_files import FOLDER, write_atomically
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
+from grader.course.questions import NOT_READ
 from grader.errors import describe_error
-from grader.quiz.questions import NOT_READ
-from grader.results import AnswerResult, ExerciseResult, content_hash, exercise_from_json
+from grader.files import FOLDER, write_atomically
+from grader.results.records import AnswerResult, ExerciseResult, content_hash, exercise_from_json
 from grader.safe_text import plain
 
 VERSION = 1

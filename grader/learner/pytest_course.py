@@ -260,7 +260,7 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Store the result that a report carries in the state of its course."""
-        from grader.results import exercise_from_json
+        from grader.results.records import exercise_from_json
 
         if outcome := getattr(report, "handgrad", None):
             course_run = _course_run(self.config, Path(outcome["root"]))

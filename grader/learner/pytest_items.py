@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from grader.course import Course, CourseExercise
-    from grader.results import AnswerResult, ExerciseResult
+    from grader.course.course import Course, CourseExercise
+    from grader.rendering.render_text import Line
+    from grader.results.records import AnswerResult, ExerciseResult
     from grader.sandbox.worker import Worker
 
-    from .render_text import Line
     from .session import Session
 
 MARKUP: dict[str, dict[str, bool]] = {
@@ -51,7 +51,7 @@ class CourseRun:
         from grader.garbage import without_garbage_collection
 
         with without_garbage_collection():
-            from grader.course import load_course
+            from grader.course.course import load_course
 
             return load_course(self.root)
 
@@ -186,7 +186,7 @@ class Report:
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:
-        from .render_text import failure_lines
+        from grader.rendering.render_text import failure_lines
 
         if self.same_as:
             yield ((f"the same as {self.same_as} above", "bad"),)
@@ -198,7 +198,7 @@ class Report:
             write(tw, line)
 
     def __str__(self) -> str:
-        from .render_text import as_text
+        from grader.rendering.render_text import as_text
 
         return as_text(self.lines(100))
 

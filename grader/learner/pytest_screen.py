@@ -16,9 +16,8 @@ import pytest
 from .pytest_items import AnswerItem, CourseRun, write
 
 if TYPE_CHECKING:
-    from grader.course import Course, CourseExercise
-
-    from .render_text import Line
+    from grader.course.course import Course, CourseExercise
+    from grader.rendering.render_text import Line
 
 UNIT_LINES = "handgrad-unit-lines"
 
@@ -129,7 +128,7 @@ def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
 
 def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]) -> None:
     """Write, for each checked file, what a person should look at, as `handgrad check` does."""
-    from .render_text import flag_lines
+    from grader.rendering.render_text import flag_lines
 
     flagged = [exercise for exercise in touched if course_run.seen[exercise.id].flags]
     if flagged:
@@ -145,8 +144,10 @@ def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]
 
     A unit has a bar unless its folded line has shown its progress.
     """
+    from grader.rendering.render_text import lesson_file, next_step
+
     from .progress import by_unit, is_attempted, next_exercise
-    from .render_text import lesson_file, next_step, progress_bars
+    from .progress_terminal import progress_bars
 
     course, progress, width = course_run.course, course_run.session.progress, reporter._tw.fullwidth
     begun = {each.unit for each in course.exercises if (known := progress.result(each)) and is_attempted(known)}

@@ -6,15 +6,15 @@ import string
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.atomic_files import remedy, write_atomically
 from grader.authoring.build import stub
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
 from grader.errors import InfrastructureError, ReadError, UsageError
+from grader.files import remedy, write_atomically
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
-from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
-from grader.quiz.quiz import options
-from grader.results import ExerciseResult
+from grader.quiz.variants import options, question_with_key
+from grader.results.records import ExerciseResult
 
 LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "hqs")
 
@@ -42,7 +42,7 @@ class Practice:
 
     def question(self, name: str) -> AnswerableQuestion:
         """Return a question with this learner's numbers, and its answer."""
-        return self.exercise.quiz.question_with_key(name, self.variant)
+        return question_with_key(self.exercise.quiz, name, self.variant)
 
     def answer(self, name: str, typed: str) -> Mistake | None:
         """Judge an answer; return its mistake, `None` if it is right.
@@ -147,7 +147,7 @@ class QuizSession(Practice):
             name
             for name in quiz.questions
             if name not in sheet.answers
-            or _mistake_in(quiz.question_with_key(name, sheet.variant), sheet.answers[name])
+            or _mistake_in(question_with_key(quiz, name, sheet.variant), sheet.answers[name])
         ]
 
     def answer(self, name: str, typed: str) -> Mistake | None:
@@ -164,7 +164,9 @@ class QuizSession(Practice):
     def result(self) -> ExerciseResult:
         """Return the verdicts on the sheet."""
         content = self.exercise.path.read_bytes()
-        return self.exercise.quiz_result(content).of(content)
+        from grader.judging.quiz_sheets import grade_quiz
+
+        return grade_quiz(self.exercise, content).of(content)
 
     def _write(self, text: str) -> None:
         path: Path = self.exercise.path

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.padding import Padding
 from rich.syntax import Syntax
 
+from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, Mistake
 from grader.errors import UsageError
 from grader.quiz.answer_sheet import how_to_answer
-from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, Mistake
-from grader.results import ExerciseResult
+from grader.rendering.console import print_lines, report_width, terminal
+from grader.rendering.render_text import Line, Style, next_step
+from grader.results.records import ExerciseResult
 from grader.safe_text import plain
 
-from .console import print_lines, report_width, terminal
 from .progress import UnitProgress, next_exercise
+from .progress_terminal import progress_bars
 from .quiz_session import Practice, QuizSession
-from .render_text import Line, Style, next_step, progress_bars
 from .session import Session
 
 PROMPT = "answer> "

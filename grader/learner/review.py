@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from grader.course import Course, CourseExercise
-from grader.quiz.questions import codes_of
-from grader.results import VALUE_CODES
+from grader.course.course import Course, CourseExercise
+from grader.course.questions import codes_of
+from grader.results.records import VALUE_CODES
 
 from .progress import Progress
 

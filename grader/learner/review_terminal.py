@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.code_meanings import MEANINGS
+from grader.rendering.console import print_lines
+from grader.rendering.render_text import Line
+from grader.results.codes import MEANINGS
 
-from .console import print_lines
 from .quiz_session import Practice
 from .quiz_terminal import HELP_IN_REVIEW, ask_question, run_until_left, wrapped
-from .render_text import Line
 from .review import MistakeMet, Review, ReviewExercise
 from .session import Session
 

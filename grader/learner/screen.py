@@ -9,11 +9,11 @@ from rich.console import Console, RenderableType
 from rich.control import Control
 from rich.segment import ControlType, Segment, Segments
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
+from grader.rendering.console import styled, terminal
+from grader.rendering.render_text import Line
 
-from .console import styled, terminal
 from .key_presses import DOWN, PAGE_DOWN, PAGE_UP, UP
-from .render_text import Line
 
 Body = Sequence[Line | RenderableType]
 Rows = list[list[Segment]]

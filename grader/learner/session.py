@@ -7,14 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging.lazy_grader import new_grader
-from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
-from grader.results import ExerciseResult
+from grader.rendering.picture_data import ExercisePictures, Picture, no_pictures
+from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import Content, files_beside
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
-from grader.source.text import Content, files_beside
 
 from .checks_ahead import ChecksAhead
 from .progress import Progress
@@ -103,7 +103,7 @@ class Session(Closing):
         result = check(judges.append)
         if not judges:
             return result, no_pictures(result)
-        from grader.picture.picture_making import make_pictures
+        from grader.rendering.picture_making import make_pictures
 
         try:
             return result, make_pictures(exercise, result, judges[-1])
@@ -129,7 +129,9 @@ class Session(Closing):
     ) -> ExerciseResult:
         """The answers to a quiz need neither torch nor the worker."""
         if exercise.is_quiz:
-            return exercise.quiz_result(content)
+            from grader.judging.quiz_sheets import grade_quiz  # numpy is not needed before
+
+            return grade_quiz(exercise, content)
         if content is None:
             from grader.judging.verdicts import not_handed_in  # the words are not needed before
 

@@ -6,17 +6,17 @@ import contextlib
 import sys
 from collections.abc import Callable
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import HandgradError, UsageError
+from grader.rendering.console import print_lines, report_width, terminal
+from grader.rendering.plain_mode import is_plain
+from grader.rendering.render_text import Line, wrapped
 from grader.sandbox.worker import Worker, start_worker
 
 from . import workspace
-from .console import print_lines, report_width, terminal
 from .key_presses import ENDED, Modes, keyboard
-from .plain_mode import is_plain
 from .quiz_session import QuizSession
 from .quiz_terminal import take_quiz
-from .render_text import Line, wrapped
 from .screen import DrawnScreen, PlainScreen, Screen
 from .session import Session
 from .watch_checks import Checked, Checks

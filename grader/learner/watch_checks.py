@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 from grader.errors import HandgradError
-from grader.picture.picture_data import ExercisePictures
-from grader.results import ExerciseResult
+from grader.rendering.picture_data import ExercisePictures
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 from .progress import file_hash

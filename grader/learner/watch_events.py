@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.errors import UsageError
 
 from .watch_checks import Checked

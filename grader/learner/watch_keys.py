@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 from grader.errors import UsageError
+from grader.rendering.console import drawn, report_width
+from grader.rendering.plain_mode import is_plain
+from grader.rendering.render_text import Line, answer_in_need, differences, hint_lines, key_legend
 
 from . import lesson, watch_views, workspace
-from .console import drawn, report_width
 from .key_presses import ENTER
-from .plain_mode import is_plain
 from .progress import next_exercise
-from .render_text import Line, answer_in_need, differences, hint_lines, key_legend
 from .screen import Body
 from .watch_question import Question
 from .watched import Watched
@@ -145,7 +145,13 @@ class Keys:
         if self.watched.result().status != "passed":
             self.watched.say(f"{self.watched.current.file} does not pass yet; h gives a hint.")
         else:
-            self.watched.show(lambda: list(differences(self.watched.current)))
+            self.watched.show(self._compared_with_worked_solution)
+
+    def _compared_with_worked_solution(self) -> Body:
+        from grader.authoring.build import worked_text  # what reads solutions is not needed before
+
+        exercise = self.watched.current
+        return list(differences(exercise.path.read_text(encoding="utf-8", errors="replace"), worked_text(exercise)))
 
     def _ask_whether(self) -> None:
         says = f"Put the stub of {self.watched.current.file} back? What you wrote is kept as a backup.  y/n"

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from grader.course import CourseExercise
-from grader.results import AnswerResult, ExerciseResult
-
-from .console import exercise_lines, report_width
-from .progress import by_unit, next_exercise
-from .render_text import (
+from grader.course.course import CourseExercise
+from grader.rendering.console import report_width
+from grader.rendering.render_text import (
     Line,
     after_hint,
     answer_in_need,
@@ -18,8 +15,11 @@ from .render_text import (
     first_steps,
     next_step,
     printed_lines,
-    progress_bars,
 )
+from grader.results.records import AnswerResult, ExerciseResult
+
+from .progress import by_unit, next_exercise
+from .progress_terminal import exercise_lines, progress_bars
 from .session import Session
 
 

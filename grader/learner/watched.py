@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 from grader.errors import UsageError
-from grader.results import ExerciseResult
+from grader.rendering.console import report_width
+from grader.rendering.render_text import Line, Style, wrapped
+from grader.results.records import ExerciseResult
 
 from . import watch_views
-from .console import report_width
 from .progress import file_hash, next_exercise
-from .render_text import Line, Style, wrapped
 from .screen import Body, Screen
 from .session import Session
 from .watch_checks import Checked, Checks

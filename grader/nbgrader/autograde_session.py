@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import GradingPool, Part
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import Isolation
-from grader.source.text import Files
+from grader.sandbox.source_text import Files
 
 
 class AutogradeSession:

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from nbformat import NotebookNode, from_dict
 
-from grader.course import CourseExercise
-from grader.learner.render_html import Report
-from grader.notebook.source_notebook import answer_id, check_id, solution_id
-from grader.results import ExerciseResult
+from grader.course.course import CourseExercise
+from grader.rendering.render_html import Report
+from grader.results.records import ExerciseResult
+
+from .source_notebook import answer_id, check_id, solution_id
 
 
 def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.learner.render_text import group_alike
-from grader.results import AnswerResult, ExerciseResult
+from grader.rendering.render_text import group_alike
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.safe_text import as_markdown
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.atomic_files import keep_copy, write_atomically
-from grader.course import COURSE_VARIABLE, Course, bundled_folder, find_root
-from grader.course_file import Unit
+from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, find_root
+from grader.course.course_file import Unit
 from grader.errors import CourseError, InfrastructureError
-from grader.notebook.lesson import notebook_lesson
-from grader.notebook.source_notebook import grade_id, is_derived, source_notebook
+from grader.files import keep_copy, write_atomically
+
+from .lesson_notebook import notebook_lesson
+from .source_notebook import grade_id, is_derived, source_notebook
 
 CONFIG_FILE = "nbgrader_config.py"
 RELEASE = (

@@ -13,8 +13,9 @@ from nbgrader.utils import is_grade, is_solution, is_task
 
 from grader.export.feedback import summary_html
 from grader.export.graded_work import number
-from grader.notebook.source_notebook import LESSON_ID, grade_id
-from grader.points import total
+from grader.results.points import total
+
+from .source_notebook import LESSON_ID, grade_id
 
 # In place of nbgrader's own list, in which every answer is a line that says "Test cell".
 STYLE = (

@@ -10,15 +10,15 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.atomic_files import write_atomically
-from grader.batch.candidates import Content, UnreadFile
-from grader.batch.submissions import Submission
-from grader.course import Course
-from grader.notebook.source_notebook import LESSON_ID, SETUP_ID, grade_id
-from grader.results import ExerciseResult
+from grader.classroom.candidates import Content, UnreadFile
+from grader.classroom.submissions import Submission
+from grader.course.course import Course
+from grader.files import write_atomically
+from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 
 from .cell_outputs import write_outputs
+from .source_notebook import LESSON_ID, SETUP_ID, grade_id
 from .submission import add_notes
 
 NOTHING = "# Nothing was handed in for this exercise."

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.batch.exercise_names import ExerciseNames
-from grader.batch.hand_in import HandIn
-from grader.batch.results_folder import result_file
-from grader.batch.submissions import SubmissionFacts, SubmissionReader, submission_from_facts
+from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.hand_in import HandIn
+from grader.classroom.results_folder import result_file
+from grader.classroom.submissions import SubmissionFacts, SubmissionReader, submission_from_facts
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.judging.verdicts import not_handed_in
-from grader.learner.console import Spinner
+from grader.rendering.console import Spinner
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password

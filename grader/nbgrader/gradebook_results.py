@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.classroom.class_statistics import Note, StudentResults
+from grader.classroom.graded_exercise import Key
 from grader.errors import UsageError
-from grader.report.class_statistics import Note, StudentResults
-from grader.report.graded_exercise import Key
-from grader.results import CODES, AnswerResult, ExerciseResult, Status
+from grader.results.records import CODES, AnswerResult, ExerciseResult, Status
 
 from .database import connect_read_only, url_without_password
 

@@ -20,16 +20,16 @@ from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.exc import SAWarning
 from tornado.log import app_log
 
-from grader.batch.submissions import Submission
-from grader.course import Course
-from grader.course_file import Unit
-from grader.notebook.source_notebook import answer_id, solution_id
-from grader.results import ExerciseResult, exercise_from_json
+from grader.classroom.submissions import Submission
+from grader.course.course import Course
+from grader.course.course_file import Unit
+from grader.results.records import ExerciseResult, exercise_from_json
 
 from .cell_outputs import share_of
 from .comments import comment
 from .configuration import Settings, settings_for
 from .file_notebooks import graded_notebook, write_page
+from .source_notebook import answer_id, solution_id
 from .submission_files import TIMESTAMP, timestamp_in
 from .unit_assignments import prepare_assignment
 

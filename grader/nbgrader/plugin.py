@@ -20,17 +20,17 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Enum, Integer, Unicode
 
-from grader.course import CourseExercise, load_course, notebook_course
+from grader.course.course import CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError
-from grader.notebook.source_notebook import answer_id, solution_id
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.source.text import files_beside
+from grader.sandbox.source_text import files_beside
 
 from .autograde_session import AutogradeSession
 from .cell_outputs import points_output, write_outputs
 from .comments import comment
 from .handed_in_again import forget_outdated, mark
+from .source_notebook import answer_id, solution_id
 from .submission import read_submitted, unread_note, unread_notebook
 from .submission_files import why_unread
 

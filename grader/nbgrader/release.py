@@ -6,7 +6,7 @@ from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-from grader.notebook.source_notebook import stub_of
+from .source_notebook import stub_of
 
 
 class KeepStubs(ClearSolutions):  # type: ignore[misc]

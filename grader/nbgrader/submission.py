@@ -12,10 +12,10 @@ import nbformat
 from nbformat import NotebookNode, from_dict
 from traitlets.log import get_logger
 
-from grader.atomic_files import write_atomically
-from grader.batch.notebook_code import MOST_CELLS, UnreadableNotebook, lists_of_cells, read_notebook, text_of
+from grader.classroom.notebook_code import MOST_CELLS, UnreadableNotebook, lists_of_cells, read_notebook, text_of
+from grader.files import write_atomically
 from grader.safe_text import as_code, plain
-from grader.source.text import LONGEST
+from grader.sandbox.source_text import LONGEST
 
 from .submission_files import remove_traps, why_unread
 

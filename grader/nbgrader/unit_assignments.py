@@ -10,13 +10,13 @@ from nbformat import NotebookNode
 from nbgrader.api import Comment, Grade, Gradebook, MissingEntry
 from nbgrader.preprocessors import ComputeChecksums, LockCells, SaveCells
 
-from grader.course import Course
-from grader.course_file import Unit
+from grader.course.course import Course
+from grader.course.course_file import Unit
 from grader.errors import CourseError
-from grader.notebook.lesson import Lesson, notebook_lesson
-from grader.notebook.source_notebook import answer_id, source_notebook
 
+from .lesson_notebook import Lesson, notebook_lesson
 from .release import KeepStubs
+from .source_notebook import answer_id, source_notebook
 
 
 def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> NotebookNode:

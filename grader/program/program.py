@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from grader.shapes import guess_axes
+from grader.course.shapes import guess_axes
 
 from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, apply_change, bits
 from .operation import Array, NoCandidate, Operand

@@ -31,7 +31,7 @@ from .program import Program
 from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
-EXPLANATION = os.path.join(os.path.dirname(os.path.dirname(__file__)), "explanation") + os.sep  # runs what it explains
+EXPLAIN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "explain") + os.sep  # runs what it explains
 LONGEST_TEXT = 80
 
 # What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
@@ -232,7 +232,7 @@ def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expressi
         and the expression.
     """
     frames = list(_frames())
-    own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((HERE, TORCH, EXPLANATION))]
+    own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((HERE, TORCH, EXPLAIN))]
     expression, *callers = own or [Expression("", 0)]
     variables, returned = expression.variables, expression.is_returned
     for caller in callers:

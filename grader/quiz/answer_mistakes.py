@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Option, Shape
 from grader.errors import ExpressionError, InfrastructureError, describe_error
 
 from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings
-from .questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Option, Shape
 
 if TYPE_CHECKING:
     import numpy as np

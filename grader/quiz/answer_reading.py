@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from grader.course.questions import Expression, Given, Number, Shape, Word
 from grader.errors import ExpressionError
-
-from .questions import Expression, Given, Number, Shape, Word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,7 +205,7 @@ def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
 def _points(
     given: tuple[tuple[str, Given], ...], names: tuple[str, ...], sizes: tuple[tuple[str, float], ...]
 ) -> tuple[Point, ...]:
-    from grader.shapes import axes_of
+    from grader.course.shapes import axes_of
 
     from .formula_equivalence import Variable, draw_points
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.plain_yaml import NOTHING, Map, Node, Text, read_map
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, Question, Shape
+from grader.course.quiz import VARIANT, Quiz
 from grader.errors import ReadError
 
-from .plain_yaml import NOTHING, Map, Node, Text, read_map
-from .questions import AnswerableQuestion, Choice, Choices, Expression, Number, Question, Shape
-from .quiz import VARIANT, Quiz, options
+from .variants import options, question_of, question_with_key
 
 WIDTH = 96
 LARGEST = 32 << 10
@@ -117,7 +118,7 @@ def _replaced(text: str, key: Text, node: Node, answer: str) -> str:
 
 
 def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
-    lines = _question(list(quiz.questions).index(name) + 1, name, quiz.question(name, sheet.variant), sheet.variant)
+    lines = _question(list(quiz.questions).index(name) + 1, name, question_of(quiz, name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
 
 
@@ -137,7 +138,7 @@ def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
         f"{VARIANT}: {variant}",
     ]
     for number, name in enumerate(quiz.questions, 1):
-        lines += ["", *_question(number, name, quiz.question(name, variant), variant), f"{name}: null"]
+        lines += ["", *_question(number, name, question_of(quiz, name, variant), variant), f"{name}: null"]
     return "\n".join(lines) + "\n"
 
 
@@ -149,9 +150,9 @@ def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
     """
     lines = [f"# The quiz of unit {unit}, answered.", f"{VARIANT}: {variant}"]
     for number, name in enumerate(quiz.questions, 1):
-        question = quiz.question_with_key(name, variant)
+        question = question_with_key(quiz, name, variant)
         because = [f"# {line}".rstrip() for line in _wrapped(question.because, "   ", "   ")]
-        asked = _question(number, name, quiz.question(name, variant), variant)
+        asked = _question(number, name, question_of(quiz, name, variant), variant)
         lines += ["", *asked, f"{name}: {_yaml(right_answer(question))}", *because]
     return "\n".join(lines) + "\n"
 

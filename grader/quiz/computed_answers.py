@@ -10,10 +10,11 @@ import math
 import warnings
 from typing import Any
 
+from grader.course.questions import Predict
+from grader.course.quiz import Keys, Quiz
 from grader.errors import SpecError
 
-from .questions import Predict
-from .quiz import Keys, Quiz, every_values, fill_in_values, values_text
+from .variants import every_values, fill_in_values, values_text
 
 ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from grader.course.shapes import Axes, Sizes, named_axes, shape_of
+from grader.course.trial_sizes import DISTINCT_SIZES
 from grader.errors import ExpressionError
-from grader.shapes import Axes, Sizes, named_axes, shape_of
-from grader.trial_sizes import DISTINCT_SIZES
 
 from .formula_evaluation import Evaluation
 from .formula_syntax import read_formula

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from grader.course.shapes import Sizes, guess_axes
 from grader.errors import ExpressionError
-from grader.shapes import Sizes, guess_axes
 
 MOST_WORK = 600_000
 MOST_ENTRIES = 20_000

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from grader.child import ipython_cells
+from grader.course.plain_yaml import Text
+from grader.course.questions import Choice, Choices
+from grader.course.quiz import VARIANT, Quiz
 from grader.errors import ReadError
 
 from .answer_sheet import LARGEST, LARGEST_VARIANT, Sheet, how_to_answer, right_answer
-from .plain_yaml import Text
-from .questions import Choice, Choices
-from .quiz import VARIANT, Quiz, options
+from .variants import options, question_of, question_with_key
 
 MOST_INT = 10**100
 TOO_LARGE = "a number too large to be read"
@@ -21,7 +22,7 @@ BARE = re.compile(r"-?\d+(\.\d+)?")
 
 def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
     """Write an answer sheet as lines of Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
-    answers = {key: right_answer(quiz.question_with_key(key, variant)) if solved else "..." for key in quiz.questions}
+    answers = {key: right_answer(question_with_key(quiz, key, variant)) if solved else "..." for key in quiz.questions}
     written = {
         key: answer if answer == "..." or BARE.fullmatch(answer) else repr(answer) for key, answer in answers.items()
     }
@@ -34,7 +35,7 @@ def questions_markdown(quiz: Quiz, variant: int = 0) -> str:
 
 
 def _question(name: str, quiz: Quiz, variant: int) -> str:
-    question = quiz.question(name, variant)
+    question = question_of(quiz, name, variant)
     parts = [f"**`{name}`** {_marked(question.ask)}"]
     if question.listing:
         parts.append(f"```python\n{question.listing.rstrip()}\n```")

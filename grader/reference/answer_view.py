@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.exercise import Answer
-from grader.sampling import Array
+from grader.course.exercise import Answer
+from grader.course.sampling import Array
 
 from .trial import Trial
 

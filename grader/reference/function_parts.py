@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from grader.sampling import Function
+from grader.course.sampling import Function
 
 from .trial import Trial
 

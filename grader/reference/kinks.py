@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from grader.exercise import Answer, Exercise
+from grader.course.exercise import Answer, Exercise
 
 from .references import autograd_answer, carried_gradient
 from .trial import IMPOSSIBLE, Trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from grader.exercise import Answer
+from grader.course.exercise import Answer
 
 from .trial import Trial
 

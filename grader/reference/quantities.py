@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from grader.sampling import Array
+from grader.course.sampling import Array
 
 from .trial import Trial
 

@@ -13,11 +13,19 @@ import numpy as np
 import torch
 
 from grader.child.call_arguments import function_of, grouped
-from grader.errors import SpecError
-from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
-from grader.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
-from grader.shapes import Axes, axes_of, guess_axes
-from grader.trial_sizes import (
+from grader.course.exercise import (
+    Answer,
+    Declaration,
+    Exercise,
+    InSteps,
+    Routine,
+    is_differentiable,
+    sizes_of,
+    specs_of,
+)
+from grader.course.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
+from grader.course.shapes import Axes, axes_of, guess_axes
+from grader.course.trial_sizes import (
     EXACT_KIND,
     LARGE_UPSTREAM_KIND,
     ONE_KIND,
@@ -30,6 +38,7 @@ from grader.trial_sizes import (
     settings,
     watched_sizes,
 )
+from grader.errors import SpecError
 
 from . import finite_differences
 from .compare import scaled_error

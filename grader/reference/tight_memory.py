@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.exercise import Declaration, Exercise
-from grader.shapes import axes_of
-from grader.trial_sizes import Setting
+from grader.course.exercise import Declaration, Exercise
+from grader.course.shapes import axes_of
+from grader.course.trial_sizes import Setting
 
 from .references import exercise_trial
 from .trial import Trial

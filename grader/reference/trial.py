@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grader.sampling import Array
-from grader.shapes import Axes
-from grader.trial_sizes import Setting
+from grader.course.sampling import Array
+from grader.course.shapes import Axes
+from grader.course.trial_sizes import Setting
 
 if TYPE_CHECKING:
     import numpy as np

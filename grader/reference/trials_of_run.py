@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from grader.exercise import Declaration
-from grader.trial_sizes import EXACT_KIND
+from grader.course.exercise import Declaration
+from grader.course.trial_sizes import EXACT_KIND
 
 from .references import confirm, make_trials, random_numbers, watched_trial
 from .tight_memory import tight_memory_trial

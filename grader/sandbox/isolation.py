@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from grader.child import landlock, seccomp
 from grader.errors import InfrastructureError
-from grader.results import Isolation as Isolation
+from grader.results.records import Isolation as Isolation
 
 from . import bubblewrap
 

@@ -12,11 +12,11 @@ import torch
 from hand_made import trials
 from verdicts import Rule, assert_named, trials_of, verdict, verdicts
 
+from grader.course.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
+from grader.course.sampling import away_from, normal, output, step
 from grader.diagnosis.diagnose import find_mistakes, wrong_array_of
 from grader.diagnosis.mistake import Mistake
-from grader.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
-from grader.sampling import away_from, normal, output, step
-from grader.wording.words import says
+from grader.diagnosis.words import says
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 

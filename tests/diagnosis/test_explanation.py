@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.course.exercise import Answer
+from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, Sample
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import Explanation, explain
@@ -17,11 +19,9 @@ from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import Source, edits, merge_sources, stream
-from grader.exercise import Answer
 from grader.program.operation import NoCandidate
 from grader.program.recording import record
 from grader.reference.trial import Trial
-from grader.trial_sizes import Setting
 
 Wrong = Callable[..., Mapping[str, Tensor]]
 NAMED = {operator.name: operator for operator in OPERATORS}

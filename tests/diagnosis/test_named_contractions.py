@@ -10,8 +10,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, verdict
 
-from grader.exercise import Exercise, returned_jacobian, stored
-from grader.sampling import accumulating, normal, output
+from grader.course.exercise import Exercise, returned_jacobian, stored
+from grader.course.sampling import accumulating, normal, output
 
 GIVEN = {"inp": normal("bs n"), "out": output(), "w": normal("n m"), "b": normal("m")}
 LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("inp.g", "w.g", "b.g"))

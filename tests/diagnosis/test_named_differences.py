@@ -11,9 +11,9 @@ import pytest
 import torch
 from verdicts import Rule, assert_named
 
-from grader.course import Course
-from grader.exercise import Exercise, Routine, stored
-from grader.sampling import each_of, indices, normal, number, uniform
+from grader.course.course import Course
+from grader.course.exercise import Exercise, Routine, stored
+from grader.course.sampling import each_of, indices, normal, number, uniform
 
 
 def two_classes(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:

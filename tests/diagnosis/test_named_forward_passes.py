@@ -8,8 +8,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, verdict
 
-from grader.exercise import Answer, Exercise, stored
-from grader.sampling import away_from, each_of, indices, normal, output
+from grader.course.exercise import Answer, Exercise, stored
+from grader.course.sampling import away_from, each_of, indices, normal, output
 
 GIVEN = {"x": normal("n"), "t": normal("n"), "s": normal("n")}
 PRODUCT = Exercise("a squared error", lambda x, t, s: ((x * s - t) ** 2).sum(), GIVEN, stored("x.g"))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from verdicts import Rule, assert_named, verdict
 
-from grader.exercise import Exercise, stored
-from grader.sampling import normal, output
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import normal, output
 
 GIVEN = {"x": normal("bs n"), "w": normal("n m"), "out": output()}
 

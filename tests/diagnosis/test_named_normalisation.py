@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, unmended, verdict
 
-from grader.exercise import Exercise, stored
-from grader.sampling import mask, normal, output
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import mask, normal, output
 
 SOFTMAX, LOG, LSE = (
     Exercise(name, forward, {"x": normal("bs c"), "out": output()}, stored("x.g"))

@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, trials_of
 
-from grader.exercise import Exercise, returned, stored
-from grader.sampling import normal, output, upstream
+from grader.course.exercise import Exercise, returned, stored
+from grader.course.sampling import normal, output, upstream
 
 TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))
 MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("bs n")}, stored("x.g"))

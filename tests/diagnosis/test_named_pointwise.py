@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, verdict
 
-from grader.exercise import Exercise, returned, stored
-from grader.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
+from grader.course.exercise import Exercise, returned, stored
+from grader.course.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
 
 
 def of_x(forward: Callable[..., Any], x: Any = None, **more: Any) -> Exercise:

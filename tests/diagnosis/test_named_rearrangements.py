@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named
 
-from grader.exercise import Exercise, stored
-from grader.sampling import each_of, indices, normal, output
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import each_of, indices, normal, output
 
 ORDER = each_of((1, 2, 0), (2, 0, 1), (0, 2, 1))
 PERMUTED = Exercise(

@@ -8,8 +8,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, verdict
 
-from grader.exercise import Exercise, stored
-from grader.sampling import each_of, normal, output, spaced
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import each_of, normal, output, spaced
 
 DIM = each_of(1, -1, 0)
 KEPT = {"x": normal("bs n m"), "out": output(), "dim": each_of(1, -1, 0, 0, -1), "keepdim": each_of(False, True)}

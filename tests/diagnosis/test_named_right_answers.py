@@ -10,9 +10,9 @@ import pytest
 from hand_made import ANSWER, Change, pairs
 from verdicts import Rule, assert_named, told, verdict
 
+from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
+from grader.course.sampling import accumulating, normal, number, output
 from grader.diagnosis.diagnose import find_mistakes
-from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
-from grader.sampling import accumulating, normal, number, output
 
 WAVES = Exercise("waves", lambda w: w.sin(), {"w": normal("bs n"), "out": output()}, stored("w.g"))
 

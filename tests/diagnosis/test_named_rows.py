@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import assert_named, verdict
 
-from grader.exercise import Exercise, returned, stored
-from grader.sampling import accumulating, normal, output
+from grader.course.exercise import Exercise, returned, stored
+from grader.course.sampling import accumulating, normal, output
 
 LAYER = Exercise(
     "a layer",

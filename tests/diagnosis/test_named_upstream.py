@@ -9,8 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, unmended
 
-from grader.exercise import Exercise, stored
-from grader.sampling import indices, normal, output
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import indices, normal, output
 
 
 def _gate(x: Any, w: Any, u: Any) -> Any:

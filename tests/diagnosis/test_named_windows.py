@@ -8,8 +8,8 @@ import pytest
 import torch
 from verdicts import Rule, assert_named, unmended
 
-from grader.exercise import Exercise, stored
-from grader.sampling import normal, output
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import normal, output
 
 G = {"out": output()}
 SPLIT = Exercise(

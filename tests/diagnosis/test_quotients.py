@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.course.exercise import Answer
+from grader.course.trial_sizes import Setting
 from grader.diagnosis.facts import AnswerSample
 from grader.diagnosis.quotients import wrong_quotient
-from grader.exercise import Answer
 from grader.reference.trial import Trial
-from grader.trial_sizes import Setting
 
 RETURN = Answer("return", "", "value")
 Slope = Callable[[float, float], float]

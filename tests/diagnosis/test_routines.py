@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.diagnosis.diagnose import find_mistakes
 from grader.reference.references import make_trials
 

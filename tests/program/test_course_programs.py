@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.course import load_course
-from grader.exercise import Exercise, InSteps
+from grader.course.course import load_course
+from grader.course.exercise import Exercise, InSteps
 from grader.program.program import Program
 from grader.program.recording import record
 from grader.reference.references import carried_gradient, make_trials

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import solution
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.diagnosis import diagnose
 from grader.diagnosis.case import Case
 from grader.diagnosis.explanation import MOST_WORK

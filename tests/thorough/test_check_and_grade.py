@@ -12,9 +12,9 @@ import pytest
 from conftest import codes
 from honest_variants import FAILS, PASSES, above
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 Both = Callable[[str], tuple[ExerciseResult, ExerciseResult]]

@@ -9,8 +9,8 @@ import pytest
 from conftest import codes
 from test_class_grading import LIN, MEAN, RELU_FILE, Crashing, hand_in
 
-from grader.batch import class_grading as batch
-from grader.course import Course
+from grader.classroom import class_grading as batch
+from grader.course.course import Course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker

@@ -27,10 +27,10 @@ from test_class_grading import (
     submission,
 )
 
-from grader.batch.class_grading import Progress
-from grader.batch.grades_table import Failure
+from grader.classroom.class_grading import Progress
+from grader.classroom.grades_table import Failure
 from grader.judging import grading_pool
-from grader.results import LARGEST_SEED
+from grader.results.records import LARGEST_SEED
 
 
 def test_the_same_seed_gives_the_same_bytes(course, pair, tmp_path) -> None:

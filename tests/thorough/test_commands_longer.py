@@ -22,7 +22,7 @@ from test_cli import (
 )
 
 from grader.authoring.build import stub
-from grader.course import Course, bundled_folder
+from grader.course.course import Course, bundled_folder
 
 
 def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:

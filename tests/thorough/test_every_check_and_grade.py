@@ -12,7 +12,7 @@ from conftest import strongest
 from corpus import PAGES, found_codes
 from honest_variants import FAILS, PASSES
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.worker import Reply, Worker

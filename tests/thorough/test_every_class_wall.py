@@ -10,7 +10,7 @@ import pytest
 import test_class_walls as short
 from test_class_walls import LOSSES, MAKERS, READERS, STEPS, TOOLS, UNFORESEEN, Ended, command, course, quick, school
 
-from grader.course import Course
+from grader.course.course import Course
 
 __all__ = ["command", "course", "quick", "school"]
 

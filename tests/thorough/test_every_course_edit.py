@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from grader.course import load_course
+from grader.course.course import load_course
+from grader.course.exercise import Exercise
 from grader.diagnosis.diagnose import program_of
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
-from grader.exercise import Exercise
 from grader.program.operation import NoCandidate
 from grader.reference.references import make_trials
 

@@ -7,7 +7,7 @@ from conftest import Grade
 from test_grading import test_every_worked_solution_passes
 from test_structure_checks import test_of_every_exercise_numpy_answers_are_right
 
-from grader.course import Course, CourseExercise
+from grader.course.course import Course, CourseExercise
 
 
 @pytest.fixture(scope="session")

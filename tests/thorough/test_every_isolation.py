@@ -25,8 +25,8 @@ from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome
 from processes import PATIENCE, alive, descendants, wait_until
 from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
 
-from grader.batch.class_grading import grade_folder
-from grader.course import Course
+from grader.classroom.class_grading import grade_folder
+from grader.course.course import Course
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.sandbox import isolation as isolations

@@ -26,11 +26,11 @@ from test_grading_pool import (
     stop,
 )
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import Part
-from grader.results import ExerciseResult
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
 __all__ = ["hostile"]

@@ -10,7 +10,7 @@ import test_quiz_grading
 from test_quiz_grading import FAULTS, Judge, findings, judge, real, root, sound
 
 from grader.authoring.audit import Finding
-from grader.course import Course
+from grader.course.course import Course
 
 __all__ = ["findings", "judge", "real", "root", "sound"]
 

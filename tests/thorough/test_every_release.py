@@ -12,7 +12,7 @@ from test_nbgrader_release import (
     test_a_released_exercise_is_the_stub_of_the_exercises_folder,
 )
 
-from grader.course import CourseExercise
+from grader.course.course import CourseExercise
 
 
 @pytest.fixture(scope="module")

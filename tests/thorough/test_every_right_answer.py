@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from right_answers import deviations, right_answers
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.sandbox.worker import Worker
 
 SEEDS = (11, 12, 13)

@@ -14,8 +14,8 @@ from probes import PATIENT, observed
 from test_autograd_removal import ENVIRONMENT, HERE, WITHOUT, X, assert_closed, forked, found_by, said_without, source
 from test_every_isolation import STRICT
 
+from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.worker import Worker
-from grader.source.autograd_use import autograd_use
 
 
 def test_a_gradient_would_come_by_every_road() -> None:

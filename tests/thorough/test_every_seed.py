@@ -9,7 +9,7 @@ from conftest import MODES, Grade, codes
 from corpus import SAMPLE, SUBMISSIONS, found_codes
 from test_grading import SAME_VERDICT
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from trainings import WRONG, trained
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.sandbox.worker import Worker
 
 

@@ -94,7 +94,7 @@ class Run:
             "json",
         ]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from grader.cli import main; main()", *words],
+            [sys.executable, "-c", "from grader.cli.main import main; main()", *words],
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

@@ -10,15 +10,15 @@ import pytest
 from conftest import codes, words_of, worker_of
 from nbgrader_class import UNIT, answered, comments, hand_in, nbgrader, released, released_folder, totals
 
-from grader.batch.class_grading import grade_folder
-from grader.course import Course
+from grader.classroom.class_grading import grade_folder
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.learner.watch_checks import Checks
-from grader.notebook.cells import Verdicts
-from grader.results import ExerciseResult
+from grader.nbgrader.cells import Verdicts
+from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 from grader.sandbox.worker import Worker
-from grader.source.text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 
 LIN = """
 {}

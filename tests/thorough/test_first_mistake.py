@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 from grader.authoring.build import worked_text
-from grader.course import Course
+from grader.course.course import Course
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from grader.course import load_course
+from grader.course.course import load_course
 from grader.judging.lazy_grader import new_grader
 from grader.sandbox.worker import start_worker
 

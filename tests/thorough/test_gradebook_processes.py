@@ -25,8 +25,8 @@ from nbgrader_class import (
 )
 from test_nbgrader_gradebook import URL, course, graded, hand_in, own, record
 
-from grader.batch.submissions import Submission
-from grader.course import Course
+from grader.classroom.submissions import Submission
+from grader.course.course import Course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.gradebook_student import open_gradebook
 

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 from platform_formats import GRADESCOPE
 from typer.testing import CliRunner
 
-from grader.cli import app
-from grader.course import PACKAGE, Course, load_course
+from grader.cli.main import app
+from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.exporter import Wanted
 from grader.export.graded_work import is_graded
@@ -66,7 +66,7 @@ def test_the_zip_holds_what_gradescope_asks_for_and_one_unit(content: bytes) -> 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = set(archive.namelist())
         modes = {entry.filename: entry.external_attr >> 16 & 0o111 for entry in archive.infolist()}
-        assert {"setup.sh", "run_autograder", "handgrad/__main__.py", "grader/result.schema.json"} <= names
+        assert {"setup.sh", "run_autograder", "handgrad/__main__.py", "grader/results/result.schema.json"} <= names
         assert modes["setup.sh"] == modes["run_autograder"] == 0o111
         for script in ("setup.sh", "run_autograder"):
             assert subprocess.run(["bash", "-n"], input=archive.read(script), check=False).returncode == 0

@@ -11,7 +11,7 @@ from corpus import BLIND, SUBMISSIONS, found_codes
 from measurements import SOURCES
 from test_measuring import FLAGGED
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker, start_worker
 

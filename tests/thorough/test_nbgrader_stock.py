@@ -25,9 +25,9 @@ from nbgrader_class import (
 )
 from nbgrader_students import FORGERIES, NEIGHBOUR, OTHER, hand_in_forgeries
 
-from grader.course import load_course
+from grader.course.course import load_course
 from grader.nbgrader.course_folder import build_folder
-from grader.notebook.source_notebook import grade_id
+from grader.nbgrader.source_notebook import grade_id
 
 REAL = load_course(ROOT)
 NETWORK = "07_network"

@@ -35,7 +35,7 @@ from test_pytest_plugin import (
 from test_session import RIGHT
 
 from grader.authoring.build import worked_text
-from grader.course import Course, load_course
+from grader.course.course import Course, load_course
 
 pytest_plugins = ["pytester"]
 

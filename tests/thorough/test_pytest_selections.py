@@ -24,7 +24,7 @@ from test_pytest_plugin import (
 )
 from test_session import RIGHT
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.learner.progress import Progress
 

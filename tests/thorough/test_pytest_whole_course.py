@@ -10,7 +10,7 @@ from golden import assert_golden
 from test_pytest_plugin import Run, assert_first_screen, kept, run
 
 from grader.authoring.build import worked_text
-from grader.course import Course
+from grader.course.course import Course
 
 pytest_plugins = ["pytester"]
 

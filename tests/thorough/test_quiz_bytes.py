@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from test_quiz_session import HANDGRAD, ID, UNIT, Terminal, answers, course, terminal
 
-from grader.course import Course
+from grader.course.course import Course
 
 
 @pytest.mark.parametrize("typed", [b"\xff\xfe\n", b"\x00\n", b"\x1b[31m\n", b"x" * 200_000 + b"\n", b"\xe2\x80\xae\n"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from test_quiz_session import UNIT, Terminal, course, letter, taking, terminal
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.learner.quiz_session import QuizSession
 from grader.quiz.answer_sheet import right_answer
 

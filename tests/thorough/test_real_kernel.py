@@ -13,10 +13,10 @@ from jupyter_client.manager import start_new_kernel
 from test_notebook_kernel import *  # noqa: F403
 from test_notebook_kernel import CLEAR, MEAN, RIGHT, Output, Run, ok
 
-from grader.course import COURSE_VARIABLE
-from grader.notebook.source_notebook import SETUP
+from grader.course.course import COURSE_VARIABLE
+from grader.nbgrader.source_notebook import SETUP
 
-WORKER = "import grader.notebook.cells as cells; print(cells._verdicts().session._worker.process.popen.pid)"
+WORKER = "import grader.nbgrader.cells as cells; print(cells._verdicts().session._worker.process.popen.pid)"
 TIMEOUT = 600
 
 

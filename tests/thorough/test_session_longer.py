@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test_session import RIGHT, course
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.learner.session import Session
 from grader.sandbox.worker import start_worker
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from conftest import SEED
 from corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
 
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.exercise import Exercise
 from grader.diagnosis.quotients import offsets_of_right
-from grader.exercise import Exercise
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import mask, signs
 from grader.program.forward import Node, Place
 from grader.program.operation import Array, Operand, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.selectors import ValueName, values_by_name
-from grader.sampling import mask, signs
 
 from .contract import Example, operator
 from .places import edges, nodes

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, positive
 from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
-from grader.sampling import normal, positive
 
 from .contract import Example, operator
 from .places import edges, with_gradient_of_any_shape

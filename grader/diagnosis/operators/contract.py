@@ -30,6 +30,9 @@ from typing import Generic, TypeVar, cast, overload
 import numpy as np
 import torch
 
+from grader.course.sampling import Sampler, normal
+from grader.course.shapes import named_axes
+from grader.course.trial_sizes import Setting
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array
 from grader.program.program import Program
@@ -37,10 +40,7 @@ from grader.program.queries import EdgeKind
 from grader.program.recording import record
 from grader.program.selectors import ComputedValue, NamedValue, OperandValue
 from grader.reference.trial import Trial
-from grader.results import CODES
-from grader.sampling import Sampler, normal
-from grader.shapes import named_axes
-from grader.trial_sizes import Setting
+from grader.results.records import CODES
 
 from .places import WHOLE, Places, Spot, expression_of
 
@@ -64,7 +64,7 @@ class Example:
         wrong: takes the inputs by name, and the upstream gradient `g`, shaped like the output; returns the gradient of
             one input or more by name, at least one of them wrong, in plain torch: {"w": x.T @ g}.
         inputs: for each input its axes, such as {"x": "bs n", "w": "n m"}, for normal numbers of these shapes, in which
-            each name has one size; or a sampler of `grader.sampling`.
+            each name has one size; or a sampler of `grader.course.sampling`.
     """
 
     forward: Callable[..., torch.Tensor]
@@ -108,7 +108,8 @@ class Operator(Generic[C]):
 
     Args:
         name: unique, and stable: it is kept in records, and other languages have their messages under it.
-        code: the public code of the mistake (`grader.results.CODES`), or the function that returns it for a choice.
+        code: the public code of the mistake (`grader.results.records.CODES`), or the function that returns it
+            for a choice.
         rank: the likelihood rank: 1 is common, 5 is rare; of all edits that explain an answer, the least rank is shown.
         at: the kind of places where it works, such as `edges.of("matmul")`.
         message: a clause about the answer, such as "the derivative of {step} is missing"; its fields in braces are
@@ -240,7 +241,7 @@ def operator(
         if name in REGISTRY:
             raise ValueError(f"there are two operators called {name}")
         if isinstance(code, str) and code not in CODES:
-            raise ValueError(f"{code} is not a code of grader.results")
+            raise ValueError(f"{code} is not a code of grader.results.records")
         made = Operator(name, code, rank, at, message, rewrite, choices, fields)
         REGISTRY[name] = cast("Operator[Hashable]", made)  # a choice goes back only to the operator that listed it
         return made

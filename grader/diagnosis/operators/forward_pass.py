@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, positive, sized
 from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import Affects, Program
 from grader.program.queries import idle_edges, loop_carried_values
 from grader.program.selectors import ComputedValue, NamedValue, ValueName, values_by_name
-from grader.sampling import normal, positive, sized
 
 from .contract import Example, operator
 from .inputs import is_bias

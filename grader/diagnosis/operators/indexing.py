@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import indices, normal, sized
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.rearrangement import Slot
 from grader.program.selectors import ComputedValue, NamedValue
-from grader.sampling import indices, normal, sized
 
 from .contract import Example, describe_edge_kind, operator
 from .forward_pass import describe_affects, possible_affects

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import indices, normal
 from grader.program.forward import Change, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, GradientEdit, Program
 from grader.program.selectors import ValueName, values_by_name
-from grader.sampling import indices, normal
 
 from .contract import Example, operator
 from .places import edges, outputs

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import indices, positive, uniform
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, Program
 from grader.program.rearrangement import Slot
-from grader.sampling import indices, positive, uniform
 
 from .contract import Example, operator
 from .places import edges, nodes, values

@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import positive
 from grader.program.forward import Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
 from grader.program.selectors import ValueName, values_by_name
-from grader.sampling import positive
 
 from .contract import Example, operator
 from .places import nodes

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, sized
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
 from grader.program.selectors import ComputedValue
-from grader.sampling import normal, sized
 
 from .contract import Example, describe_edge_kind, operator
 from .places import edges, expression_of, values

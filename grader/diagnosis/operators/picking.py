@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from torch import Tensor
 
+from grader.course.sampling import mask, spaced
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import broadcast_to_operand, reduced_axes
-from grader.sampling import mask, spaced
 
 from .contract import Example, operator
 from .places import edges

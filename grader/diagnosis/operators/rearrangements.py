@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, sized
 from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
 from grader.program.queries import contraction_of
-from grader.sampling import normal, sized
 
 from .contract import Example, operator
 from .places import edges, nodes, with_gradient_of_any_shape

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, positive, sized
+from grader.course.shapes import PARTS as PARTS_OF_AXIS
 from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, EdgeContext, Program, Sweep
 from grader.program.queries import broadcast_to_operand, contraction_of, reduced_axes
-from grader.sampling import normal, positive, sized
-from grader.shapes import PARTS as PARTS_OF_AXIS
 
 from .contract import Example, operator
 from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import indices, normal, positive, sized
+from grader.course.shapes import BATCH, guess_axes
 from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.selectors import ValueName, values_by_name
-from grader.sampling import indices, normal, positive, sized
-from grader.shapes import BATCH, guess_axes
 
 from .broadcasts import sum_to_shape
 from .contract import Example, operator

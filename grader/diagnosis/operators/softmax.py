@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import positive
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import reduced_axes
 from grader.program.selectors import ValueName, values_by_name
-from grader.sampling import positive
 
 from .contract import Example, operator
 from .places import edges

@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from grader.course.sampling import Sampler, mask, normal, sized, spaced
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
 from grader.program.windows import windows_of
-from grader.sampling import Sampler, mask, normal, sized, spaced
 
 from .contract import Example, operator
 from .places import edges

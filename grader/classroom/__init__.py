@@ -1,0 +1,1 @@
+"""A class: its submissions read and graded, here or on a cluster, and the report on it."""

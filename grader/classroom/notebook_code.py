@@ -1,0 +1,117 @@
+"""The code cells of a notebook that was handed in among plain files, and which exercises they answer."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from grader.course.course import Course
+from grader.sandbox.definitions import Definition, definitions
+
+LARGEST = 32 << 20  # bytes: pictures are kept in it
+MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
+MOST_CELLS = 1000
+OTHERS = {
+    b"<": "a web page", b"%PDF": "a PDF document", b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive",
+    b"version https://git-lfs": "a pointer of Git LFS, and not the file",
+}  # fmt: skip
+BROKEN = "it is no notebook that can be read"
+DOWNLOAD = "download the notebook itself, as .ipynb, and hand that in"
+AGAIN = "save the notebook, and hand it in again"
+SHOWN, LONGEST_WORD, NEW_LINE = 20, 6, "\n"  # the longest is a character as JSON escapes it
+
+
+class UnreadableNotebook(ValueError):
+    """Report a file that is not a notebook, or that cannot be read.
+
+    Args:
+        what: what it is instead, or what is wrong with it.
+        next_step: what to do.
+    """
+
+    def __init__(self, what: str, next_step: str = AGAIN) -> None:
+        super().__init__(f"{BROKEN} ({what}): {next_step}")
+        self.what = what
+
+
+def code_cells(data: bytes) -> tuple[str, ...]:
+    """Return the texts of a notebook's code cells; the notebook may be of any version.
+
+    Raises:
+        UnreadableNotebook: the file is not a notebook.
+    """
+    listed = lists_of_cells(read_notebook(data))
+    if not listed:
+        raise UnreadableNotebook("it has no list of cells", DOWNLOAD)
+    cells = [cell for cells_of_sheet in listed for cell in cells_of_sheet if _get(cell, "cell_type") == "code"]
+    return tuple(text_of(_get(cell, "source") or _get(cell, "input")) for cell in cells[:MOST_CELLS])
+
+
+def read_notebook(data: bytes) -> Any:
+    """Return the JSON document of a notebook file; its structure is not checked.
+
+    Raises:
+        UnreadableNotebook: it is not JSON, or has more lists and maps than any notebook.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_PARTS:
+        raise UnreadableNotebook("it has too many parts")
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
+    if not text.strip(" \t\r\n\0"):
+        raise UnreadableNotebook("it is empty")
+    start = data.lstrip(codecs.BOM_UTF8 + b" \t\r\n")
+    if other_format := next((name for begins, name in OTHERS.items() if start.startswith(begins)), ""):
+        raise UnreadableNotebook(f"it is {other_format}", DOWNLOAD)
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise UnreadableNotebook("it is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        if not start.startswith((b"{", b"[")) and not is_utf16:
+            begins = " ".join(text.split())[:SHOWN]
+            raise UnreadableNotebook(f"it begins with {begins!r}", DOWNLOAD) from error
+        end = text.rstrip()
+        if error.pos >= len(end) - LONGEST_WORD or error.msg.startswith("Unterminated string"):
+            what = f"it breaks off in line {end.count(NEW_LINE) + 1}, so a part of it is missing"
+            raise UnreadableNotebook(what) from error
+        raise UnreadableNotebook(f"it is damaged in line {error.lineno}, column {error.colno}") from error
+    except ValueError as error:  # a number of more digits than Python reads
+        raise UnreadableNotebook("it is damaged: it holds a number without end") from error
+
+
+def lists_of_cells(notebook: Any) -> list[list[Any]]:
+    """The lists of whatever may be cells, in a notebook of any version; what is none has none."""
+    sheets = [notebook, *(_list(notebook, "worksheets") or ())]
+    return [listed for sheet in sheets if (listed := _list(sheet, "cells")) is not None]
+
+
+def text_of(source: object) -> str:
+    """The source of a cell, a text or a list of lines, as text that can be written."""
+    parts = source if isinstance(source, list) else [source]
+    return "".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
+
+
+def exercises_defined(course: Course, texts: Sequence[str]) -> list[str]:
+    """Return the ids of the exercises that a file or cells define, in the course's order.
+
+    A function that is imported from the file named after its exercise does not count: that file defines it.
+    """
+    known = {exercise.id for exercise in course.exercises}
+    names = {definition.name for definition in definitions(texts, known) if not _is_from_its_file(definition)}
+    return [exercise.id for exercise in course.exercises if exercise.id in names]
+
+
+def _is_from_its_file(definition: Definition) -> bool:
+    """Return whether a definition is `from lin_grad import lin_grad`, or `import lin_grad`."""
+    return definition.is_import and definition.name == (definition.module or definition.name).rpartition(".")[2]
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _list(value: Any, key: str) -> list[Any] | None:
+    found = _get(value, key)
+    return found if isinstance(found, list) else None

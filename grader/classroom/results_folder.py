@@ -1,0 +1,319 @@
+"""The results folder of a class: one record per student, with a hash of what it was made from, and one CSV file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.errors import InfrastructureError, UsageError, file_error
+from grader.files import remove_unfinished, write_atomically
+from grader.results.records import SCHEMA, CourseResult, dumps
+
+from .exercise_names import ExerciseNames
+from .grades_table import GradesTable, Nothing, Summary, failures_in
+from .hand_in import HandIn
+from .hand_ins import HandIns
+from .printable_names import encoded
+from .submissions import SubmissionFacts
+
+GRADES_FILE = "grades.csv"
+LONGEST_NAME = 200  # bytes
+DIGITS = 32  # of the hash in a changed name: nobody makes two names that have the same
+REMOVED = "removed"
+OURS = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
+NO_FILE_NAME = re.compile(r"[/\0]|^\.")
+CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
+Empty = tuple[HandIn, SubmissionFacts]
+
+
+class ResultsFolderLost(InfrastructureError):
+    """Report that no student's result can be written to the results folder any more."""
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """Hold the results folder of a class during one run; each record is dropped as soon as it is counted.
+
+    Args:
+        names: the course, and which of its exercises are graded.
+        digest: a hash of everything about the course that a result depends on.
+        opened: the device and inode of the folder, which tell whether another one has taken its place.
+        table: the grades of the students so far.
+        removed: the names of the files that were moved to `removed/`, because their students are no longer there.
+        empty: the hand-ins that contain nothing to grade, and have no points.
+        zeroed: the hand-ins that contain nothing to grade and got 0 points, in this run or an earlier one.
+    """
+
+    names: ExerciseNames
+    out: Path
+    digest: str
+    opened: tuple[int, int]
+    table: GradesTable
+    removed: list[str] = field(default_factory=list)
+    empty: list[Empty] = field(default_factory=list)
+    zeroed: list[Empty] = field(default_factory=list)
+    _files: set[str] = field(default_factory=set)  # of the students of this class
+
+    def has_result(self, hand_in: HandIn, seed: int | None) -> bool:
+        """Return whether a student has a stored result without errors, and with this seed unless it is `None`."""
+        with suppress(Exception):  # none, or none that can be read: it is made again
+            record = self._stored(hand_in.key)
+            return seed in (None, record["seed"]) and not failures_in(record)
+        return False
+
+    def reuse(self, hand_in: HandIn, facts: SubmissionFacts) -> bool:
+        """Count the stored result of a student if it was made from the same content.
+
+        Returns:
+            Whether it was; if not, the hand-in must be graded.
+        """
+        with suppress(Exception):  # none, or none that can be read: it is made again
+            record = self._stored(hand_in.key)
+            if record["made_from"] == facts.made_from:
+                self.table.count(hand_in.key, record)
+                self.zeroed.extend([(hand_in, facts)] if facts.nothing else [])
+                return True
+        return False
+
+    def keep(self, name: str) -> None:
+        """Count the stored result of a student who is not graded in this run, if there is one."""
+        with suppress(Exception):  # none, or none that can be read
+            self.table.count(name, self._stored(name))
+
+    def write(self, name: str, result: CourseResult) -> None:
+        """Write and count the result of one student.
+
+        Raises:
+            ResultsFolderLost: no result can be written any more.
+            OSError: this one cannot be written.
+        """
+        self._check_folder()
+        path, data = self._file(name), dumps(result).encode()
+        try:
+            write_atomically(path, data)
+        except OSError as error:
+            if not self._can_write(data):
+                raise ResultsFolderLost(_cannot_be_written(path, error)) from error
+            raise
+        self.table.count(name, result.record)
+
+    def add_failure(self, hand_in: HandIn, why: str) -> None:
+        """Add a line to the table for a student whose result cannot be written.
+
+        Args:
+            why: the reason, a sentence.
+        """
+        self.table.add_failure(hand_in.key, hand_in.student, why)
+
+    def record_empty(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
+        """Record that a hand-in contains nothing to grade, as a blank line; move an earlier result to `removed/`."""
+        if (path := self._file(hand_in.key)).is_file():
+            self._move_to_removed(path)
+        self.table.leave_blank(hand_in.key, hand_in.student, f"not graded: {facts.nothing}")
+        self.empty.append((hand_in, facts))
+
+    def remove_absent_students(self) -> None:
+        """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
+        for path in sorted(self.out.glob("*.json")):
+            if path.name not in self._files and path.is_file() and _is_record(path):
+                self._move_to_removed(path)
+
+    def _file(self, name: str) -> Path:
+        """Return the path of a student's record, and note that this student is in the class."""
+        path = result_file(self.out, name)
+        self._files.add(path.name)
+        return path
+
+    def _check_folder(self) -> None:
+        """Check that the folder is still the one that was opened and locked.
+
+        Raises:
+            ResultsFolderLost: it was moved, or another one is in its place.
+            OSError: the folder cannot be examined.
+        """
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if _identity(self.out) == self.opened:
+                return
+        raise ResultsFolderLost(
+            f"{self.out} was moved or removed while the class was graded. What was finished is in it: put it back, and "
+            "run the same command again."
+        )
+
+    def _can_write(self, data: bytes) -> bool:
+        """Return whether a new file with this content can be written in the folder."""
+        with suppress(OSError), tempfile.TemporaryFile(dir=self.out) as file:
+            file.write(data)
+            return True
+        return False
+
+    def _move_to_removed(self, path: Path) -> None:
+        """Move a record to `removed/` and list it.
+
+        Raises:
+            InfrastructureError: it cannot be moved.
+        """
+        try:
+            (self.out / REMOVED).mkdir(exist_ok=True)
+            path.replace(self.out / REMOVED / path.name)
+        except OSError as error:
+            raise InfrastructureError(f"{path} cannot be moved to {REMOVED}/ ({error.strerror}): move it.") from error
+        self.removed.append(path.name)
+
+    def publish(self, absent: Sequence[str] = ()) -> None:
+        """Write `grades.csv`.
+
+        Args:
+            absent: the names of students without a hand-in.
+
+        Raises:
+            InfrastructureError: it cannot be written, or the folder was moved.
+        """
+        self._check_folder()
+        path = self.out / GRADES_FILE
+        try:
+            write_atomically(path, self.table.text(absent).encode("utf-8-sig", "backslashreplace"))
+        except OSError as error:
+            raise InfrastructureError(_cannot_be_written(path, error)) from error
+
+    def summary(self, hand_ins: HandIns, graded: int, reused: int, seconds: float) -> Summary:
+        """Return the counts of the class, with the hand-ins that contain nothing to grade.
+
+        Args:
+            graded: how many submissions this run graded.
+            reused: how many results it took from an earlier run.
+            seconds: how long the run took.
+        """
+        nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
+        return self.table.summary(hand_ins, graded, reused, seconds, nothing, self.removed, entered=entered)
+
+    def _stored(self, name: str) -> dict[str, Any]:
+        """Return the stored record of a student.
+
+        Raises:
+            OSError, ValueError, KeyError, TypeError: there is none that can be read.
+        """
+        record: dict[str, Any] = json.loads(self._file(name).read_bytes())
+        if record["schema"] != SCHEMA:
+            raise ValueError(record["schema"])
+        return record
+
+
+def by_student(empty: Sequence[Empty]) -> list[Nothing]:
+    """Return the students whose hand-ins contain nothing to grade, sorted by name."""
+    return sorted((Nothing(hand_in.student, facts.nothing) for hand_in, facts in empty), key=lambda row: row.student)
+
+
+def result_file(out: Path, name: str) -> Path:
+    """Return the path of a student's record; no two students share one.
+
+    It is `<student>.json`; a name that is none for a file, or has the form of a changed one, is changed, and told from
+    all others by a hash.
+    """
+    raw = encoded(name)
+    if len(raw) > LONGEST_NAME or not name.strip(".") or NO_FILE_NAME.search(name) or CHANGED.search(name):
+        begin = NO_FILE_NAME.sub("_", raw[:LONGEST_NAME].decode("utf-8", "ignore"))
+        name = f"{begin}-{hashlib.sha256(raw).hexdigest()[:DIGITS]}"
+    elif not _is_file_name(name):
+        name = f"_-{hashlib.sha256(raw).hexdigest()[:DIGITS]}"
+    return out / f"{name}.json"
+
+
+def _is_file_name(name: str) -> bool:
+    """Return whether the operating system can encode a name as that of a file."""
+    with suppress(UnicodeEncodeError):
+        os.fsencode(name)
+        return True
+    return False
+
+
+@contextmanager
+def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
+    """Open or create a results folder, locked for this run.
+
+    Args:
+        names: the course, and what of it is graded.
+        isolated: learner code is isolated in this run; what another run let loose is not taken over.
+
+    Raises:
+        UsageError: it cannot be written, or another run is writing to it.
+    """
+    with ExitStack() as stack:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            opened = stack.enter_context(_lock(out))
+            tempfile.TemporaryFile(dir=out).close()
+            remove_unfinished(out)
+        except OSError as error:
+            raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
+        yield ResultsFolder(names, out, course_digest(names, isolated), opened, GradesTable(names))
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[tuple[int, int]]:
+    """Lock a folder against other runs, where the file system can; the lock ends with the process.
+
+    Returns:
+        The device and inode of the folder.
+
+    Raises:
+        UsageError: another run has locked it.
+    """
+    if sys.platform == "win32":
+        yield _identity(folder)
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                reason = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
+                raise UsageError(reason) from None
+        yield _identity(handle)
+    finally:
+        os.close(handle)
+
+
+def _identity(folder: Path | int) -> tuple[int, int]:
+    """Return the device and inode of a folder, which stay the same when it is moved."""
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
+
+
+def course_digest(names: ExerciseNames, isolated: bool) -> str:
+    """Return a hash of all that results depend on: configuration, solutions/, graded exercises, version, isolation."""
+    course, kinds = names.course, {".py", ".yaml", ".json"}
+    paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
+    sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
+    known = (
+        __version__,
+        isolated,
+        course.config.model_dump_json(),
+        [e.id for e in names.wanted],
+        sources,
+    )
+    return hashlib.sha256(repr(known).encode()).hexdigest()
+
+
+def _is_record(path: Path) -> bool:
+    """Return whether a file begins like a record of handgrad."""
+    with path.open("rb") as file:
+        return file.read(len(OURS)) == OURS
+
+
+def _cannot_be_written(path: Path, error: OSError) -> str:
+    """Return the message that a file cannot be written, and what to do."""
+    why = error.strerror or error
+    return f"{path} cannot be written ({why}): close it or make room, and run the same command again."

@@ -1,0 +1,1 @@
+"""The commands of `handgrad`: each reads its options, makes one call and returns an exit code."""

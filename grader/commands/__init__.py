@@ -1,1 +1,0 @@
-"""The groups of subcommands of `handgrad`."""

@@ -1,0 +1,383 @@
+"""The course: what `course.yaml` lists, and the declarations in `solutions/` behind it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import linecache
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from grader.errors import CourseError, ReadError, SpecError, UsageError, describe_error
+from grader.results.points import part
+from grader.results.records import AnswerResult, ExerciseResult, Status
+
+from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, line_of_name, read_course_file
+from .exercise import Declaration, Exercise, Routine
+from .plain_yaml import read_map
+
+if TYPE_CHECKING:
+    from .quiz import Quiz
+
+COURSE_FILE = "course.yaml"
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+COURSE_VARIABLE = "HANDGRAD_COURSE"
+MARKED = re.compile(rf"^([ \t]*){BEGIN}[\s\S]*?{END}[^\n]*", re.MULTILINE)
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class CourseExercise:
+    """Describe one exercise of a course: its place, its points, and its declaration, which is loaded at first use.
+
+    Args:
+        stretch: whether it is optional.
+        is_quiz: whether it is the quiz of its unit, answered in a sheet; if not, it is a function to write.
+    """
+
+    id: str
+    unit: str
+    points: float
+    stretch: bool
+    course: Course = field(repr=False, compare=False)
+    is_quiz: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of its file."""
+        return QUIZ_FILE if self.is_quiz else f"{self.id}.py"
+
+    @property
+    def file(self) -> str:
+        """Return the path of the learner's file, relative to the course folder, with forward slashes."""
+        return f"exercises/{self.unit}/{self.name}"
+
+    @cached_property
+    def path(self) -> Path:
+        """Return the path of the learner's file."""
+        return self.course.root / self.file
+
+    @property
+    def solution(self) -> Path:
+        """Return the path of its solution."""
+        return self.course.solutions / self.unit / self.name
+
+    @property
+    def quiz_keys(self) -> Path:
+        """Return the path of the file with a quiz's computed answers, which exists if it needs any."""
+        return self.solution.with_name(KEYS_FILE)
+
+    @cached_property
+    def given_statements(self) -> frozenset[str]:
+        """Return the statements of its stub, also those in its function, as `ast.dump` shows them; none for a quiz."""
+        try:
+            text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
+            body = ast.parse(MARKED.sub(r"\1...", text)).body
+        except (OSError, ValueError, SyntaxError):  # what is wrong with it, `build` tells
+            return frozenset()
+        inside = [node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == self.id]
+        return frozenset(map(ast.dump, chain(body, *inside)))
+
+    def with_time_limit(self, seconds: float) -> CourseExercise:
+        """Return a copy of the exercise with another time limit, in seconds."""
+        config = self.course.config
+        policy = config.policy.model_copy(update={"time_limit": seconds})
+        course = replace(self.course, config=config.model_copy(update={"policy": policy}))
+        return replace(self, course=course)
+
+    def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
+        """Return the result of a file that was not read: no points for any answer, and why."""
+        points = self.points_of_answer
+        answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
+        return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
+
+    @property
+    def signature(self) -> str:
+        """Return how a function to write is called: `lin_grad(inp, out, w, b)`."""
+        return f"{self.id}({', '.join(self.function.argument_names)})"
+
+    @cached_property
+    def answer_names(self) -> tuple[str, ...]:
+        """Return the names of its answers; those of a quiz are read without the questions, if possible.
+
+        Raises:
+            SpecError: its declaration cannot be read.
+        """
+        if self.is_quiz:
+            with suppress(OSError, UnicodeDecodeError, ReadError):  # what is wrong with it, its declaration tells
+                return tuple(map(str, read_map(self.solution.read_text(encoding="utf-8"))))
+        return tuple(answer.name for answer in self.declaration.answers)
+
+    @cached_property
+    def points_of_answer(self) -> float:
+        """Return the points that each of its answers is worth.
+
+        Raises:
+            SpecError: its declaration cannot be read.
+        """
+        return part(self.points, len(self.answer_names))
+
+    @cached_property
+    def declaration(self) -> Declaration | Quiz:
+        """Return its declaration in the unit's `spec.py`, or the questions in its `quiz.yaml`.
+
+        Raises:
+            SpecError: its declaration cannot be read.
+        """
+        return self.quiz if self.is_quiz else self.function
+
+    @cached_property
+    def quiz(self) -> Quiz:
+        """Return the questions of a quiz.
+
+        Raises:
+            SpecError: they cannot be read, or this is a function to write.
+        """
+        if not self.is_quiz:
+            raise SpecError(f"{self.id} is no quiz.")
+        from .quiz import read_quiz
+
+        return read_quiz(self.solution)
+
+    @cached_property
+    def function(self) -> Declaration:
+        """Return the declaration of a function to write.
+
+        Raises:
+            SpecError: the spec cannot be read, or does not declare this exercise.
+        """
+        declaration = self.course.declarations(self.unit).get(self.id)
+        if declaration is None:
+            listed, spec = self.course.root / COURSE_FILE, self.course.spec(self.unit)
+            message = f"{spec} declares no exercise {self.id!r}: declare it there, or correct its id here."
+            raise SpecError(f"{listed}, line {line_of_name(listed, self.id)}: {message}")
+        return declaration
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course folder.
+
+    Args:
+        root: the folder that holds `course.yaml` and `exercises/`.
+        solutions: the folder of specs and worked solutions: the root's own, or the installed package's.
+        config: the content of `course.yaml`.
+    """
+
+    root: Path
+    solutions: Path
+    config: CourseFile
+    _specs: dict[str, dict[str, Declaration]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def policy(self) -> Policy:
+        return self.config.policy
+
+    @cached_property
+    def exercises(self) -> tuple[CourseExercise, ...]:
+        """Every exercise in teaching order."""
+        return tuple(chain.from_iterable(self._unit_exercises(unit) for unit in self.config.units))
+
+    def _unit_exercises(self, unit: Unit) -> Iterator[CourseExercise]:
+        for entry in unit.exercises:
+            yield CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
+        if unit.quiz is not None:
+            yield CourseExercise(unit.quiz_id, unit.id, unit.quiz, False, self, is_quiz=True)
+
+    def spec(self, unit: str) -> Path:
+        return self.solutions / unit / "spec.py"
+
+    def declarations(self, unit: str) -> dict[str, Declaration]:
+        """Every declaration of a unit by id, in the order of its `spec.py`."""
+        if unit not in self._specs:
+            self._specs[unit] = _load_spec(self.spec(unit), f"handgrad_spec_{unit}")
+        return self._specs[unit]
+
+    def find(self, name: str) -> CourseExercise:
+        """The exercise with this id, or whose file this is.
+
+        Raises:
+            UsageError: there is none, or there are several; names the nearest.
+        """
+        if name in self._by_id:
+            return self._by_id[name]
+        found = self._matching(name)
+        if len(found) > 1:
+            raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
+        return found[0]
+
+    @cached_property
+    def _by_id(self) -> dict[str, CourseExercise]:
+        return {exercise.id: exercise for exercise in self.exercises}
+
+    def exercise_at(self, path: Path) -> CourseExercise | None:
+        """The exercise whose file this is."""
+        resolved = path.resolve()
+        return next((exercise for exercise in self.exercises if exercise.path == resolved), None)
+
+    def select(self, targets: Sequence[str]) -> tuple[CourseExercise, ...]:
+        """The exercises named by ids, units, files or folders, in teaching order; all if none is named.
+
+        Raises:
+            UsageError: a target names nothing.
+        """
+        if not targets:
+            return self.exercises
+        chosen = {exercise for target in targets for exercise in self._matching(target)}
+        return tuple(exercise for exercise in self.exercises if exercise in chosen)
+
+    def _matching(self, target: str) -> tuple[CourseExercise, ...]:
+        target = target.split("::")[0]
+        named = target.strip("/")
+        found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.rpartition(".")[0]))
+        if found:
+            return found
+        path = Path(target).resolve()
+        found = tuple(e for e in self.exercises if path == e.path or path in e.path.parents)
+        if not found:
+            raise UsageError(self._unknown_name(target))
+        return found
+
+    def _unknown_name(self, name: str) -> str:
+        known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
+        wanted = Path(name).stem or name
+        begun = [one for one in known if one.startswith(wanted) or one.partition("_")[2] == wanted]
+        near = begun[:1] or difflib.get_close_matches(wanted, known, 1)
+        hint = f"Did you mean {near[0]}?" if near else "See them all with: handgrad list"
+        return f"There is no exercise, unit or exercise file {name!r} in this course. {hint}"
+
+
+def bundled_folder() -> Path:
+    """The course that came with this package: a copy inside the wheel, or the checkout itself."""
+    inside = PACKAGE / "bundled"
+    return inside if inside.is_dir() else PACKAGE.parent
+
+
+def package_folder(name: str) -> Path | None:
+    """The folder of an installed package that has a course in it; handgrad's own, without a name."""
+    if not name:
+        return bundled_folder()
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    folders = map(Path, (found.submodule_search_locations if found else None) or ())
+    return next((folder for folder in folders if (folder / COURSE_FILE).is_file()), None)
+
+
+def find_root(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a `course.yaml`."""
+    start = start.resolve()
+    return next((folder for folder in (start, *start.parents) if (folder / COURSE_FILE).is_file()), None)
+
+
+def open_course(start: Path) -> Course:
+    """The course that `start` lies in.
+
+    Raises:
+        CourseError: there is none, or its `course.yaml` cannot be used.
+    """
+    root = find_root(start)
+    if root is None:
+        raise CourseError(
+            f"There is no course.yaml in {start.resolve()} or above it: go to your course folder, "
+            "or make one with: handgrad init my-course"
+        )
+    return load_course(root)
+
+
+def notebook_course(start: Path) -> Course:
+    """The course that a notebook in `start` belongs to: the folder that HANDGRAD_COURSE names, the one that `start`
+    lies in, or else the one that came with this package.
+
+    Raises:
+        CourseError: its `course.yaml` cannot be used.
+    """
+    named = os.environ.get(COURSE_VARIABLE)
+    return load_course(Path(named) if named else find_root(start) or bundled_folder())
+
+
+def open_authors_course(start: Path) -> Course:
+    """The course that `start` lies in, with its own solutions.
+
+    Raises:
+        CourseError: there is none, or its `course.yaml` cannot be used.
+        UsageError: it is a learner's.
+    """
+    course = open_course(start)
+    if course.solutions.parent != course.root:
+        raise UsageError(f"{course.root} has no solutions/: only a course author's folder can be built and audited.")
+    return course
+
+
+def load_course(root: Path) -> Course:
+    """Read a course folder.
+
+    Raises:
+        CourseError: `course.yaml` is missing, unreadable or wrong; names the line.
+    """
+    config, own = read_course_file(root / COURSE_FILE), root / "solutions"
+    if own.is_dir():
+        return Course(root.resolve(), own.resolve(), config)
+    source = package_folder(config.package)
+    if source is None:
+        listed, package = root / COURSE_FILE, config.package
+        where = f"{listed}, line {line_of_name(listed, package)}"
+        raise CourseError(f"{where}: this course comes in the package {package}, which is not installed: install it.")
+    return Course(root.resolve(), source / "solutions", config)
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Run a file of the course's author as a module, and leave nothing beside it.
+
+    Raises:
+        SpecError: it cannot be run; names the line.
+    """
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    saved, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        specification.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise SpecError(f"{path}, line {_line_in(path, error)}: {describe_error(error)}") from error
+    finally:
+        sys.dont_write_bytecode = saved
+    _keep_source(path)
+    return module
+
+
+def _keep_source(path: Path) -> None:
+    """Keep the lines of a file where tracebacks and recorded forward passes look for them.
+
+    A grading process reads no files, and the folder of a course that was sent is gone when it needs them. An entry
+    without a time of change is never looked up again.
+    """
+    lines = linecache.getlines(str(path))
+    linecache.cache[str(path)] = (sum(map(len, lines)), None, lines, str(path))
+
+
+def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
+    if not path.is_file():
+        raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
+    module = load_module(path, name)
+    return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}
+
+
+def _line_in(path: Path, error: BaseException) -> int:
+    if isinstance(error, SyntaxError):
+        return error.lineno or 1
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 1 for frame in reversed(frames) if frame.filename == str(path)), 1)

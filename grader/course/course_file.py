@@ -1,0 +1,175 @@
+"""The content of `course.yaml`, validated, with errors that name the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from grader.errors import CourseError
+
+ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
+PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
+IN_WORDS = {
+    ID: "write small letters, digits and _, a letter first",
+    UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
+    NAME: "write letters, digits, _ and -",
+    PACKAGE: "write the name that it is imported by",
+}
+QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Policy(_Part):
+    """How exercises are graded.
+
+    Args:
+        time_limit: seconds for one exercise file.
+        memory_limit: MiB that learner code may use beyond torch itself.
+        show_expected: learners may see the expected numbers.
+        measuring: a right gradient that was measured by nudging is flagged for a person to look at, or refused.
+    """
+
+    time_limit: float = Field(default=10, gt=0, le=3600)
+    memory_limit: int = Field(default=1024, ge=64, le=1 << 20)
+    show_expected: bool = False
+    measuring: Literal["flag", "refuse"] = "flag"
+
+
+class Entry(_Part):
+    """One exercise as `course.yaml` lists it."""
+
+    id: str = Field(pattern=ID)
+    points: float = Field(default=1, gt=0, allow_inf_nan=False)
+    stretch: bool = False
+
+
+class Unit(_Part):
+    """One unit: a folder of `exercises/`.
+
+    Args:
+        quiz: the points of its quiz; without them it has none.
+    """
+
+    id: str = Field(pattern=UNIT_ID)
+    title: str
+    exercises: tuple[Entry, ...] = Field(min_length=1)
+    quiz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @property
+    def quiz_id(self) -> str:
+        return f"quiz_{self.id}"
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its exercises in teaching order, the quiz last."""
+        return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
+
+
+class CourseFile(_Part):
+    """The content of `course.yaml`.
+
+    Args:
+        package: the installed package that the course comes in, right answers included; empty for handgrad's own.
+    """
+
+    course: str = Field(pattern=NAME)
+    title: str
+    package: str = Field(default="", pattern=PACKAGE)
+    policy: Policy = Policy()
+    units: tuple[Unit, ...] = Field(min_length=1)
+
+
+def read_course_file(path: Path) -> CourseFile:
+    """Read and validate a `course.yaml`.
+
+    Raises:
+        CourseError: it is missing, unreadable or wrong; names the line.
+    """
+    try:
+        return _parse(path, path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        says = f"{path} cannot be read (it is not UTF-8 text): save it as UTF-8, or run: handgrad init my-course"
+        raise CourseError(says) from error
+    except OSError as error:
+        says = f"{path} cannot be read ({error.strerror}): restore it, or run: handgrad init my-course"
+        raise CourseError(says) from error
+
+
+def line_of_name(path: Path, name: str) -> int:
+    """The line of a `course.yaml` that speaks last of an exercise or a unit."""
+    return _last_line(path.read_text(encoding="utf-8"), name)
+
+
+def _last_line(text: str, name: str) -> int:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return max((i for i, line in enumerate(text.splitlines(), 1) if word.search(line)), default=1)
+
+
+def _parse(path: Path, text: str) -> CourseFile:
+    try:
+        config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
+        _check_unique(config)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}): correct it.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise CourseError(_explain(path, text, error)) from error
+    return config
+
+
+def _check_unique(config: CourseFile) -> None:
+    seen: set[str] = set()
+    for unit in config.units:
+        for name in (unit.id, unit.quiz_id, *[entry.id for entry in unit.exercises]):
+            if name in seen:
+                raise ValueError(f"{name} is listed twice")
+            seen.add(name)
+
+
+def _explain(path: Path, text: str, error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        name = str(error).split(" ")[0]
+        return f"{path}, line {_last_line(text, name)}: {error}: remove one."
+    if not isinstance(yaml.load(text, Loader=_LOADER), dict):
+        return f"{path}, line 1: the file must set course, title and units: restore it, or run: handgrad init my-course"
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
+    location = [part for part in first["loc"] if isinstance(part, (str, int))]
+    line = _line_of(yaml.compose(text, Loader=_LOADER), location)
+    where = ".".join(str(part) for part in location) or "the file"
+    if first["type"] == "extra_forbidden":
+        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
+    if first["type"] == "missing":
+        return f"{path}, line {line}: {where} is missing: add it."
+    if (words := IN_WORDS.get(first.get("ctx", {}).get("pattern", ""))) is not None:
+        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {words}."
+    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}; correct it."
+
+
+def _line_of(node: Any, location: Sequence[str | int]) -> int:
+    """The line of the innermost part of `location` that the document has."""
+    line = 1 if node is None else node.start_mark.line + 1
+    for part in location:
+        children = dict(_children(node))
+        if part not in children:
+            return line
+        key, node = children[part]
+        line = key.start_mark.line + 1
+    return line
+
+
+def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key.value, (key, value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((i, (value, value)) for i, value in enumerate(node.value))
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

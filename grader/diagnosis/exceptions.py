@@ -1,0 +1,72 @@
+"""What a learner reads of an exception in their code: what it was, in which line, and where it helps, the shapes."""
+
+from __future__ import annotations
+
+import re
+
+from grader.course.sampling import Array
+from grader.course.shapes import describe
+from grader.reference.option_arguments import describe_options
+from grader.reference.trial import Trial
+from grader.sandbox.checked_reply import Raised
+from grader.sandbox.source_text import Source
+
+from .mistake import Diagnosis
+from .words import hints_when
+
+SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
+TOO_DEEP = "RecursionError"
+DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
+DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
+
+
+def diagnose_error(
+    error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
+) -> Diagnosis:
+    """Return the diagnosis of an exception in learner code, with the line it came from.
+
+    Args:
+        trial: the trial whose call raised it; its shapes are named where the message speaks of shapes.
+        time_limit: of the call, in seconds.
+        signature: how the function is called, named where the exception arose outside of learner code.
+    """
+    where = source.location(error.lines[-1], error.file) if error.lines else ""
+    read = "file" if error.file or source.file else "cell"
+    others = {
+        "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
+        "memory": ("memory", f"it asked for more memory than it may use{where}"),
+        "autograd": ("used-autograd", f"{_one_line(error.message)}{where}"),
+        "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
+        "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
+        "absent": ("error", f"{_one_line(error.message)}{where}"),
+    }
+    if error.kind in others:
+        return Diagnosis(*others[error.kind])
+    if not error.lines and signature:
+        return Diagnosis("error", f"{error.message}; it is called as {signature}")
+    if error.type == TOO_DEEP:
+        return Diagnosis("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
+    says = f"{error.type}: {_one_line(error.message)}{where}"
+    if trial is not None and SHAPE_ERROR.search(error.message):
+        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
+    if trial is not None and (chosen := describe_options(trial)):
+        says = f"{says}. Here {chosen}"
+    return Diagnosis("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
+
+
+def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
+    """The function asks torch for the gradient, in this line with these words."""
+    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())[:300]
+
+
+def _shapes(trial: Trial) -> str:
+    parts = []
+    for name, value in trial.arguments.items():
+        if isinstance(value, Array):
+            both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
+            parts.append(f"{both} {describe(value.values.shape, value.axes)}")
+    return ", ".join(filter(None, [*parts, describe_options(trial)]))

@@ -1,0 +1,481 @@
+"""The verdict on each gradient: the first check that it fails, in the order of the course's own judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.course.exercise import Answer, Exercise
+from grader.course.shapes import describe
+from grader.diagnosis.case import Case
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
+from grader.diagnosis.evidence import evidence_of
+from grader.diagnosis.factors import one_ratio
+from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
+from grader.diagnosis.operators.places import describe_places
+from grader.diagnosis.words import finding, listed
+from grader.reference import finite_differences
+from grader.reference.compare import scaled_error
+from grader.reference.kinks import Comparison, wrong_shares
+from grader.reference.references import autograd_answer, loss_of
+from grader.reference.symbolic_numbers import spelt
+from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.results.records import AnswerResult
+
+from .code_under_test import Code, Report
+from .forward_pass import joined
+from .layouts import LAYOUTS, read_as_contiguous
+from .trials import Tried, clearness
+
+SAME, MISREAD = 1e-5, 1e-4
+SHARES = "equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
+NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=True"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Hold the verdict on one gradient.
+
+    Args:
+        result: the verdict, as the course records it.
+        place: the operations of the forward pass that the mistake is made at; empty where it is about none.
+        mistake: what the numbers gave away, without words.
+    """
+
+    result: AnswerResult
+    place: str = ""
+    mistake: Mistake | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Compare what the code under test did in one trial with what is right."""
+
+    tried: Tried
+    report: Report
+
+    @property
+    def trial(self) -> Trial:
+        return self.tried.trial
+
+    def array(self, answer: Answer) -> np.ndarray | None:
+        """Return the answer as float64; zeros for `None`, and at the entries that cannot be judged.
+
+        Returns:
+            `None` if the answer is not a real tensor with finite entries.
+        """
+        value = self.report.gradients.get(answer.name)
+        if value is None and answer.name in self.report.gradients:
+            return np.zeros(self.trial.inputs[answer.name].shape)
+        if not isinstance(value, torch.Tensor) or value.is_complex():
+            return None
+        found = value.detach().double().numpy()
+        if found.shape == self.right(answer).shape:
+            found = np.where(self.unjudged(answer), 0.0, found)
+        return found if np.isfinite(found).all() else None
+
+    def unjudged(self, answer: Answer) -> np.ndarray:
+        """Return a mask of the entries for which there is no gradient to compare with; shaped like the input."""
+        return np.asarray(~np.isfinite(self.tried.allowed[answer.name].expected))
+
+    def right(self, answer: Answer) -> np.ndarray:
+        right = self.trial.expected[answer.name]
+        assert right is not None
+        return right
+
+    def is_wrong(self, answer: Answer) -> bool:
+        """Return whether an answer's numbers are off by more than rounding or another choice at a kink explains."""
+        array = self.array(answer)
+        if array is None or array.shape != self.right(answer).shape:
+            return array is not None
+        return bool(self.compared(answer).wrong.any())
+
+    def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
+        """Return the answer with torch's choice at each kink where it made another right one; `None` if no array."""
+        array = self.array(answer)
+        if array is None or array.shape != self.right(answer).shape:
+            return array
+        return np.where(self.compared(answer).convention, self.right(answer), array)
+
+    def has_choices(self, answer: Answer) -> bool:
+        """Return whether the answer, an array, has another choice than torch's at a kink."""
+        array = self.array(answer)
+        has_shape = array is not None and array.shape == self.right(answer).shape
+        return has_shape and bool(self.compared(answer).convention.any())
+
+    def with_conventions(self, answer: Answer) -> np.ndarray:
+        """Return the right gradient with the answer's choices at kinks."""
+        array = self.array(answer)
+        assert array is not None
+        return np.where(self.compared(answer).convention, array, self.right(answer))
+
+    def compared(self, answer: Answer) -> Comparison:
+        """Return the comparison of the answer, an array of the right shape, with the gradients that count as right."""
+        array = self.array(answer)
+        assert array is not None
+        return self.trial.remember(  # type: ignore[no-any-return]
+            ("compared", answer.name),
+            lambda: self.tried.allowed[answer.name].compare(array, self.tried.bounds[answer.name]),
+        )
+
+    def fails(self, answer: Answer) -> bool:
+        """Return whether the answer is wrong, or there is none."""
+        return bool(self.report.error) or self.array(answer) is None or self.is_wrong(answer)
+
+    @property
+    def layout(self) -> str:
+        """Return a phrase on the memory layout of the run's upstream gradient; empty where it is contiguous."""
+        return LAYOUTS.get(self.trial.setting.kind, "")
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Judge what the code under test did in every trial.
+
+    Args:
+        runs: those that count, with the given sizes.
+        others: those with sizes or tables that nobody gave, which help to identify a mistake.
+        twice: what two equal calls did.
+        measured: whether the right gradients are measured, so that torch's own say nothing.
+    """
+
+    exercise: Exercise
+    code: Code
+    runs: Sequence[Run]
+    others: Sequence[Run]
+    twice: tuple[Report, Report]
+    measured: bool = False
+
+    def judged(self, answer: Answer) -> Judged:
+        """Return the verdict on an answer: the first check that it fails, or that it is right."""
+        diagnosis = self._structure(answer) or self._shape(answer) or self._use(answer)
+        if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
+            return self._failed(answer, found) if (found := self._raised_by_layout) else _passed(answer)
+        diagnosis = (
+            diagnosis
+            or self._layout(answer)
+            or self._kink(answer)
+            or self._stale(answer)
+            or finding(self._mistakes[answer.name][1])
+        )
+        return self._failed(answer, diagnosis)
+
+    def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Judged:
+        """Return the verdict that an answer fails with a diagnosis, with the place of the mistake and its evidence."""
+        place = self._place(answer) if diagnosis.mistake else ""
+        evidence = self._evidence(answer, diagnosis.mistake)
+        result = AnswerResult(answer.name, "failed", 0.0, 1.0, diagnosis.code, diagnosis.says, evidence)
+        return Judged(result, place, diagnosis.mistake)
+
+    @cached_property
+    def shown_run(self) -> Run:
+        """Return the run whose shapes and values the findings name."""
+        wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
+        return self._informative_runs[0] if wrong else self.runs[0]
+
+    @cached_property
+    def _informative_runs(self) -> list[Run]:
+        """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first.
+
+        Where shapes are wrong with sizes alone that nobody gave, these are not asked: the code is for the given ones.
+        """
+        has_shapes = all(map(self._has_shapes, self.runs))
+        others = [run for run in self.others if self._has_shapes(run) or not has_shapes]
+        plain = [run for run in (*self.runs, *others) if not run.layout and not run.report.error]
+        wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
+        return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
+
+    def _has_shapes(self, run: Run) -> bool:
+        """Return whether every array that was given in a trial has the right shape."""
+        arrays = ((run.array(answer), run.right(answer)) for answer in self.exercise.answers)
+        return all(array is None or array.shape == right.shape for array, right in arrays)
+
+    @property
+    def untraced(self) -> bool:
+        """Return whether a mistake was looked for, and the forward pass could not be recorded."""
+        return any(faithful_program_of(self.exercise, trial) is None for trial, _ in self._mistakes.values())
+
+    @property
+    def branches(self) -> bool:
+        """Return whether a mistake was looked for, and forward runs other lines in some trials than in others."""
+        return bool(self._mistakes) and len({self._way(run) for run in self._informative_runs}) > 1
+
+    # --- before any number is compared -------------------------------------------------------------------------------
+
+    def _structure(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose code that raises or returns no gradient, `None` for one that is not 0, or no tensor."""
+        for run in self.runs:
+            if run.report.error and run.layout:
+                continue  # said if it is all that is wrong
+            if run.report.error:
+                return Diagnosis("error", f"{self.code.name} raises {run.report.error}")
+            if answer.name not in run.report.gradients:
+                return Diagnosis("missing-answer", f"{self.code.name} returns no gradient for {answer.name}")
+            value = run.report.gradients[answer.name]
+            if value is None and run.right(answer).any():
+                return Diagnosis("missing-answer", f"it is None, and the output depends on {answer.name}; {NEEDS_NONE}")
+            if value is not None and not isinstance(value, torch.Tensor):
+                return Diagnosis("wrong-type", f"it is of type {type(value).__name__}, not a tensor")
+        return None
+
+    def _shape(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose a wrong shape, then a wrong dtype, then entries that are not finite."""
+        for run in self.runs:
+            value, owner = run.report.gradients.get(answer.name), run.tried.call.inputs[answer.name]
+            if value is None:
+                continue
+            if value.shape != owner.shape:
+                return self._of_shape(answer, value, run.trial)
+            if value.dtype != owner.dtype:
+                names = [str(each.dtype).removeprefix("torch.") for each in (value, owner)]
+                return Diagnosis("wrong-dtype", f"it is {names[0]}; {answer.name} is {names[1]}")
+            if count := int((~torch.isfinite(value) & ~torch.from_numpy(run.unjudged(answer))).sum()):
+                return Diagnosis("not-finite", f"{count} of {value.numel()} entries are inf or nan")
+        return None
+
+    def _of_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Diagnosis:
+        """A wrong shape, which may be that of a mistake with a name."""
+        found = self._mistakes.get(answer.name)
+        if found is not None and found[1].code != "unknown":
+            return finding(found[1])
+        owner = describe(tuple(trial.inputs[answer.name].shape), trial.axes(answer.name))
+        says = f"its shape is {describe(tuple(value.shape))}; it should be the shape of {answer.name}, {owner}"
+        return Diagnosis("wrong-shape", says)
+
+    def _use(self, answer: Answer) -> Diagnosis | None:
+        """The arguments unchanged, and the same answer when called again."""
+        if changed := next((run.report.changed for run in self.runs if run.report.changed), ()):
+            return Diagnosis("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
+        first, again = (report.gradients.get(answer.name) for report in self.twice)
+        if differ(first, again):
+            return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+        return None
+
+    # --- the numbers -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _raised_by_layout(self) -> Diagnosis | None:
+        """Diagnose code that raises for an upstream gradient that is not contiguous; `None` if it does not."""
+        run = next((run for run in self.runs if run.layout and run.report.error), None)
+        if run is None:
+            return None
+        g = self.code.upstream_name
+        says = f"where {g} is {run.layout}, {self.code.name} raises {run.report.error}: see {g}.contiguous()"
+        return Diagnosis("error", says)
+
+    def _layout(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose an answer that is wrong only for upstream gradients that are not contiguous."""
+        wrong = [run for run in self.runs if run.is_wrong(answer)]
+        if not wrong or not all(run.layout for run in wrong):
+            return None
+        g, where = self.code.upstream_name, listed(dict.fromkeys(run.layout for run in wrong))
+        read = all(self._is_misread(answer, run) for run in wrong)
+        first = f"it reads {g} as if it were contiguous" if read else f"it is right only where {g} is contiguous"
+        return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
+
+    def _kink(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
+        wrong = [run for run in self.runs if run.is_wrong(answer)]
+        compared = [run.compared(answer) for run in wrong]
+        if any((one.wrong & ~one.kinks).any() for one in compared):
+            return None
+        run, (index, *_) = wrong[0], np.argwhere(compared[0].wrong)
+        place, array = tuple(map(int, index)), run.array(answer)
+        assert array is not None
+        low, high = float(compared[0].low[place]), float(compared[0].high[place])
+        at = _entry(answer.name, place, float(run.trial.inputs[answer.wrt][place]))
+        slack = SAME * max(abs(low), abs(high))
+        if low - slack <= array[place] <= high + slack:
+            says = SHARES.format(at=at)
+        else:
+            says = f"at the kink {at} it is {array[place]:.3g}, and what is right is between {low:.3g} and {high:.3g}"
+        return Diagnosis("wrong-local", says)
+
+    def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the answers whose shares at equal entries of different inputs do not add up, with the index of one.
+
+        Each answer is yielded once.
+        """
+        answers, reported = self.exercise.answers, set[str]()
+        for run in self.runs if len(answers) > 1 and not self.measured else ():
+            if not any(run.compared(answer).convention.any() for answer in answers):
+                continue
+            arrays = {answer: run.with_conventions(answer) for answer in answers}
+            for answer, mask in wrong_shares(self.exercise, run.trial, arrays, SAME).items():
+                if answer.name not in reported:
+                    reported.add(answer.name)
+                    yield answer.name, tuple(map(int, np.unravel_index(int(mask.argmax()), mask.shape)))
+
+    def judged_in_tie(self, name: str, index: tuple[int, ...]) -> Judged:
+        """Return the verdict on an answer whose share at `index` does not add up with those of the equal entries."""
+        value = float(self.runs[0].trial.inputs[name][index])
+        return self._failed(Answer(name, name), Diagnosis("wrong-local", SHARES.format(at=_entry(name, index, value))))
+
+    def _is_misread(self, answer: Answer, run: Run) -> bool:
+        """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
+        array, out_g = run.array(answer), run.trial.out_g
+        assert out_g is not None
+        read = joined(tuple(map(read_as_contiguous, run.tried.call.out_g))).double().reshape(out_g.shape)
+        try:
+            other = self._right_for(answer, replace(run.trial, out_g=read, memo={}))
+        except IMPOSSIBLE:
+            return False
+        return array is not None and scaled_error(array, other) <= max(MISREAD, run.tried.bounds[answer.name])
+
+    def _right_for(self, answer: Answer, trial: Trial) -> np.ndarray:
+        """Return the right gradient in another trial, by torch or measured; shaped like the input."""
+        if not self.measured:
+            return autograd_answer(self.exercise, answer, trial.inputs, trial.out_g)
+        values = trial.inputs[answer.wrt].numpy()
+        return finite_differences.gradient(partial(loss_of, self.exercise, trial, answer.wrt), values)
+
+    @cached_property
+    def _mistakes(self) -> dict[str, tuple[Trial, Mistake]]:
+        """Return the mistake in each wrong answer, with the first trial that it was looked for in.
+
+        What is not named in all trials is looked for in those alone that count: with other sizes or other tables there
+        may be a second mistake. Then with the author's own choices at kinks, where some entries are wrong besides.
+        """
+        every = self._informative_runs
+        counted = [run for run in every if run in self.runs]
+        wrong = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in counted)]
+        cases: list[Case] = []
+        mistakes = self._mistakes_in(every, wrong, Run.with_torchs_choices, cases)
+        for runs, array_in, known in ((counted, Run.with_torchs_choices, cases), (every, Run.array, [])):
+            unnamed = [
+                answer
+                for answer in wrong
+                if mistakes[answer.name][1].code == "unknown"
+                and (len(runs) < len(every) or (array_in is Run.array and any(run.has_choices(answer) for run in runs)))
+            ]
+            more = self._mistakes_in(runs, unnamed, array_in, known)
+            mistakes |= {name: found for name, found in more.items() if found[1].code != "unknown"}
+        return mistakes
+
+    def _mistakes_in(
+        self,
+        every: Sequence[Run],
+        waiting: list[Answer],
+        array_in: Callable[[Run, Answer], np.ndarray | None],
+        cases: list[Case],
+    ) -> dict[str, tuple[Trial, Mistake]]:
+        """Return the mistake in each of some wrong answers, with the first trial that it was looked for in.
+
+        Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
+
+        Args:
+            every: the trials.
+            waiting: the answers; each is wrong in one of the trials.
+            array_in: returns an answer's array in a trial.
+            cases: see `find_mistakes`.
+        """
+        found: dict[str, tuple[Trial, Mistake]] = {}
+        while waiting:
+            way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
+            runs = [run for run in every if self._way(run) == way]
+            diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
+            pairs = {answer.name: list(_trials_with_answer(runs, answer, array_in)) for answer in diagnosable}
+            try:
+                right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
+                mistakes = find_mistakes(self.exercise, pairs, right, cases)
+            except IMPOSSIBLE:  # what forward does cannot be done again step by step
+                mistakes = plain_facts(self.exercise, pairs)
+            if len(every) == 1:
+                mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
+            found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
+            waiting = [answer for answer in waiting if answer not in diagnosable]
+        return found
+
+    def _way(self, run: Run) -> frozenset[Hashable] | None:
+        """Return the operations of the forward pass in a trial, by their places in the source; else `None`."""
+        try:
+            return frozenset(node.key for node in program_of(self.exercise, run.trial).nodes)
+        except IMPOSSIBLE:
+            return None
+
+    def _place(self, answer: Answer) -> str:
+        """Return the operations that a mistake is made at, with the inputs that the gradient goes to from there."""
+        trial, mistake = self._mistakes[answer.name]
+        return describe_places(program_of(self.exercise, trial), mistake.at) if mistake.at else ""
+
+    def _stale(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""
+        names = set[str]()
+        for run in self.runs:
+            if run.is_wrong(answer) and not run.layout:
+                name = next(self._inputs_of_another_call(answer, run), "")
+                if not name:
+                    return None
+                names.add(name)
+        if len(names) != 1:
+            return None
+        return Diagnosis("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
+
+    def _inputs_of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
+        """Yield the inputs with whose values of another run the answer would be right."""
+        array, right = run.array(answer), run.right(answer)
+        assert array is not None
+        for name, value in () if self.measured else run.trial.inputs.items():
+            others = (
+                (run.trial.inputs[name] for run in self._informative_runs) if isinstance(value, torch.Tensor) else ()
+            )
+            for other in others:
+                if other.shape == value.shape and not torch.equal(other, value):
+                    mixed = {**run.trial.inputs, name: other}
+                    old = autograd_answer(self.exercise, answer, mixed, run.trial.out_g)
+                    if scaled_error(array, old) < run.tried.bounds[answer.name] < scaled_error(old, right):
+                        yield name
+
+    def _evidence(self, answer: Answer, mistake: Mistake | None) -> str:
+        """Return a sentence on what a nudge of the worst entry does to the loss; empty where none can be measured."""
+        run = next((run for run in (*self._informative_runs, *self.runs) if run.is_wrong(answer)), None)
+        if run is None:
+            return ""
+        array = run.with_torchs_choices(answer)
+        assert array is not None
+        try:
+            return evidence_of(self.exercise, answer, [(run.trial, array)], mistake)
+        except IMPOSSIBLE:
+            return ""  # the forward pass is not defined beside this input
+
+
+def _entry(name: str, place: tuple[int, ...], value: float) -> str:
+    """Return an entry of an input with its value, such as `x[0,1] = 0.5`, for a message."""
+    return f"{name}[{','.join(map(str, place))}] = {value:.3g}" if place else f"{name} = {value:.3g}"
+
+
+def _passed(answer: Answer) -> Judged:
+    """Return the verdict that an answer is right."""
+    return Judged(AnswerResult(answer.name, "passed", 1.0, 1.0))
+
+
+def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
+    """The factor that every entry of the one call is off by, where nothing better is known."""
+    answer = Answer(name, name)
+    array = run.array(answer)
+    factor = one_ratio(array, run.right(answer)) if array is not None and found.code == "unknown" else None
+    return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
+
+
+def _trials_with_answer(
+    runs: Sequence[Run], answer: Answer, array_in: Callable[[Run, Answer], np.ndarray | None]
+) -> Iterator[tuple[Trial, np.ndarray]]:
+    """Yield each trial in which the answer is an array, with that array, shaped like the input."""
+    for run in runs:
+        if (array := array_in(run, answer)) is not None:
+            yield run.trial, array
+
+
+def differ(value: Any, other: Any) -> bool:
+    """Return whether two gradients of equal calls differ by more than rounding; `None` differs from a tensor."""
+    if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return (value is None) != (other is None)
+    arrays = [one.detach().numpy() for one in (value, other)]
+    if arrays[0].shape != arrays[1].shape or (np.isfinite(arrays[0]) != np.isfinite(arrays[1])).any():
+        return True
+    return scaled_error(*(np.where(np.isfinite(array), array, 0.0) for array in arrays)) > SAME

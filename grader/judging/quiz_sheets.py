@@ -1,0 +1,101 @@
+"""Grade the answer sheet of a quiz, which is read as data, without a worker and without torch."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from grader.course.course import CourseExercise
+from grader.course.plain_yaml import Text
+from grader.course.questions import NOT_READ
+from grader.course.quiz import Quiz
+from grader.errors import InfrastructureError, ReadError
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
+from grader.quiz.notebook_quiz import sheet_in
+from grader.quiz.variants import question_with_key
+from grader.results.records import AnswerResult, ExerciseResult, Status
+from grader.safe_text import plain
+
+TODO = "not answered yet"
+SHOWN = 40
+MOST_MISNAMED = 60
+BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
+BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
+
+
+def grade_quiz(exercise: CourseExercise, content: bytes | Sequence[str] | None) -> ExerciseResult:
+    """Return the result of a quiz.
+
+    Args:
+        exercise: the quiz.
+        content: the bytes of the answer sheet, or the texts of a notebook's cells, which are not run; `None` if there
+            is neither.
+
+    Raises:
+        SpecError: the questions cannot be read.
+    """
+    answers = _question_results(exercise.quiz, exercise.id, exercise.file, content, exercise.points_of_answer)
+    return ExerciseResult(exercise.id, exercise.unit, answers, max_score=exercise.points)
+
+
+def _question_results(
+    quiz: Quiz, name: str, file: str, content: bytes | Sequence[str] | None, points: float
+) -> tuple[AnswerResult, ...]:
+    if content is None:
+        says = f"{file} is not there: get a sheet with: handgrad reset {name}"
+        return _same_for_every_answer(quiz, points, "todo", "todo", says)
+    try:
+        if isinstance(content, bytes):
+            sheet: Sheet | None = read_sheet(decode_sheet(content), quiz)
+        else:
+            sheet = sheet_in(name, quiz, content)
+    except ReadError as error:
+        says, hint = plain(f"line {error.line}: {error.problem}"), BROKEN if isinstance(content, bytes) else BROKEN_CELL
+        return _same_for_every_answer(quiz, points, "failed", "syntax-error", says, (hint,))
+    if sheet is None:
+        says = f"no cell answers the quiz: write your answers into {name} = dict(...), and run that cell"
+        return _same_for_every_answer(quiz, points, "todo", "todo", says)
+    return tuple(_grade_question(quiz, question, sheet, points) for question in quiz.questions)
+
+
+def _same_for_every_answer(
+    quiz: Quiz, points: float, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
+) -> tuple[AnswerResult, ...]:
+    return tuple(
+        AnswerResult(name, status, 0.0, points, code, says, hints=hints or question.hints)
+        for name, question in quiz.questions.items()
+    )
+
+
+def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
+    """Return the result of one question of a sheet; a question without an answer is `todo`."""
+    answer, question = sheet.answers.get(name), question_with_key(quiz, name, sheet.variant)
+    if answer is None:
+        return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
+    try:
+        mistake = mistake_in(question, answer)
+    except InfrastructureError as error:
+        return AnswerResult(name, "error", 0.0, points, "error", plain(f"{_shortened(answer)}: {error}"))
+    if mistake is None:
+        return AnswerResult(name, "passed", points, points)
+    if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
+        message = f"{_shortened(answer)} cannot be read, and counts neither as right nor as wrong. {mistake.says}"
+        return AnswerResult(name, "failed", 0.0, points, NOT_READ, message, hints=(how_to_answer(question),))
+    message = f"{_shortened(answer)} is not it. {mistake.says}"
+    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, hints=question.hints)
+
+
+def _shortened(answer: str) -> str:
+    text = plain(" ".join(answer.split()))
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
+    """Say that a question is not answered, or answered under a name that no question has."""
+    likely = [one for one in unknown[:MOST_MISNAMED] if abs(len(one) - len(name)) <= len(name) // 2]
+    near = difflib.get_close_matches(name, likely, 1)
+    found = next((one for one in likely if one in near), None)
+    if found is None:
+        return TODO
+    return f"{TODO}: line {found.line} answers {plain(found)}, which is no question; did you mean {name}?"

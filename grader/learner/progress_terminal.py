@@ -1,0 +1,56 @@
+"""Renders a learner's progress: how far each unit is, and each exercise of a list."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from grader.course.course import CourseExercise
+from grader.rendering.console import report_width
+from grader.rendering.plain_mode import is_plain
+from grader.rendering.render_text import Line, Style
+
+from .progress import UnitProgress
+from .session import Session
+
+BAR, SHORTEST_BAR = 14, 6
+IN_A_LIST = 30  # columns before an exercise's title
+
+
+def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
+    """How far each unit is, in a line: a bar where there is room for one, and the numbers."""
+    if is_plain():
+        yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
+        return
+    names = max((len(unit.unit) for unit in units), default=0)
+    room = width - names - 4 - max((len(_numbers(unit)) for unit in units), default=0)
+    length = min(BAR, room) if room >= SHORTEST_BAR else 0
+    for unit in units:
+        full = length * unit.done // max(unit.total, 1)
+        style: Style = "good" if unit.done == unit.total else "bold" if unit.done else "dim"
+        bar = "#" * full + "." * (length - full) + "  " * bool(length)
+        yield ((f"{unit.unit:<{names}}  ", ""), (bar, style), (_numbers(unit), ""))
+
+
+def _numbers(unit: UnitProgress) -> str:
+    quiz = f"  quiz {unit.questions_done} of {unit.questions}" if unit.questions else ""
+    return f"{unit.done} of {unit.total}{quiz}"
+
+
+def _in_words(unit: UnitProgress) -> str:
+    quiz = f", quiz {unit.questions_done} of {unit.questions} questions" if unit.questions else ""
+    return f"{unit.done} of {unit.total} answers{quiz}"
+
+
+def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
+    """One exercise in a list: how far it is, and its title, on as many lines as that takes."""
+    result = session.progress.result(exercise)
+    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
+    total = len(exercise.declaration.answers)
+    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
+    count = f"{done}/{total}"
+    room = max(report_width() - IN_A_LIST, 20)
+    first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
+    style: Style = "good" if done == total else "dim"
+    yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
+    yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)

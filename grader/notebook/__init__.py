@@ -1,1 +1,0 @@
-"""Notebooks: built from lessons and exercises, and what their cells call."""

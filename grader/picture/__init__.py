@@ -1,1 +1,0 @@
-"""Pictures of wrong answers: heat maps, and the forward pass with what is wrong marked."""

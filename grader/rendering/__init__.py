@@ -1,0 +1,1 @@
+"""Rendering: results and pictures as text, as HTML and as JSON."""

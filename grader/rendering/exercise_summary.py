@@ -1,0 +1,95 @@
+"""Summarises what an exercise asks in one line: its formula as the author wrote it, and the answer's shape."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Exercise, Routine
+from grader.course.quiz import Quiz
+from grader.course.shapes import ANY, alternatives, axes_of
+from grader.quiz.answer_sheet import variant_of
+from grader.quiz.variants import question_of
+
+
+def formula(exercise: CourseExercise) -> str:
+    """The forward pass as text, `inp @ w + b`; the title where it is no single expression."""
+    return formula_or_words(exercise)[0]
+
+
+def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
+    """The same, and whether it is a formula."""
+    declaration = exercise.declaration
+    if not isinstance(declaration, Exercise):
+        return declaration.title, False
+    body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
+    if body is None:
+        return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip("."), False
+    name = declaration.argument_with_role("output")
+    return f"{name} = {body}" if name else body, True
+
+
+def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
+    """What is asked of one answer, with its shape."""
+    declaration = exercise.declaration
+    if isinstance(declaration, Quiz):
+        return " ".join(question_of(declaration, answer.name, variant_of(exercise.path)).ask.split())
+    if isinstance(declaration, Routine):
+        return f"{exercise.signature}: {declaration.title}"
+    text = formula(exercise)
+    if answer.kind == "value":
+        return f"the function returns the value of {text}"
+    if answer.kind == "jacobian":
+        return f"the Jacobian of {text} with respect to {answer.wrt}"
+    shape = _shape(declaration, answer.wrt)
+    if answer.stored:
+        return f"{answer.name}, the gradient of the loss, {shape}, for {text}"
+    of = "the loss" if declaration.gives_upstream else text
+    forward = f", for {text}" if declaration.gives_upstream else ""
+    return f"the gradient of {of} with respect to {answer.wrt}, {shape}{forward}"
+
+
+def _shape(declaration: Exercise, name: str) -> str:
+    spec = declaration.inputs[name].spec
+    if ANY in axes_of(spec) or len(alternatives(spec)) > 1:
+        return f"shaped like {name}"
+    axes = axes_of(spec)
+    return f"shape ({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+
+
+def _lambda_body(spec: Path, exercise_id: str) -> str | None:
+    """The expression of a forward pass, if nothing in it is of the declaration alone."""
+    given = _assigned(spec, spec.stat().st_mtime_ns)
+    declared = given.get(exercise_id)
+    if not isinstance(declared, ast.Call):
+        return None
+    forward = next((k.value for k in declared.keywords if k.arg == "forward"), None)
+    if isinstance(forward, ast.Call) and forward.keywords:  # in named steps, the last of which is out
+        forward = forward.keywords[-1].value
+    if not isinstance(forward, ast.Lambda):
+        return None
+    body = _Numbers(given).visit(copy.deepcopy(forward.body))
+    private = any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(body))
+    return None if private else ast.unparse(body)
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts the number itself in the place of a name for it."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self.given.get(node.id)
+        return found if isinstance(found, ast.Constant) else node
+
+
+@lru_cache(maxsize=32)
+def _assigned(spec: Path, changed: int) -> dict[str, ast.expr]:
+    """What each name of a unit's declarations stands for, read once for all exercises and as often as it changes."""
+    found = (node for node in ast.parse(spec.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
+    return {name.id: node.value for node in found for name in node.targets if isinstance(name, ast.Name)}

@@ -1,0 +1,147 @@
+"""The pictures of a checked exercise as plain data, made only when asked for, and never a part of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from grader.course.shapes import Axes
+from grader.results.records import AnswerResult, ExerciseResult
+
+if TYPE_CHECKING:
+    import numpy as np
+
+OUT = "out"
+WHY = {
+    "todo": "it is not attempted yet, so there is nothing to draw",
+    "missing-answer": "no array was stored or returned, so there is nothing to draw",
+    "returned-not-stored": "no array was stored, so there is nothing to draw",
+    "wrong-attribute": "no array was stored there, so there is nothing to draw",
+    "wrong-type": "it is not an array of numbers, so there is nothing to draw",
+}
+NOTHING = "there is no array to draw"
+Kind = Literal["values", "difference"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One array of a picture.
+
+    Args:
+        title: what it is, in a word or two.
+        axes: a name for each axis; one that begins with `_` is no name.
+        kind: values, or differences, 0 where there is none to speak of.
+        values: float64.
+        limit: the value at either end of the colour scale, which all grids of a picture share.
+        shaded: the values are whole numbers from `-limit` to `limit`: shades, in place of numbers that are kept back.
+    """
+
+    title: str
+    axes: Axes
+    values: np.ndarray
+    kind: Kind = "values"
+    limit: float = 0.0
+    shaded: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One answer that is not right, to be looked at.
+
+    Args:
+        answer: its name, such as `w.g`.
+        where: the trial it is from, in words.
+        grids: the learner's array and what it is compared with; none where there is nothing to draw.
+        note: why there is nothing, or what should be known of it.
+    """
+
+    answer: str
+    where: str = ""
+    grids: tuple[Grid, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An input, or the result of an operation.
+
+    Args:
+        key: the input's name, or `%index` of the operation.
+        label: what a learner calls it: `inp`, `@`, `mean`.
+        shape: of its value in the trial, with axis names.
+        operands: the keys of what it is computed from.
+        answer: the answer that is its gradient, if any.
+        marked: the answers whose diagnosis names it.
+        edges: the operands of which the diagnosis names the way to them.
+    """
+
+    key: str
+    label: str
+    shape: str
+    operands: tuple[str, ...] = ()
+    answer: str = ""
+    marked: tuple[str, ...] = ()
+    edges: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A forward pass.
+
+    Args:
+        nodes: by key, what is computed from others after these.
+        out: the key of the output.
+        unmarked: the answers drawn whose diagnosis names no operation.
+    """
+
+    nodes: Mapping[str, Node]
+    out: str
+    unmarked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExercisePictures:
+    """The pictures of one exercise.
+
+    Args:
+        pictures: one for each answer that is not right.
+        graph: the forward pass, where it is drawn.
+    """
+
+    exercise: str
+    pictures: tuple[Picture, ...] = ()
+    graph: Graph | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """There is an array in it."""
+        return any(picture.grids for picture in self.pictures)
+
+
+def no_pictures(result: ExerciseResult) -> ExercisePictures:
+    """No pictures, and why in one line, for a verdict that was given without looking at an array."""
+    wrong = [answer for answer in result.answers if answer.status != "passed"]
+    if not wrong:
+        return ExercisePictures(result.id)
+    todo = all(answer.status == "todo" for answer in wrong)
+    return ExercisePictures(result.id, (Picture(result.id, note=why_no_picture(wrong[0]) if todo else NOTHING),))
+
+
+def why_no_picture(answer: AnswerResult) -> str:
+    """Why there is nothing to draw of an answer of which there is no array."""
+    return WHY.get(answer.code or "", NOTHING)
+
+
+def without_repeats(pictures: Sequence[Picture]) -> Iterator[Picture]:
+    """The pictures, neighbours of which there is nothing but the same note as one."""
+    for (is_drawn, note), found in groupby(pictures, key=lambda picture: (bool(picture.grids), picture.note)):
+        if is_drawn:
+            yield from found
+        else:
+            yield Picture(", ".join(picture.answer for picture in found), note=note)

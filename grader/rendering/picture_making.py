@@ -1,0 +1,168 @@
+"""Makes pictures of wrong answers: the learner's array, finite differences, their difference, the forward graph.
+
+They are made after the verdict and only when asked for, and never become a part of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Exercise
+from grader.course.shapes import Axes, guess_axes
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
+from grader.judging.given_answer import is_right
+from grader.judging.judge import Judge
+from grader.program.forward import Place
+from grader.reference.compare import ATOL_FOR_ZERO, RTOL
+from grader.reference.option_arguments import describe_options
+from grader.reference.references import finite_difference_answer
+from grader.reference.trial import Trial
+from grader.results.records import AnswerResult, ExerciseResult
+
+from .heat_maps import limit_of
+from .marked_graph import graph_of
+from .picture_data import ExercisePictures, Graph, Grid, Picture, why_no_picture
+
+RIGHT = "its numbers are right, so there is nothing to draw"
+SHADES, NEXT_TO_NOTHING = 4, 1e-6
+KEPT_BACK = (
+    "This course keeps expected values back (show_expected in course.yaml): there are colours in place of numbers. "
+    "++ and -- are more than half of the largest entry."
+)
+MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
+
+
+def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
+    """The pictures of a verdict.
+
+    Args:
+        judge: who gave it.
+    """
+    wrong = [answer for answer in result.answers if answer.status != "passed"]
+    asked = {answer.name: answer for answer in exercise.function.answers}
+    pictures = tuple(_picture(judge, asked[answer.name], answer) for answer in wrong)
+    drawn = [asked[picture.answer] for picture in pictures if picture.grids]
+    return ExercisePictures(exercise.id, pictures, _graph(judge, drawn) if drawn else None)
+
+
+def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
+    wrong = _first_wrong_trial(judge, answer)
+    if wrong is None:
+        return Picture(answer.name, note=RIGHT if judge.given[answer.name].pairs else why_no_picture(result))
+    trial, array = wrong
+    grids, note = _grids(judge, answer, trial, array.real.astype("float64"))
+    return Picture(answer.name, _describe_trial(trial), grids, note)
+
+
+def _first_wrong_trial(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
+    """The first trial in which the answer is not right, and the learner's array in it."""
+    found = judge.given[answer.name].pairs
+    return next(((trial, array) for trial, array in found if not _is_right(judge, answer, trial, array)), None)
+
+
+def _is_right(judge: Judge, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    expected = trial.expected[answer.name]
+    same = expected is not None and expected.shape == array.shape
+    return same and is_right(judge.exercise, answer, trial, array)
+
+
+def _describe_trial(trial: Trial) -> str:
+    """The trial in words."""
+    sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
+    chosen = describe_options(trial)
+    kind = trial.setting.kind if trial.setting.sizes else ""  # of numbers alone there are no sizes
+    return ", ".join(part for part in (kind, sizes, chosen and f"where {chosen}") if part)
+
+
+def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
+    """The grids, and what should be known of them."""
+    expected, sizes = _expected(answer, trial), trial.setting.sizes
+    axes, shape = _axes(answer, trial, expected), expected.shape
+    own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
+    if getattr(judge.exercise.function, "accepts", None) is not None:
+        return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
+    right, title, note = _array_to_compare_with(judge, answer, trial)
+    grids = [own, Grid(title, axes, right)]
+    if yours.shape == shape:
+        with np.errstate(all="ignore"):
+            off = np.where(_agree(yours, expected), 0.0, yours - right)
+        grids.append(Grid(f"yours - {title}", axes, off, "difference"))
+    limit = limit_of(*(grid.values for grid in grids))
+    grids = [replace(grid, limit=limit) for grid in grids]
+    if not judge.exercise.course.policy.show_expected:
+        grids, note = [shaded(grid) for grid in grids], f"{note} {KEPT_BACK}".strip()
+    return tuple(grids), note
+
+
+def shaded(grid: Grid) -> Grid:
+    """The grid without its numbers: each entry's sign and how large it is, in `SHADES` steps; 0 only for nothing."""
+    if not grid.limit:
+        return replace(grid, shaded=True)
+    with np.errstate(all="ignore"):
+        steps = np.ceil(SHADES * np.abs(grid.values) / grid.limit - NEXT_TO_NOTHING)
+    return replace(grid, values=np.sign(grid.values) * steps, limit=float(SHADES), shaded=True)
+
+
+def _expected(answer: Answer, trial: Trial) -> np.ndarray:
+    expected = trial.expected[answer.name]
+    assert expected is not None
+    return expected
+
+
+def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
+    """What the learner's array is compared with, what it is called, and how it was found."""
+    declaration = judge.exercise.function
+    if not isinstance(declaration, Exercise) or answer.kind == "value":
+        return _expected(answer, trial), "right", ""
+    expected, measured = _expected(answer, trial), finite_difference_answer(declaration, answer, trial)
+    note = "measured: by finite differences, one entry nudged at a time"
+    prior = trial.arguments[answer.wrt].g if answer.stored else None
+    if prior is not None:
+        measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
+    return np.where((expected == 0) & _agree(measured, expected), 0.0, measured), "measured", f"{note}."
+
+
+def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
+    known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
+    if known is None:
+        return guess_axes(right.shape, trial.setting.sizes)
+    rest = right.shape[: right.ndim - len(known)]
+    return (*guess_axes(rest, trial.setting.sizes), *known)
+
+
+def _agree(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Where they differ by no more than rounding."""
+    with np.errstate(all="ignore"):
+        largest = np.abs(right).max(initial=0.0)
+        near: np.ndarray = np.abs(yours - right) <= (RTOL["float32"] * largest or ATOL_FOR_ZERO["float32"])
+    return near
+
+
+def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
+    """The forward pass with what the diagnoses name marked; none for what is no backward pass."""
+    declaration, first = judge.exercise.function, judge.trials[0]
+    if not isinstance(declaration, Exercise):
+        return None
+    wrong = _first_wrong_trial(judge, answers[0])
+    drawn = first if wrong is None else wrong[0]
+    program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
+    if program is None or named_in is None:
+        return None
+    if [node.key for node in program.nodes] != [node.key for node in named_in.nodes]:  # what is named has other numbers
+        drawn, program = first, named_in
+    named = {answer.name: _places(judge, answer) for answer in answers}
+    return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
+
+
+def _places(judge: Judge, answer: Answer) -> tuple[Place, ...]:
+    """Return what the diagnosis names, or what an edit with the same code that gives the same numbers does."""
+    mistake = judge.mistakes.get(answer.name)
+    if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
+        return () if mistake is None else mistake.at
+    declaration = replace(judge.exercise.function, misconceptions=())
+    other = find_mistakes(declaration, {answer.name: judge.given[answer.name].to_explain})[answer.name]
+    return other.at if other.code == mistake.code else ()

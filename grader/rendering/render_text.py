@@ -1,0 +1,240 @@
+"""Renders what a learner reads as lines of styled text, for the terminal, pytest and notebooks alike."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer
+from grader.errors import UsageError
+from grader.results.records import AnswerResult, ExerciseResult
+from grader.safe_text import plain
+
+from .exercise_summary import describe_answer, formula
+
+Style = Literal[
+    "", "bold", "good", "bad", "todo", "dim", "mark",
+    "cold1", "cold2", "cold3", "cold4", "hot1", "hot2", "hot3", "hot4",
+]  # fmt: skip
+Line = tuple[tuple[str, Style], ...]
+Step = Callable[[CourseExercise, AnswerResult, int], str]
+DOTS = re.compile(r"^[^#\n]*(?:=|return|:)\s*\.\.\.|^\s*\.\.\.", re.MULTILINE)
+LABEL = 9
+MOST_PRINTED = 20
+
+
+def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
+    """One failed answer on its own: what was asked, the fact, the evidence, hints so far, the next step."""
+    asked_of = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
+    yield from _labelled("asked", describe_answer(exercise, asked_of), width)
+    yield from _labelled("found", f"{answer.message}  [{answer.code}]", width, "bad")
+    if answer.evidence:
+        yield from _labelled("measured", answer.evidence, width)
+    yield from hint_lines(exercise, answer, width, seen)
+
+
+def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
+    """What to do next, once this many hints have been seen."""
+    if seen < len(answer.hints):
+        return f"next hint: handgrad hint {exercise.id} {answer.name}"
+    return f"no more hints; the lesson: {lesson_file(exercise)}"
+
+
+def lesson_file(exercise: CourseExercise) -> str:
+    """Where the lesson of the exercise's unit is, seen from the course folder."""
+    return f"exercises/{exercise.unit}/README.md"
+
+
+def hint_lines(
+    exercise: CourseExercise, answer: AnswerResult, width: int, seen: int, step: Step = after_hint
+) -> Iterator[Line]:
+    """The hints seen so far, and how to get the next one."""
+    for number, hint in enumerate(answer.hints[:seen], 1):
+        yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
+    yield from _labelled("", step(exercise, answer, seen), width, "dim")
+
+
+def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) -> Iterator[Line]:
+    """What to do with an exercise that nobody has touched, while its file is being watched.
+
+    Args:
+        is_first: say also which folder the editor should open.
+    """
+    yield from wrapped(exercise.declaration.title, width, "  ", "")
+    yield ()
+    steps = [
+        f"Read the lesson: {lesson_file(exercise)} (o shows it here)",
+        f"Open {exercise.file} in your editor, and write your answer {_place_to_write(exercise)}",
+        "Save the file: it is checked at once, and what was found is shown here.",
+    ]
+    if is_first:
+        folder = exercise.course.root
+        steps.insert(0, f"Leave this terminal open, and open this folder in your editor beside it: {folder}")
+    for number, step in enumerate(steps, 1):
+        yield from wrapped(step, width, f"  {number}. ", "", indent=5)
+
+
+def _place_to_write(exercise: CourseExercise) -> str:
+    """In place of the stub's dots, where any are left."""
+    try:
+        text = exercise.path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it was there when it was checked
+        text = ""
+    return "in place of each ..." if DOTS.search(text) else f"in the body of {exercise.id}"
+
+
+def exercise_report(
+    exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int],
+    *, title: str = "", step: Step = after_hint,
+) -> Iterator[Line]:  # fmt: skip
+    """One exercise with all its answers; the same word on several answers is said once.
+
+    Args:
+        seen: how many hints of an answer to show, 1 for one that is not named.
+        title: what the learner knows the exercise by; its file if left out.
+        step: what to do next after so many hints; nothing is said where it is empty.
+    """
+    title = title or exercise.file
+    if {answer.status for answer in result.answers} == {"todo"}:
+        message = result.answers[0].message
+        if message.startswith(title):
+            says, _, command = message.rpartition(": ")  # the command stays in one piece, to be copied
+            lines = [message] if len(message) <= width else [f"{says}:", f"  {command}"]
+            yield from (((line, "todo"),) for line in lines)
+        else:
+            yield ((title, "bold"), ("  ", ""), (message, "todo"))
+        return
+    text = formula(exercise)
+    gap = width - len(title) - len(text)
+    yield ((title, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
+    if gap <= 1:
+        yield from wrapped(text, width, "  ", "dim")
+    for group in group_alike(result):
+        shown = seen.get(group[0].name, 1)
+        yield from answer_lines(group, width, shown, step(exercise, group[0], shown))
+
+
+def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
+    """Neighbouring answers of which the same is to be said."""
+    groups = groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence))
+    return [list(group) for _, group in groups]
+
+
+def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, then: str = "") -> Iterator[Line]:
+    """Answers of which the same is to be said: their names, the fact, the evidence, some hints, and what to do next."""
+    first = answers[0]
+    *many, names = textwrap.wrap(", ".join(answer.name for answer in answers), width - LABEL, break_on_hyphens=False)
+    yield from (((f"  {line}", ""),) for line in many)
+    label = f"  {names:<{LABEL - 4}}  "
+    indent = len(label) if len(label) <= LABEL + 1 else LABEL  # `return` takes one column more
+    if first.status == "passed":
+        yield ((label, ""), ("ok", "good"))
+        return
+    style: Style = "todo" if first.status == "todo" else "bad"
+    yield from wrapped(first.message, width, label, style, indent=indent)
+    if first.status == "todo":
+        return
+    if first.evidence:
+        yield from wrapped(first.evidence, width, " " * indent, "", indent=indent)
+    for number, hint in enumerate(first.hints[:hints], 1):
+        yield from wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * indent, "bold", indent=indent)
+    if then:
+        yield from wrapped(then, width, " " * indent, "dim", indent=indent)
+
+
+def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:
+    """The first answer that is wrong, else the first to do; or the one of this name, if it is not right yet.
+
+    Raises:
+        UsageError: there is no answer of this name.
+    """
+    known = [answer.name for answer in result.answers]
+    if name and name not in known:
+        raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
+    wanted = [answer for answer in result.answers if name in ("", answer.name)]
+    waiting = [answer for answer in wanted if answer.status != "passed"]
+    return min(waiting, key=lambda answer: answer.status == "todo", default=None)
+
+
+def differences(own_text: str, worked_text: str) -> Iterator[Line]:
+    """Yield the lines of a comparison between the learner's file and the worked solution, line by line."""
+    yours, theirs = plain(own_text).rstrip().splitlines(), worked_text.splitlines()
+    if yours == theirs:
+        yield (("Yours is the worked solution, word for word.", "good"),)
+        return
+    yield (("- yours", "todo"), ("   ", ""), ("+ the worked solution", "good"))
+    yield ()
+    for line in difflib.ndiff(yours, theirs):
+        style: Style = "todo" if line.startswith("-") else "good" if line.startswith("+") else ""
+        if not line.startswith("?"):
+            yield ((line, style),)
+
+
+def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
+    """Yield the lines on what was passed over in the learner's source, on its flags, and on what it printed."""
+    for note in result.notes[:MOST_PRINTED]:
+        yield from wrapped(note, width, "  ", "dim")
+    yield from flag_lines(result, width)
+    if result.printed.strip():
+        yield (("  your code printed:", "dim"),)
+        lines = plain(result.printed).splitlines()
+        for line in lines[:MOST_PRINTED]:
+            yield (("  | " + line[: max(width - 4, 10)], "dim"),)
+        if len(lines) > MOST_PRINTED:
+            yield ((f"  ... and {len(lines) - MOST_PRINTED} more lines", "dim"),)
+
+
+def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
+    """Yield the lines on what a person should look at, though no points are lost for it."""
+    for flag in result.flags[:MOST_PRINTED]:
+        yield from wrapped(flag, width, "  ", "dim")
+
+
+def next_step(exercise: CourseExercise | None) -> Line:
+    """The next thing to do."""
+    if exercise is None:
+        return (("Every exercise is solved.", "good"),)
+    return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
+
+
+def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
+    """What each key does, as many of them to a line as there is room for."""
+    parts: list[tuple[str, Style]] = []
+    used = 0
+    for key, word in keys:
+        gap = "  " if parts else ""
+        size = len(f"{gap}{key} {word}")
+        if parts and used + size > width:
+            yield tuple(parts)
+            parts, used, gap = [], 0, ""
+            size = len(f"{key} {word}")
+        parts += [(gap, ""), (key, "bold"), (f" {word}", "dim")]
+        used += size
+    yield tuple(parts)
+
+
+def as_text(lines: Iterable[Line]) -> str:
+    """The lines without any style."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+def _labelled(label: str, text: str, width: int, style: Style = "") -> Iterator[Line]:
+    yield from wrapped(text, width, f"{label:<{LABEL}} ", style, indent=LABEL + 1, label_style="dim")
+
+
+def wrapped(
+    text: str, width: int, first: str, style: Style, *, indent: int = 2, label_style: Style = ""
+) -> Iterator[Line]:
+    """Text in lines of this width, behind `first` on its first line and indented on the others."""
+    room = max(width - indent, 20)
+    parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]
+    if len(first) > indent:
+        yield ((first.rstrip(), label_style),)
+        first = " " * indent
+    for number, part in enumerate(parts):
+        yield ((first if number == 0 else " " * indent, label_style), (part, style))

@@ -1,1 +1,0 @@
-"""The report on a class: one page to read, one table to calculate with."""

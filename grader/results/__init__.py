@@ -1,0 +1,1 @@
+"""Results: the record of an exercise and of a course, its codes, and sums of points."""

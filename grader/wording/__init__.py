@@ -1,1 +1,0 @@
-"""What a learner reads of a mistake: sentences and hints, made from its record, and the evidence beside them."""
