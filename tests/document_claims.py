@@ -27,7 +27,7 @@ EXAMPLE_FOLDERS = (
 ).split()
 EXAMPLE_FILES = (
     "page.html quizzes.xml quizzes.zip gradebook.db squareplus_grad.py example.py FILE.xml FILE.zip autograder.py"
-    " gradebook.csv worksheet.csv"
+    " gradebook.csv worksheet.csv report.csv"
 ).split()
 PROGRAMS = ("handgrad", "pytest ", "python ")
 FOREIGN_OPTIONS = {

@@ -173,7 +173,7 @@ def _remove_code(formulas: Iterable[Any]) -> None:
 def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
     """Raise `AutogradUsed`: the code that `_remove_code` puts into a function, with the function's name for `ROAD`."""
     # it runs among the globals of the function whose code it replaces
-    from .no_autograd import raising_function
+    from grader.child.no_autograd import raising_function  # absolute, for it is imported from anywhere
 
     raising_function("ROAD")()
 
