@@ -54,9 +54,9 @@ def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, byt
 
 def graded(course: Course, submissions: Path, out: Path, count: int) -> tuple[float, float]:
     """Grade a class on a cluster: seconds of processor time that the coordinator took, and the workers."""
+    from grader.classroom.class_folder import find_hand_ins
     from grader.classroom.class_grading import Grading, grade_class
     from grader.classroom.dask_pool import connected
-    from grader.classroom.hand_ins import find_hand_ins
 
     this = psutil.Process()
     before = processor(this)

@@ -311,9 +311,9 @@ def pin(core: int) -> None:
 
 def clustered(course: Path) -> list[Row]:
     """Workers of a Dask cluster on this machine, with one core and one grading process each: two against one."""
+    from grader.classroom.class_folder import find_hand_ins
     from grader.classroom.class_grading import Grading, Progress, grade_class
     from grader.classroom.dask_pool import connected
-    from grader.classroom.hand_ins import find_hand_ins
     from grader.course.course import load_course
 
     hand_in(course, SHARED)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.classroom.class_counts import Tally
-from grader.classroom.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
+from grader.classroom.class_report import ClassReport, Tally
+from grader.classroom.student_results import Note, StudentResults, UnreadableResult
 from grader.course.course import PACKAGE
 from grader.course.course_file import read_course_file
 from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps

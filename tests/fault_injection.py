@@ -191,7 +191,7 @@ class Classes:
 
 
 def called(frame: FrameType) -> str:
-    """The function that is called, `batch/walk.py:Walk._below`; empty for a generator that goes on, and other code."""
+    """Return the function that is called, `classroom/archives.py:Walk._below`; empty for generators and other code."""
     code = frame.f_code
     goes_on = code.co_flags & inspect.CO_GENERATOR and frame.f_lineno != code.co_firstlineno
     if goes_on or not code.co_filename.startswith(f"{PACKAGE}/"):

@@ -23,10 +23,9 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.classroom.class_counts import Tally
-from grader.classroom.class_statistics import Counts
-from grader.classroom.error_kinds import mistake_name, says
-from grader.classroom.report_page import PageSource, html
+from grader.classroom.class_report import Counts, Tally
+from grader.classroom.graded_exercise import mistake_name, says
+from grader.classroom.report_files import PageSource, html
 from grader.cli.report import _questions_json, _summary
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED

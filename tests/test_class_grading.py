@@ -18,11 +18,10 @@ from test_worker_probe import PROBE, right_reply
 
 from grader.classroom import class_grading as batch
 from grader.classroom import results_folder
+from grader.classroom.class_folder import HandIn, one_hand_in
 from grader.classroom.class_grading import Progress
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grades_table import Failure, Mistake, Nothing, Summary
-from grader.classroom.hand_in import HandIn
-from grader.classroom.hand_ins import one_hand_in
 from grader.classroom.results_folder import open_results_folder
 from grader.classroom.submissions import Submission, read_submission
 from grader.course.course import PACKAGE, Course, CourseFile, load_course

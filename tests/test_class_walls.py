@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 from test_class_grading import LIN, MEAN, RIGHT, Crashing, Lost, files_in, gradebook, hand_in, record, small_course
 
-from grader.classroom import class_grading, file_tree, grade_terminal, submissions
+from grader.classroom import archives, class_grading, file_tree, grade_terminal, submissions
 from grader.classroom.class_grading import Progress, grade_folder
 from grader.classroom.grades_table import Summary
 from grader.classroom.results_folder import DIGITS, result_file
@@ -281,7 +281,7 @@ def test_the_file_that_was_read_is_named(
         raise ValueError("not foreseen")
 
     hand_in(school, "eve", {"hw/nb.ipynb": "{}"})
-    monkeypatch.setattr("grader.classroom.candidates.code_cells", fail)
+    monkeypatch.setattr("grader.classroom.submissions.code_cells", fail)
     summary, _ = graded(course, school)
     assert {failure.message for failure in summary.errors} == {
         "the grader failed at hw/nb.ipynb (ValueError: not foreseen)"
@@ -322,7 +322,7 @@ def test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("lin_grad.py", RIGHT)
     (school / "eve.zip").write_bytes(stream.getvalue())
-    monkeypatch.setattr(file_tree, where, fail)
+    monkeypatch.setattr(archives, where, fail)
     summary, _ = graded(course, school)
     assert {failure.student for failure in summary.errors} == {"eve"}
 
@@ -483,7 +483,7 @@ def test_one_process_that_cannot_be_forked_costs_nobody_anything(
 
 
 UNFORESEEN = (ValueError("x\ny"), MemoryError(), EOFError("x"), RecursionError("x"), KeyError("x"))
-STEPS = ("grader.classroom.hand_ins.find_hand_ins", "grader.classroom.results_folder.course_digest")
+STEPS = ("grader.classroom.class_folder.find_hand_ins", "grader.classroom.results_folder.course_digest")
 
 
 @pytest.mark.parametrize(("where", "error"), [*zip(STEPS, UNFORESEEN, strict=False)])

@@ -14,8 +14,8 @@ from conftest import solution, with_policy
 
 from grader.classroom import cluster_wire as wire
 from grader.classroom import dask_pool, dask_worker
-from grader.classroom.cluster_service import Service
 from grader.classroom.dask_pool import Cluster, ClusterPool
+from grader.classroom.dask_worker import Service
 from grader.course.course import Course
 from grader.errors import InfrastructureError, ProtocolError, UsageError
 from grader.judging.grading_pool import GradingPool, Part

@@ -15,10 +15,9 @@ import pytest
 from drawn_classes import HONEST, draw_class, drop_capabilities
 from fault_injection import RIGHT, Classes
 
-from grader.classroom.class_statistics import StudentResults
-from grader.classroom.hand_in import stem
-from grader.classroom.printable_names import displayable
-from grader.classroom.record_reader import read_record
+from grader.classroom.class_folder import stem
+from grader.classroom.file_tree import displayable
+from grader.classroom.student_results import StudentResults, read_record
 from grader.safe_text import no_formula
 from grader.sandbox.worker import start_worker
 

@@ -22,7 +22,7 @@ from platform_formats import (
     workflow_commands,
 )
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.cli.export import Platform
 from grader.course.course import PACKAGE, Course, load_course
 from grader.export.exporter import Exported, Wanted

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_export import HOSTILE
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.csv_cells import CellTable

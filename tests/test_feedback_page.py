@@ -13,7 +13,7 @@ from class_results import CLASS, handed, passed, result, todo, wrong
 from test_export import HOSTILE, hostile
 from typer.testing import CliRunner
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError

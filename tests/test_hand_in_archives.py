@@ -11,9 +11,9 @@ import pytest
 from platforms import MEAN, RIGHT, put, tarred, zipped
 from test_class_grading import read, small_course
 
-from grader.classroom import file_tree
-from grader.classroom.file_tree import ENTRY_MARK, MOST_ENTRIES, File, UnreadableArchiveError, unpacked
-from grader.classroom.walk import MOST_ARCHIVES
+from grader.classroom import archives
+from grader.classroom.archives import ENTRY_MARK, MOST_ARCHIVES, MOST_ENTRIES, unpacked
+from grader.classroom.file_tree import File, UnreadableArchiveError
 from grader.course.course import PACKAGE, Course
 
 
@@ -79,7 +79,7 @@ def test_what_is_odd_in_a_zip_is_not_read() -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused_unread(monkeypatch) -> None:
-    monkeypatch.setattr(file_tree, "LARGEST_ARCHIVE", 1 << 20)
+    monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1 << 20)
     for name, data in (("a.zip", zipped({"x": bytes(2 << 20)})), ("a.tar.gz", tarred({"x": bytes(2 << 20)}))):
         with pytest.raises(UnreadableArchiveError, match="unpacks to more than 1 MiB"):
             unpacked(archive(name, data))
@@ -117,7 +117,7 @@ def test_archives_in_archives_end(course, tmp_path) -> None:
 
 
 def test_a_tree_without_end_is_looked_at_in_part(course, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("grader.classroom.walk.MOST_ENTRIES", 30)
+    monkeypatch.setattr("grader.classroom.archives.MOST_ENTRIES", 30)
     files = {f"x{i:03}.txt": "" for i in range(40)}
     found = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, "d/" * 25 + "lin_grad.py": MEAN, **files}))
     assert found.files == {"lin_grad": RIGHT.encode()}

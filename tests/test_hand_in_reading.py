@@ -9,8 +9,8 @@ import pytest
 from platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
 from test_class_grading import names_of, read, small_course
 
+from grader.classroom.class_folder import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.hand_ins import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
 from grader.classroom.roster import by_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course, load_course

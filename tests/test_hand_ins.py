@@ -16,11 +16,10 @@ from document_claims import Document
 from platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
-from grader.classroom.class_grading import Grading, Progress, grade_class
+from grader.classroom.class_folder import find_hand_ins
+from grader.classroom.class_grading import Grading, Progress, grade_class, grade_one
 from grader.classroom.grade_terminal import grade_with_progress, showing_progress
 from grader.classroom.grades_table import Summary
-from grader.classroom.hand_ins import find_hand_ins
-from grader.classroom.one_submission import grade_one
 from grader.classroom.roster import by_roster, read_roster
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course

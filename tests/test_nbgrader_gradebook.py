@@ -31,8 +31,8 @@ from nbgrader_class import (
 )
 
 from grader.authoring.build import worked_text
+from grader.classroom.class_folder import find_hand_ins
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.hand_ins import find_hand_ins
 from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import Submission
 from grader.course.course import Course, load_course

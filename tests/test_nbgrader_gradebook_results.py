@@ -18,8 +18,8 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.classroom.class_statistics import Counts
-from grader.classroom.record_reader import read_folder
+from grader.classroom.class_report import Counts
+from grader.classroom.student_results import read_folder
 from grader.nbgrader.gradebook_results import Finding, read_comment, read_gradebook
 from grader.results.codes import UNNAMED
 

@@ -9,7 +9,7 @@ import pytest
 from nbgrader_class import UNIT, comments, read, totals
 from nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD, NbgraderClass
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
 

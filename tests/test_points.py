@@ -12,12 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grader.classroom.class_counts import Tally
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.class_report import Tally
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grades_table import GradesTable
-from grader.classroom.record_reader import read_record
-from grader.classroom.report_table import answer_table
+from grader.classroom.report_files import answer_table
+from grader.classroom.student_results import StudentResults, read_record
 from grader.course.course import Course, load_course
 from grader.export.exporter import Wanted
 from grader.export.grade_sheets import canvas

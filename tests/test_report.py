@@ -23,8 +23,7 @@ from class_results import (
 )
 from test_report_page import Page
 
-from grader.classroom.class_statistics import StudentResults
-from grader.classroom.record_reader import read_folder
+from grader.classroom.student_results import StudentResults, read_folder
 from grader.cli import main as cli
 from grader.results.records import dumps
 

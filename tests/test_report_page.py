@@ -19,9 +19,8 @@ from class_results import (
     wrong,
 )
 
-from grader.classroom.class_counts import Tally
-from grader.classroom.class_statistics import Counts
-from grader.classroom.report_page import PageLimits, PageSource, columns, html, percent, segments
+from grader.classroom.class_report import Counts, Tally
+from grader.classroom.report_files import PageLimits, PageSource, columns, html, percent, segments
 from grader.results.codes import MEANINGS
 from grader.results.records import ExerciseResult
 

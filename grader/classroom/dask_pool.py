@@ -30,6 +30,7 @@ from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
 from grader.sandbox.warm_process import Closing
 
+from . import dask_worker
 from .cluster_wire import Setting, pack_batch, pack_setting, setting_name, unpack_results, unpack_submission
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ class Cluster:
         Raises:
             InfrastructureError: there is no worker, one of them has another handgrad or none, or cannot isolate.
         """
-        from . import dask_worker
-
         try:
             self.client.wait_for_workers(1, timeout=CONNECT_LIMIT)
             found = self.client.run(dask_worker.facts)
@@ -204,8 +203,6 @@ class ClusterPool(Closing):
 
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
         """Have each worker compute the references of these exercises once, before its first batch."""
-        from . import dask_worker
-
         wanted = tuple(exercise.id for exercise in exercises)
         data = pack_setting(Setting(self.course, self.seed, self.isolation, wanted))
         self.setting = self.client.submit(dask_worker.same, data, key=f"handgrad-setting-{setting_name(data)}")
@@ -282,8 +279,6 @@ class ClusterPool(Closing):
         return _Batch(submissions) if submissions else None
 
     def _submit(self, batch: _Batch, address: str) -> None:
-        from . import dask_worker
-
         batch.address = address
         data = pack_batch([parts for _, parts in batch.submitted])
         here = {"key": next(self.names), "workers": [address], "allow_other_workers": True}

@@ -25,9 +25,9 @@ from grader.errors import UsageError
 from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
+from .class_folder import PLAIN_KIND, HandIns
 from .class_grading import Grading, Progress, Report, grade_class
 from .grades_table import Failure, Nothing, Summary
-from .hand_ins import PLAIN_KIND, HandIns
 from .results_folder import GRADES_FILE
 
 COMMONEST = 3

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from grader.results.points import total
 from grader.safe_text import no_formula, plain
 
+from .class_folder import HandIns
 from .exercise_names import ExerciseNames
 from .graded_exercise import csv_text, number
-from .hand_ins import HandIns
 
 MOST_NOTED = 20
 UNBLEMISHED = ("passed", "todo")

@@ -19,11 +19,10 @@ from grader.errors import InfrastructureError, UsageError, file_error
 from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, CourseResult, dumps
 
+from .class_folder import HandIn, HandIns
 from .exercise_names import ExerciseNames
+from .file_tree import encoded
 from .grades_table import GradesTable, Nothing, Summary, failures_in
-from .hand_in import HandIn
-from .hand_ins import HandIns
-from .printable_names import encoded
 from .submissions import SubmissionFacts
 
 GRADES_FILE = "grades.csv"

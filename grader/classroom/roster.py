@@ -12,9 +12,8 @@ from pathlib import Path
 
 from grader.errors import UsageError
 
-from .hand_in import HandIn
-from .hand_ins import HandIns
-from .printable_names import displayable
+from .class_folder import HandIn, HandIns
+from .file_tree import displayable
 
 # What tells people apart, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (

@@ -18,7 +18,7 @@ from grader.results.points import total
 from grader.safe_text import one_line
 
 if TYPE_CHECKING:
-    from grader.classroom.class_statistics import StudentResults
+    from grader.classroom.student_results import StudentResults
     from grader.course.course import Course, CourseExercise
     from grader.export.exporter import Exported
     from grader.rendering.recorded_mistakes import RecordedMistakes
@@ -83,8 +83,7 @@ def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
     Raises:
         UsageError: there is none.
     """
-    from grader.classroom.class_statistics import StudentResults, UnreadableResult
-    from grader.classroom.record_reader import read_folder, read_record
+    from grader.classroom.student_results import StudentResults, UnreadableResult, read_folder, read_record
 
     entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
     unread = [f"not exported: {each.name}: {each.why}." for each in entries if isinstance(each, UnreadableResult)]

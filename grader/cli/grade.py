@@ -73,15 +73,15 @@ def grade(
     course = course if timeout is None else with_time_limit(course, timeout)
     grading = Grading(workers, "none", seed, _wanted(course, unit or [], exercise or []), frozenset(student or ()))
     if one is not None:
-        from grader.classroom.one_submission import grade_one
+        from grader.classroom.class_grading import grade_one
 
         if submissions is not None or roster or gradebook or student or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
         raise typer.Exit(grade_one(course, one, out, isolated_here(grading, isolation), yes=yes))
     if submissions is None:
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
+    from grader.classroom.class_folder import find_hand_ins
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.classroom.hand_ins import find_hand_ins
     from grader.classroom.roster import by_roster, read_roster
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 

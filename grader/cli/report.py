@@ -16,14 +16,8 @@ from grader.errors import UsageError
 from grader.safe_text import plain
 
 if TYPE_CHECKING:
-    from grader.classroom.class_statistics import (
-        AnswerReport,
-        ClassReport,
-        ExerciseReport,
-        Note,
-        StudentResults,
-        UnreadableResult,
-    )
+    from grader.classroom.class_report import AnswerReport, ClassReport, ExerciseReport
+    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
     from grader.course.course_file import CourseFile
 
     Entries = Iterable[StudentResults | UnreadableResult | Note]
@@ -72,7 +66,7 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
         raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
     entries: Iterator[StudentResults | UnreadableResult | Note]
     if gradebook is None:
-        from grader.classroom.record_reader import read_folder
+        from grader.classroom.student_results import read_folder
 
         folder = results or RESULTS
         source, entries = str(folder), read_folder(folder, counted=True)
@@ -91,10 +85,9 @@ def _write(entries: Entries, source: str, page: Path, units: Collection[str]) ->
     Raises:
         UsageError: they cannot be written, or there is no such unit.
     """
-    from grader.classroom.class_counts import Tally
-    from grader.classroom.class_statistics import StudentResults
-    from grader.classroom.report_page import PageSource, html
-    from grader.classroom.report_table import answer_table
+    from grader.classroom.class_report import Tally
+    from grader.classroom.report_files import PageSource, answer_table, html
+    from grader.classroom.student_results import StudentResults
     from grader.files import whole_file, write_atomically
 
     entries, course = _with_course_name(entries)
@@ -137,7 +130,7 @@ def _writable(path: Path) -> Iterator[None]:
 
 def _with_course_name(entries: Entries) -> tuple[Entries, str]:
     """The same entries, and the course that the first student was graded in; empty where there is none."""
-    from grader.classroom.class_statistics import Note, StudentResults, UnreadableResult
+    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
 
     read, rest = list[StudentResults | UnreadableResult | Note](), iter(entries)
     for entry in rest:
@@ -166,7 +159,7 @@ def _course_file(course: str) -> CourseFile | None:
 
 
 def _summary(made: ClassReport, page: Path) -> str:
-    from grader.classroom.report_page import count_of, points
+    from grader.classroom.report_files import count_of, points
 
     median = "" if made.median is None else f", median {points(made.median)} of {points(made.max_score)}"
     broken = f", {count_of(len(made.broken), 'result')} not read" if made.broken else ""
@@ -178,7 +171,7 @@ def _summary(made: ClassReport, page: Path) -> str:
 
 def _weak_questions(made: ClassReport) -> str:
     """The quiz questions that do not separate strong from weak; empty where all do, or nothing is known."""
-    from grader.classroom.report_page import separation
+    from grader.classroom.report_files import separation
 
     weak = sorted((asked.separation, quiz.id, asked.name) for quiz, asked in _questions(made)
                   if asked.separation is not None and asked.separation < LEAST_SEPARATION)  # fmt: skip

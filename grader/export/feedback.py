@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.rendering.check_html import page

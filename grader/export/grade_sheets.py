@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.safe_text import no_formula

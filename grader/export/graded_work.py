@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.results.points import shown, total
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.safe_text import MARKDOWN, as_markdown, one_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.safe_text import escaped
 

@@ -7,10 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader.classroom.class_grading import Grading
-from grader.classroom.class_statistics import StudentResults
-from grader.classroom.one_submission import grade_one
-from grader.classroom.record_reader import read_record
+from grader.classroom.class_grading import Grading, grade_one
+from grader.classroom.student_results import StudentResults, read_record
 from grader.course.course import Course, load_course
 from grader.errors import UsageError
 from grader.results.records import LARGEST_SEED

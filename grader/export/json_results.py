@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.results.points import exact
 

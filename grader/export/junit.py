@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import Counter
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.results.records import Status
 

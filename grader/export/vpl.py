@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.classroom.class_statistics import StudentResults
+from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 
 from .exporter import Wanted

@@ -10,8 +10,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.classroom.candidates import Content, UnreadFile
-from grader.classroom.submissions import Submission
+from grader.classroom.submissions import Content, Submission, UnreadFile
 from grader.course.course import Course
 from grader.files import write_atomically
 from grader.results.records import ExerciseResult

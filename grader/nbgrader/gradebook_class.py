@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.class_folder import HandIn
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.hand_in import HandIn
 from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import SubmissionFacts, SubmissionReader, submission_from_facts
 from grader.errors import InfrastructureError

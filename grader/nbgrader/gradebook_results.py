@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.classroom.class_statistics import Note, StudentResults
 from grader.classroom.graded_exercise import Key
+from grader.classroom.student_results import Note, StudentResults
 from grader.errors import UsageError
 from grader.results.records import CODES, AnswerResult, ExerciseResult, Status
 

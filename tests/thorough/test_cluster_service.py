@@ -12,7 +12,7 @@ from processes import Family, alive, descendants, wait_until
 from test_cluster import NAME, SEED, Results, batch, graded, lines, setting
 
 from grader.classroom import cluster_wire as wire
-from grader.classroom.cluster_service import Service
+from grader.classroom.dask_worker import Service
 from grader.course.course import Course
 from grader.judging.grading_pool import Part
 
@@ -36,7 +36,7 @@ def test_a_service_ends_with_whoever_started_it(course: Course, tmp_path: Path) 
     sleeps = "import time\ndef lin_grad(inp, out, w, b):\n    time.sleep(600)"
     (tmp_path / "batch").write_bytes(wire.pack_batch([[Part(NAME, sleeps.encode())]]))
     run = (
-        "from pathlib import Path; from grader.classroom.cluster_service import Service\n"
+        "from pathlib import Path; from grader.classroom.dask_worker import Service\n"
         "service = Service(Path('setting').read_bytes(), 1)\n"
         "print(service.popen.pid, service.folder, flush=True)\n"
         "service.grade(Path('batch').read_bytes())\n"

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from fault_injection import FAULTS, STUDENTS, Classes, Fault, Outcome, Where, make_class
 
-BEFORE = ("course.py", "course_file.py", "trial_sizes.py", "sandbox/", "commands/", "cli.py")  # no hand-in is known yet
+BEFORE = ("course/", "sandbox/", "cli/")  # no submission is known yet
 # What a class is known by, or what puts its table together: there is no record that could be that of one student.
 OF_THE_CLASS = frozenset(
     (
-        "batch/file_tree.py:Folder.all_entries", "batch/file_tree.py:_folder_entries",
-        "batch/hand_ins.py:_are_most", "batch/hand_ins.py:_LayoutFinder._infos",
-        "batch/hand_ins.py:_LayoutFinder._entries", "batch/exercise_names.py:",
-        "atomic_files.py:whole_file",
+        "classroom/file_tree.py:Folder.all_entries", "classroom/file_tree.py:_folder_entries",
+        "classroom/class_folder.py:_are_most", "classroom/class_folder.py:_LayoutFinder._infos",
+        "classroom/class_folder.py:_LayoutFinder._entries", "classroom/exercise_names.py:",
+        "files.py:whole_file",
     )
 )  # fmt: skip
 

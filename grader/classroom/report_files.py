@@ -1,24 +1,25 @@
-"""Renders the report as one HTML page that needs nothing else: no script, no network, no other file."""
+"""The report on a class as an HTML page and as a CSV table."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from grader import __version__
 from grader.results.points import shown
-from grader.safe_text import plain
+from grader.safe_text import no_formula, plain
 
-from .class_statistics import BINS, SEVERAL, ClassReport, Counts, StudentLine
-from .error_kinds import says
-from .graded_exercise import Key
+from .class_report import BINS, SEVERAL, ClassReport, Counts, StudentLine
+from .graded_exercise import GradedExercise, Key, csv_text, number, says
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -192,3 +193,30 @@ def _rows(report: ClassReport) -> list[StudentLine]:
 def _hash(style: str) -> str:
     """What the page's policy knows its own style by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+HEADER = ("student", "unit", "exercise", "answer", "status", "score", "max_score", "code", "message", "stuck")
+
+Add = Callable[[StudentLine, Iterable[GradedExercise]], None]
+
+
+@contextmanager
+def answer_table(file: BinaryIO) -> Iterator[Add]:
+    """Lines by RFC 4180, written student by student.
+
+    The scores in a student's lines add up to the student's score, as far as it is known: what is not graded has none.
+    """
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
+    text.write(f"{csv_text(HEADER)}\r\n")
+
+    def add(line: StudentLine, exercises: Iterable[GradedExercise]) -> None:
+        name, stuck = (csv_text([no_formula(cell), ""]) for cell in (plain(line.name), line.stuck))
+        end = f",{stuck[:-1]}\r\n"
+        text.write("".join(f"{name}{cells}{end}" for exercise in exercises for cells in exercise.table_cells))
+        for unit, points in line.late:
+            late = csv_text([no_formula(unit), "", "", "late", number(-points), "", "", ""])
+            text.write(f"{name}{late}{end}")
+
+    yield add
+    text.flush()
+    text.detach()

@@ -1,9 +1,10 @@
-"""Reads a folder of results as `handgrad grade` leaves it, one record at a time."""
+"""The graded work of each student, read one record at a time from a folder that `handgrad grade` has written."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -13,15 +14,48 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from grader.errors import UsageError
 from grader.results.records import SCHEMA, ExerciseResult
 
-from .class_statistics import StudentResults, UnreadableResult
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
 FAMILY = SCHEMA.partition("@")[0] + "@"
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
 KEPT = 8192  # lines of different content: a class makes the same mistakes, and most exercises it has not begun
-
 ReadExercise = Callable[[bytes], ExerciseResult]
+
+
+@dataclass(frozen=True)
+class StudentResults:
+    """One student's graded work.
+
+    Args:
+        notes: what an instructor should know of the submission.
+        penalties: points taken off for lateness, by unit.
+        max_score: the points that there were to get; those of the exercises if left out.
+        seed: where every trial came from, where it is known.
+    """
+
+    course: str
+    student: str
+    exercises: tuple[ExerciseResult, ...]
+    notes: tuple[str, ...] = ()
+    penalties: Mapping[str, float] = field(default_factory=dict)
+    max_score: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class UnreadableResult:
+    """A result that could not be read, and is in no number."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What an instructor should know of the results as a whole."""
+
+    says: str
 
 
 class _Record(BaseModel):

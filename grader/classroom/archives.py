@@ -1,0 +1,460 @@
+"""Archives read as folders, within limits and never unpacked to disk, and the walk through a submission's files."""
+
+from __future__ import annotations
+
+import calendar
+import gzip
+import io
+import os
+import stat
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from grader.errors import UsageError
+
+from .file_tree import (
+    ARCHIVES,
+    UNREAD_ARCHIVES,
+    File,
+    Folder,
+    UnreadableArchiveError,
+    archive_errors,
+    displayable,
+    folder_on_disk,
+    unlistable,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+LARGEST_ARCHIVE = 64 << 20  # bytes of one archive inside a hand-in, packed, and of all that is unpacked of it
+LARGEST_CLASS_TAR = (
+    1 << 30
+)  # bytes of a whole class in one .tar.gz, unpacked: it cannot be read in any order but its own
+MOST_UNPACKED = 128 << 20  # bytes that one submission's archives hold and unpack to, all of them together
+MOST_ENTRIES, DEEPEST, LONGEST_PATH = 5000, 20, 500
+PIECE = 1 << 20  # bytes that are unpacked at a time
+ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
+ENCRYPTED = 1
+PACKED_PLAINLY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may take gigabytes to unpack a few bytes
+NAME_IT = "name the folder that holds one folder per student, or an archive"
+_Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
+
+
+class Room:
+    """Count how many more bytes may be unpacked from the archives of one submission.
+
+    Args:
+        left: that number of bytes.
+    """
+
+    def __init__(self, left: int = MOST_UNPACKED) -> None:
+        self.left = left
+
+    def take(self, size: int) -> None:
+        """Subtract `size` bytes from those that may still be unpacked.
+
+        Raises:
+            UnreadableArchiveError: fewer are left.
+        """
+        if size > self.left:
+            raise UnreadableArchiveError(
+                f"and the archives beside it hold and unpack to more than {MOST_UNPACKED >> 20} MiB; ask for the "
+                "answers alone"
+            )
+        self.left -= size
+
+
+def open_tree(path: Path) -> Folder:
+    """Return a folder on disk, or an archive there as a folder.
+
+    Raises:
+        UsageError: the path is neither, or cannot be read.
+    """
+    if path.is_dir():
+        return folder_on_disk(path)
+    try:
+        if not path.name.lower().endswith(ARCHIVES):
+            path.open("rb").close()
+            raise UsageError(f"{path} is neither a folder nor one of {', '.join(ARCHIVES)}: name one that is.")
+        if path.name.lower().endswith(".zip"):
+            return _build_tree(path.name, _zip_entries(_class_zip(path), partial(_open_in_class_zip, path)), None)
+        return _build_tree(path.name, _tar_entries(_class_tar(path), partial(_open_in_class_tar, path)), None)
+    except UsageError:
+        raise
+    except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
+        if isinstance(error, OSError) and error.errno is not None:
+            raise UsageError(f"{path} cannot be read ({error.strerror}): {NAME_IT}.") from error
+        why = error if isinstance(error, UnreadableArchiveError) else f"is damaged ({type(error).__name__})"
+        raise UsageError(f"{path} cannot be read, it {why}: download it again.") from error
+
+
+def unpacked(file: File, room: Room | None = None) -> Folder:
+    """Return an archive inside a hand-in as a folder, within the limits of this module.
+
+    Args:
+        room: how much may still be unpacked from all archives of the hand-in together; it is reduced.
+
+    Raises:
+        OSError: it cannot be read.
+        UnreadableArchiveError: it is damaged, encrypted, or beyond the limits.
+    """
+    data = file.read(LARGEST_ARCHIVE)
+    if len(data) > LARGEST_ARCHIVE:
+        raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB")
+    room = Room() if room is None else room
+    room.take(len(data))
+    if not file.name.lower().endswith(".zip"):
+        return _read_tar(file.name, data, room)
+    if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
+        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+    with archive_errors():
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    return _read_zip(file.name, archive, room)
+
+
+def _read_zip(name: str, archive: zipfile.ZipFile, room: Room) -> Folder:
+    """Return the files of a zip as a folder called `name`.
+
+    Raises:
+        UnreadableArchiveError: it unpacks to more than the limit or than `room`, which is reduced.
+    """
+    size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
+    if size > LARGEST_ARCHIVE:
+        raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
+    room.take(size)  # a zip gives no more than it says
+    return _build_tree(name, _zip_entries(archive, partial(_open_zip_member, archive)), MOST_ENTRIES)
+
+
+_Open: TypeAlias = Callable[[int], IO[bytes]]  # by number in the archive
+
+
+def _zip_entries(archive: zipfile.ZipFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+    """Yield the path of each file in a zip, with a function that makes its `File`.
+
+    Args:
+        opened: opens a file by its number in the archive.
+    """
+    for number, entry in enumerate(archive.infolist()):
+        if not entry.is_dir():
+            yield entry.filename, partial(_zip_file, entry, partial(opened, number))
+
+
+def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
+    """Open a file of a zip by its number."""
+    with archive_errors("is damaged"):
+        return archive.open(archive.infolist()[number])
+
+
+@lru_cache(1)
+def _class_zip(path: Path) -> zipfile.ZipFile:
+    """Open the zip of a whole class; it is kept open for later calls."""
+    with path.open("rb") as file:
+        return zipfile.ZipFile(_OwnPositionReader(file))
+
+
+def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
+    """Open a file in the zip of a class by its number."""
+    return _open_zip_member(_class_zip(path), number)
+
+
+def _zip_file(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
+    """Return the `File` of an entry of a zip, without a name; links, encrypted and oddly packed files are not read."""
+    why = ""
+    if entry.flag_bits & ENCRYPTED:
+        why = "it is encrypted; ask for it without a password"
+    elif stat.S_ISLNK(entry.external_attr >> 16):
+        why = "it is a link; ask for the file itself"
+    elif entry.compress_type not in PACKED_PLAINLY:
+        why = "it is packed in an unusual way; ask for a plain .zip"
+    return File("", _zip_time(entry.date_time), why, opened)
+
+
+def _zip_time(date_time: tuple[int, ...]) -> int:
+    """Return a zip's time, which has no time zone, in seconds since 1970 as if it were UTC; 0 if it is invalid."""
+    try:
+        return calendar.timegm((*date_time, 0, 0, 0))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _read_tar(name: str, data: bytes, room: Room) -> Folder:
+    """Return the files of a tar, compressed by gzip or not, as a folder called `name`.
+
+    Raises:
+        UnreadableArchiveError: it is damaged, or beyond the limits or `room`, which is reduced.
+    """
+    if not name.lower().endswith(".tar"):
+        pieces = bytearray()
+        with archive_errors(), gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            while piece := stream.read(PIECE):
+                pieces += piece
+                if len(pieces) > LARGEST_ARCHIVE:
+                    raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
+                room.take(len(piece))
+        data = bytes(pieces)
+    with archive_errors():
+        archive = tarfile.TarFile(fileobj=io.BytesIO(data))
+        if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
+            raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+    return _build_tree(name, _tar_entries(archive, partial(_open_tar_member, archive)), MOST_ENTRIES)
+
+
+def _tar_entries(archive: tarfile.TarFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+    """Yield the path of each file in a tar, with a function that makes its `File`.
+
+    Args:
+        opened: opens a file by its number in the archive.
+    """
+    for number, member in enumerate(archive.getmembers()):
+        if not member.isdir():
+            yield member.name, partial(_tar_file, member, partial(opened, number))
+
+
+def _tar_file(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
+    """Return a member of a tar as a `File` whose name its folder gives; what is no plain file is not read."""
+    why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
+    return File("", int(member.mtime), why, opened)
+
+
+def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
+    """Open a file of a tar by its number."""
+    with archive_errors("is damaged"):
+        return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
+
+
+@lru_cache(1)
+def _class_tar(path: Path) -> tarfile.TarFile:
+    """Open the tar of a whole class, for this and later calls; a compressed one is unpacked into a temporary file."""
+    with path.open("rb") as packed, ExitStack() as stack:
+        file: IO[bytes] = packed
+        if not path.name.lower().endswith(".tar"):
+            file, size = stack.enter_context(tempfile.TemporaryFile()), 0
+            with gzip.GzipFile(fileobj=packed) as stream:
+                while piece := stream.read(PIECE):
+                    size += file.write(piece)
+                    if size > LARGEST_CLASS_TAR:
+                        raise UnreadableArchiveError(f"unpacks to more than {LARGEST_CLASS_TAR >> 20} MiB")
+            file.flush()
+        archive = tarfile.TarFile(fileobj=_OwnPositionReader(file))
+    archive.getmembers()  # so that whoever is forked from this process need not look for them
+    return archive
+
+
+def _open_in_class_tar(path: Path, number: int) -> IO[bytes]:
+    """Open a file in the tar of a class by its number."""
+    return _open_tar_member(_class_tar(path), number)
+
+
+class _OwnPositionReader(io.RawIOBase):
+    """Read an open file from a position of its own, so that forked processes can share the descriptor."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.descriptor, self.at, self.size = os.dup(file.fileno()), 0, os.fstat(file.fileno()).st_size
+
+    def close(self) -> None:
+        """Close this reader's duplicate of the descriptor; the file it was made from stays open."""
+        if not self.closed:
+            os.close(self.descriptor)
+        super().close()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position of the next read; return it."""
+        self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
+        return self.at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read from the position into the buffer; return the number of bytes, 0 at the end."""
+        view = memoryview(buffer).cast("B")
+        if hasattr(os, "pread"):
+            data = os.pread(self.descriptor, len(view), self.at)
+        else:
+            os.lseek(self.descriptor, self.at, os.SEEK_SET)
+            data = os.read(self.descriptor, len(view))
+        view[: len(data)] = data
+        self.at += len(data)
+        return len(data)
+
+
+def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_files: int | None) -> Folder:
+    """Return the folder tree that the paths of an archive's files describe.
+
+    A file whose path leads out of the archive becomes one at the top that is not read. What is raised at a file is
+    raised again when the top-level entry above it is listed, because in a class that entry is one student.
+
+    Args:
+        files: the path of each file, with a function that makes its `File`.
+        max_files: how many files the archive may hold; any number if `None`.
+
+    Raises:
+        UnreadableArchiveError: it holds more.
+    """
+    root: _Entries = {}
+    for count, (path, make) in enumerate(files, 1):
+        if max_files is not None and count > max_files:
+            raise UnreadableArchiveError(f"holds more than {max_files} files")
+        try:
+            _add_file(root, path, make())
+        except Exception as error:
+            root[path.partition("/")[0]] = error
+    return _archive_folder(name, root)
+
+
+def _add_file(root: _Entries, path: str, file: File) -> None:
+    """Add a file to the nested folders of `root`; of two with one path the newer stays."""
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
+    if leads_out or len(parts) > DEEPEST or len(path) > LONGEST_PATH:
+        why = "its name leads out of the archive" if leads_out else "its name is too long"
+        root.setdefault(path[:LONGEST_PATH].replace("/", "\\"), File(path[:LONGEST_PATH], 0, why))
+        return
+    here = root
+    for part in parts[:-1]:
+        inner = here.setdefault(part, {})
+        if isinstance(inner, File):  # a file and a folder of one name
+            inner = here.setdefault(f"{part}/", {})
+        if isinstance(inner, Exception):
+            return
+        assert not isinstance(inner, File)
+        here = inner
+    existing = here.get(parts[-1])
+    if existing is None or (isinstance(existing, File) and existing.modified <= file.modified):
+        here[parts[-1]] = File(parts[-1], file.modified, file.why_unread, file.opened)
+
+
+def _archive_folder(name: str, entries: _Entries) -> Folder:
+    """Return nested entries of an archive as a folder."""
+    return Folder(name, None, partial(_list_archive_folder, entries))
+
+
+def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
+    """Yield the files and folders of nested entries; in the place of an error, a folder that raises it when listed."""
+    for key, entry in entries.items():
+        if isinstance(entry, File):
+            yield entry
+        elif isinstance(entry, Exception):
+            yield unlistable(key, entry)
+        else:
+            yield _archive_folder(key.rstrip("/"), entry)
+
+
+MOST_ARCHIVES, MOST_NESTED = 20, 2
+CLONE = ".git"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Hold a file of a hand-in and where it lies.
+
+    Args:
+        folders: the folders from the hand-in down to the file; an archive counts as a folder.
+    """
+
+    folders: tuple[str, ...]
+    file: File
+
+    @property
+    def path(self) -> str:
+        """Return the path of the file in a form that is safe to show."""
+        return displayable("/".join((*self.folders, self.file.name)))
+
+
+@dataclass
+class Walk:
+    """Walk through the files of a hand-in, within limits.
+
+    Args:
+        notes: what was not looked into, and why; complete after the walk.
+    """
+
+    notes: list[str] = field(default_factory=list)
+    _room: Room = field(default_factory=Room)
+    _files: int = 0
+    _archives: int = 0
+    _is_full: bool = False
+
+    def files(self, folders: tuple[Folder, ...]) -> Iterator[Found]:
+        """Yield the files of the folders, and of the archives in them, sorted by name.
+
+        Raises:
+            OSError: a folder or a file on disk cannot be read.
+        """
+        for folder in folders:
+            yield from self._below(folder, (), 0, is_clone=False)
+
+    def _below(self, folder: Folder, at: tuple[str, ...], archives: int, *, is_clone: bool) -> Iterator[Found]:
+        """Yield the files below a folder.
+
+        Args:
+            at: the folders from the hand-in down to this one.
+            archives: how many archives this folder is nested in.
+            is_clone: whether it lies in a clone of a git repository, where the times of files mean nothing.
+        """
+        listed = list(folder.listed())
+        is_clone = is_clone or any(entry.name == CLONE for entry in listed)
+        for entry in replace(folder, listed=lambda: listed).entries():
+            if self._is_full:
+                return
+            if isinstance(entry, Folder):
+                if len(at) < DEEPEST:
+                    yield from self._below(entry, (*at, entry.name), archives, is_clone=is_clone)
+                else:
+                    self._ignore(Found(at, File(entry.name)), "it lies too deep")
+                continue
+            found = Found(at, replace(entry, modified=0) if is_clone else entry)  # the time it was cloned says nothing
+            self._files += 1
+            if self._files > MOST_ENTRIES:
+                self._is_full = True
+                self.notes.append(f"only the first {MOST_ENTRIES} files were looked at")
+            elif entry.is_archive:
+                yield from self._inside(found, archives)
+            else:
+                yield found
+
+    def _inside(self, found: Found, archives: int) -> Iterator[Found]:
+        """Yield the files in an archive, or note why it was ignored."""
+        self._archives += 1
+        if archives >= MOST_NESTED or self._archives > MOST_ARCHIVES:
+            self._ignore(found, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
+            return
+        try:
+            with naming(found):
+                folder = unpacked(found.file, self._room)
+        except UnreadableArchiveError as error:
+            self._ignore(found, f"it {error}")
+            return
+        yield from self._below(folder, (*found.folders, found.file.name), archives + 1, is_clone=False)
+
+    def _ignore(self, found: Found, why: str) -> None:
+        """Note that a file was ignored."""
+        self.notes.append(f"{found.path} was ignored: {why}")
+
+
+@contextmanager
+def naming(found: Found) -> Iterator[None]:
+    """Add the file's path, as a note, to an exception that is raised in the block."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(Exception):
+            error.add_note(found.path)
+        raise
+
+
+def is_unread_archive(name: str) -> bool:
+    """Return whether a file is, by its name, an archive of a kind that is not read."""
+    return name.lower().endswith(UNREAD_ARCHIVES)
