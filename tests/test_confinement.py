@@ -11,7 +11,7 @@ from conftest import ROOT
 ALONE = """
 import os, sys
 sys.path.insert(0, {root!r})
-from grader.child import confinement, landlock, seccomp
+from grader.child import confinement, seccomp
 {without}
 reader, writer = os.pipe()
 prepared = confinement.prepare(with_landlock=True)
@@ -32,7 +32,7 @@ BY_LANDLOCK, BY_SECCOMP = 13, 1
     ("without", "number"),
     [
         ("seccomp.Filter.apply = lambda self: None", BY_LANDLOCK),
-        ("landlock.restrict_self = lambda ruleset: None", BY_SECCOMP),
+        ("confinement.restrict_self = lambda ruleset: None", BY_SECCOMP),
     ],
     ids=["Landlock", "seccomp"],
 )

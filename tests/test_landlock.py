@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.child import landlock
-from grader.child.landlock import everything_forbidden
+from grader.child import confinement
+from grader.child.confinement import everything_forbidden, landlock_version
 
 CONFINED = """
 import os, socket, sys
 sys.path.insert(0, {root!r})
-from grader.child import landlock
+from grader.child import confinement
 from grader.child.linux_calls import PR_SET_NO_NEW_PRIVS, prctl
-ruleset = landlock.deny_all_ruleset()
+ruleset = confinement.deny_all_ruleset()
 prctl(PR_SET_NO_NEW_PRIVS, 1)
-landlock.restrict_self(ruleset)
+confinement.restrict_self(ruleset)
 try:
     {deed}
 except OSError as error:
@@ -39,7 +39,7 @@ def confined(deed: str) -> str:
 
 
 def test_this_kernel_has_landlock() -> None:
-    assert landlock.abi() >= 1
+    assert landlock_version() >= 1
 
 
 @pytest.mark.parametrize(
@@ -68,23 +68,23 @@ def test_no_file_can_be_used(deed: str) -> None:
 def test_no_port_can_be_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         deed = f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 1)"
-        assert confined(deed) == ("PermissionError" if landlock.abi() >= 4 else "done")
+        assert confined(deed) == ("PermissionError" if landlock_version() >= 4 else "done")
 
 
 def test_nobody_outside_can_be_signalled() -> None:
-    assert confined("os.kill(os.getppid(), 0)") == ("PermissionError" if landlock.abi() >= 6 else "done")
+    assert confined("os.kill(os.getppid(), 0)") == ("PermissionError" if landlock_version() >= 6 else "done")
 
 
 @pytest.mark.parametrize("number", [38, 95, 1])
 def test_a_kernel_without_it_has_version_zero(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "syscall", failing(number))
-    assert landlock.abi() == 0
+    monkeypatch.setattr(confinement, "syscall", failing(number))
+    assert landlock_version() == 0
 
 
 def test_an_odd_answer_is_not_taken_for_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "syscall", failing(14))
+    monkeypatch.setattr(confinement, "syscall", failing(14))
     with pytest.raises(OSError, match="Bad address"):
-        landlock.abi()
+        landlock_version()
 
 
 def failing(number: int) -> Callable[..., int]:

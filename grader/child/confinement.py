@@ -6,18 +6,29 @@ reads its job, which is only bytes, and goes through `Confinement.enter` before 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import resource
+import struct
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import landlock
-from .linux_calls import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
+from .linux_calls import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl, syscall
 from .seccomp import Filter
+
+if sys.platform != "win32":  # where a doctor asks for Landlock all the same
+    import resource
 
 NOBODY = 65534
 RESULT = 3
+
+# Landlock: https://docs.kernel.org/userspace-api/landlock.html and `linux/landlock.h`.
+CREATE_RULESET, RESTRICT_SELF = 444, 446  # the same numbers on every architecture
+VERSION_FLAG = 1
+FILES = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}  # refer, truncate, ioctl on devices
+NETWORK = {4: 0b11}  # bind and connect by TCP
+SCOPES = {6: 0b11}  # abstract unix sockets, signals
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Confinement:
             resource.setrlimit(kind, (0, 0))
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self.ruleset is not None:
-            landlock.restrict_self(self.ruleset)
+            restrict_self(self.ruleset)
         if result != RESULT:
             os.dup2(result, RESULT)
         os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
@@ -62,7 +73,7 @@ def prepare(*, with_landlock: bool) -> Confinement:
     prctl(PR_SET_DUMPABLE, 0)
     if not re.search(r"^Threads:\s*1$", Path("/proc/self/status").read_text(), re.MULTILINE):
         raise RuntimeError("the warm process has more than one thread")
-    return Confinement(landlock.deny_all_ruleset() if with_landlock else None, Filter(os.uname().machine))
+    return Confinement(deny_all_ruleset() if with_landlock else None, Filter(os.uname().machine))
 
 
 def drop_privileges() -> None:
@@ -74,3 +85,33 @@ def drop_privileges() -> None:
     os.setresuid(NOBODY, NOBODY, NOBODY)
     if 0 in os.getresuid():
         raise PermissionError("the warm process is still root")
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock that this kernel speaks; 0 if it has none or it is switched off."""
+    try:
+        return syscall(CREATE_RULESET, None, 0, VERSION_FLAG)
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM):
+            return 0
+        raise
+
+
+def everything_forbidden(version: int) -> tuple[int, ...]:
+    """Return all that a version of Landlock can forbid, as bits: file accesses, network accesses, scopes."""
+    return tuple(sum(bits for since, bits in kind.items() if since <= version) for kind in (FILES, NETWORK, SCOPES))
+
+
+def deny_all_ruleset() -> int:
+    """Create a Landlock ruleset that forbids all that this kernel can forbid, and return its file descriptor."""
+    attributes = struct.pack("=3Q", *everything_forbidden(landlock_version()))  # `struct landlock_ruleset_attr`
+    return syscall(CREATE_RULESET, attributes, len(attributes), 0)
+
+
+def restrict_self(ruleset: int) -> None:
+    """Put this thread under a Landlock ruleset for the rest of its life; `PR_SET_NO_NEW_PRIVS` must be set before.
+
+    Args:
+        ruleset: the file descriptor that `deny_all_ruleset` returned.
+    """
+    syscall(RESTRICT_SELF, ruleset, 0)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from grader.child import landlock, seccomp
+from grader.child import confinement, seccomp
 from grader.errors import InfrastructureError
 from grader.results.records import Isolation as Isolation
 
@@ -68,7 +68,7 @@ def machine() -> Machine:
     """Look at this machine; takes some hundredths of a second and imports no torch."""
     if sys.platform != "linux":
         return Machine(0, seccomp.missing(), "bubblewrap needs Linux", root=False)
-    return Machine(landlock.abi(), seccomp.missing(), _no_box(), os.geteuid() == 0)
+    return Machine(confinement.landlock_version(), seccomp.missing(), _no_box(), os.geteuid() == 0)
 
 
 def choose(found: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:

@@ -287,9 +287,9 @@ def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
 
 
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without Landlock the warm process ends before it is ready."""
+    """Without the module that confines it, the warm process ends before it is ready."""
     package = tmp_path / "grader"
-    shutil.copytree(isolations.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
+    shutil.copytree(isolations.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("confinement.py", "bundled"))
     tmp_path.chmod(0o755)
     monkeypatch.setattr(isolations.bubblewrap, "PACKAGE", package)
     with worker_of("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
