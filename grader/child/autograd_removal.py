@@ -31,8 +31,7 @@ from torch.library import fallthrough_kernel
 from grader.errors import InfrastructureError
 
 from . import no_autograd, preloaded_modules
-from .no_autograd import public_name, raising_function
-from .torch_kernels import TorchKernels, dispatch_keys, registrations
+from .no_autograd import TorchKernels, dispatch_keys, public_name, raising_function, registrations
 
 MODULES = tuple(
     "torch._decomp torch.nn.grad torch.masked torch._functorch.autograd_function torch._higher_order_ops "
