@@ -21,7 +21,7 @@ from probes import PATIENT
 from processes import wait_until
 
 from grader.child import clock as clock_module
-from grader.child import job_answer, protocol
+from grader.child import job_answer, protocol, reply_facts
 from grader.child.clock import MOST_CAUGHT, Clock, OutOfTime
 from grader.sandbox.checked_reply import Call, Observation, read
 from grader.sandbox.worker import Worker
@@ -146,7 +146,7 @@ def time_up_at(opcode: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bo
     """
     clocks: list[Clock] = []
     come, left = [False], opcode
-    files = {job_answer.__file__, clock_module.__file__, "probe.py"}
+    files = {job_answer.__file__, reply_facts.__file__, clock_module.__file__, "probe.py"}
 
     def made(self: Clock) -> Clock:
         clocks.append(self)

@@ -15,15 +15,14 @@ from typing import Any
 
 from . import ipython_cells
 from .clock import Clock
-from .failures import error_facts
 from .learner_imports import Absent, PassedOver, absence, unusual_imports
 from .no_autograd import AutogradUsed
+from .reply_facts import Facts, error_facts
 
 MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # of each fact, so many are told
 IMPORTS = (ast.Import, ast.ImportFrom)
 # What notebooks use undefined, and the package that it is of.
 NOTEBOOK = {"check": "handgrad", "score": "handgrad", "get_ipython": "IPython", "display": "IPython"}
-Facts = dict[str, Any]
 
 
 def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:

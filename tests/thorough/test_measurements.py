@@ -39,7 +39,7 @@ def test_no_right_answer_that_was_written_blind_is_accused(name: str, grade: Gra
 FORGED_METERS = {
     "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
     "told that nothing is held": (
-        "import contextlib, tracemalloc\nimport grader.child.cost_meter as meter\n"
+        "import contextlib, tracemalloc\nimport grader.child.job_answer as meter\n"
         "meter.CostMeter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
         "out_of_the_meter = contextlib.nullcontext"
     ),
