@@ -11,8 +11,7 @@ import torch
 from grader.course.exercise import Answer
 from grader.course.sampling import Array
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.facts import AnswerSample, TrialArray, answer_samples
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial, sample_of
 
 ANSWER = Answer("w.g", "w")
 SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})
@@ -35,19 +34,14 @@ def trials(axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **ex
     return found
 
 
-def pairs(
+def samples_of(
     change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Any
-) -> list[TrialArray]:
-    """Each of them with what a change makes of the random numbers; the right answer may be made of these, too."""
+) -> list[Sample]:
+    """Return a sample in each of the trials: `change` and `right` make its two arrays of random numbers."""
     plain = trials(axes, **extra)
     found = []
     for trial, other in zip(plain, trials(axes, right, **extra), strict=True):
         numbers = trial.expected["w.g"]
         assert numbers is not None
-        found.append((other, np.asarray(change(other, numbers))))
+        found.append(sample_of(ANSWER, other, np.asarray(change(other, numbers))))
     return found
-
-
-def wrong_of(change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Any) -> list[AnswerSample]:
-    """The same, next to the right answers."""
-    return answer_samples(ANSWER, pairs(change, axes, **extra))

@@ -25,15 +25,15 @@ from grader.course.sampling import (
     upstream,
 )
 from grader.course.trial_sizes import EXACT_KIND
-from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.diagnose import case_of
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import explain
-from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
 from grader.program.operation import NoCandidate
 from grader.reference.answer_view import End
+from grader.reference.trial import sample_of
 
 X = normal("bs n")
 G = {"out": output()}
@@ -197,12 +197,12 @@ def right_case(name: str, answer: int, blur: float = 0.0) -> Case:
     """The case of a learner whose answer is right, but for a share of it."""
     exercise = PASSES[name]
     own = exercise.answers[answer]
-    pairs: list[TrialArray] = [
-        (trial, End(own, trial).right * (1 + blur))
+    samples = [
+        sample_of(own, trial, End(own, trial).right * (1 + blur))
         for trial in trials_of(exercise)
         if trial.expected[own.name] is not None and trial.setting.kind != EXACT_KIND
     ]
-    return case_of(exercise, {own.wrt or own.name: (own, pairs)})
+    return case_of(exercise, {own.wrt or own.name: (own, samples)})
 
 
 def some_edits(case: Case, every: int, start: int = 0) -> list[Edit]:
@@ -222,7 +222,7 @@ def wrong_case(case: Case, edit: Edit) -> Case | None:
             return None
         if not np.isfinite(given).all():
             return None
-        samples.append(Sample(sample.trial, sample.program, {name: given}))
+        samples.append(ProgramSample(sample.trial, sample.program, {name: given}))
     return Case(samples, case.names) if any(sample.is_wrong(name) for sample in samples) else None
 
 

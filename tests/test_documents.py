@@ -103,7 +103,9 @@ def test_a_document_that_is_not_true_is_found_out(claim: str, finding: str) -> N
 
 
 def test_what_is_true_is_not_found_fault_with() -> None:
-    claims = "`handgrad grade submissions/ --out grades/ --seed 5` `judging.judge.Judge` `results.records.AnswerResult.name`"
+    claims = (
+        "`handgrad grade submissions/ --out grades/ --seed 5` `judging.judge.Judge` `results.records.AnswerResult.name`"
+    )
     claims += " `exercises/<unit>/README.md` `w.g` `[3]` `inp.T @ out.g` `report.html` `handgrad nbgrader ...`"
     assert Document(ROOT / "SECURITY.md", claims).findings() == []
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hand_made import ANSWER, Change, pairs, wrong_of
+from hand_made import Change, samples_of
 from verdicts import Rule, named, told, verdict
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, number, output
 from grader.diagnosis.factors import Factor, explained_factor
-from grader.diagnosis.facts import TrialArray, answer_samples, ratio_in_each_trial, varying_ratio
+from grader.diagnosis.facts import Samples, ratio_in_each_trial, varying_ratio
 from grader.diagnosis.mistake import Fact
 from grader.diagnosis.words import clause
 from grader.reference.trial import Trial
@@ -28,8 +28,8 @@ def p(trial: Trial) -> float:
     return float(trial.arguments["p"])
 
 
-def factor_of(given: list[TrialArray], averages: bool = False) -> Factor | None:
-    return explained_factor(ratio_in_each_trial(answer_samples(ANSWER, given)), averages)
+def factor_of(given: Samples, averages: bool = False) -> Factor | None:
+    return explained_factor(ratio_in_each_trial(given), averages)
 
 
 def told_of(found: Factor | None) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def test_a_factor_is_decoded_with_the_sizes_and_the_plain_numbers(
     change: Change, averages: bool, code: str, says: str
 ) -> None:
     """Arguments are an integer k, and a share p such as dropout's, what it leaves of 1, or a number typed in for it."""
-    found, text = told_of(factor_of(pairs(change, p=P, k=(2, 3, 9, 4)), averages))
+    found, text = told_of(factor_of(samples_of(change, p=P, k=(2, 3, 9, 4)), averages))
     assert found == code
     assert says in text
 
@@ -91,31 +91,36 @@ def test_a_factor_is_decoded_with_the_sizes_and_the_plain_numbers(
     ],
 )
 def test_what_is_no_factor_is_not_called_one(change: Change) -> None:
-    assert factor_of(pairs(change), averages=True) is None
+    assert factor_of(samples_of(change), averages=True) is None
 
 
 def test_a_number_in_place_of_a_count_is_seen_along_whichever_axis() -> None:
     """The count is what the output was reduced from; here it is another axis in each trial."""
-    counts = zip(pairs(lambda t, r: r), (7, 4, 6, 4), strict=True)
-    found = [(replace(t, out=torch.zeros(r.size // n)), r * n / 5) for (t, r), n in counts]
-    code, text = told_of(factor_of(found, averages=True))
+    counts = zip(samples_of(lambda t, r: r), (7, 4, 6, 4), strict=True)
+    samples = [
+        sample._replace(
+            trial=replace(sample.trial, out=torch.zeros(sample.given.size // n)), given=sample.given * n / 5
+        )
+        for sample, n in counts
+    ]
+    code, text = told_of(factor_of(samples, averages=True))
     assert (code, "divided by 5" in text) == ("hard-coded", True)
 
 
 def test_a_number_that_is_a_share_in_some_trials_only_is_no_share() -> None:
-    assert factor_of(pairs(lambda t, r: r * (2 + t.setting.index), p=(0.5, 1.5, 0.3, 2.0))) is None
+    assert factor_of(samples_of(lambda t, r: r * (2 + t.setting.index), p=(0.5, 1.5, 0.3, 2.0))) is None
 
 
 def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
-    found = varying_ratio(wrong_of(lambda t, r: r * (1 + np.abs(r).max())))
+    found = varying_ratio(samples_of(lambda t, r: r * (1 + np.abs(r).max())))
     assert found is not None
     assert (found.code, found.facts[0].operator) == ("wrong-factor", "varying-factor")
-    assert varying_ratio(wrong_of(lambda t, r: r + 1)) is None
+    assert varying_ratio(samples_of(lambda t, r: r + 1)) is None
 
 
 def test_a_factor_is_told_of_a_trial_in_which_there_is_one() -> None:
     """Not of one that is right; and a fraction that no one would have typed is told as a number."""
-    found = varying_ratio(wrong_of(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
+    found = varying_ratio(samples_of(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
     assert found is not None
     text = clause(found.facts[0])
     assert text.startswith("it is right in 2 of 4 trials; in another trial every entry is 301 times the right one")

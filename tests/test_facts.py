@@ -10,30 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hand_made import ANSWER, KINDS, SIZES, Change, pairs, trials, wrong_of
+from hand_made import ANSWER, KINDS, SIZES, Change, samples_of, trials
 from verdicts import Rule, named, told, verdict
 
 from grader.course.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.course.sampling import away_from, normal, output
 from grader.diagnosis import facts
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.facts import TrialArray
+from grader.diagnosis.facts import Samples
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.words import says
-from grader.reference.trial import Trial
+from grader.diagnosis.words import message_of
+from grader.reference.trial import Sample, sample_of
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 
 
 def said(found: Mistake | None) -> str:
-    return "" if found is None else says(found)
+    return "" if found is None else message_of(found)
 
 
-def mistake(given: Sequence[TrialArray]) -> Mistake:
+def mistake(given: Samples) -> Mistake:
     """What is said of arrays where there is no graph."""
     (answer,) = NO_GRAPH.answers
-    arrays = [(replace(trial, expected={answer.name: trial.expected[ANSWER.name]}), array) for trial, array in given]
-    return find_mistakes(NO_GRAPH, {answer.name: arrays})[answer.name]
+    samples = [
+        sample._replace(trial=replace(sample.trial, expected={answer.name: sample.expected})) for sample in given
+    ]
+    return find_mistakes(NO_GRAPH, {answer.name: samples})[answer.name]
 
 
 @pytest.mark.parametrize(
@@ -63,15 +65,15 @@ def mistake(given: Sequence[TrialArray]) -> Mistake:
     ],
 )
 def test_without_a_graph_only_what_the_numbers_show_is_said(change: Change, name: str, text: str) -> None:
-    found = mistake(pairs(change))
+    found = mistake(samples_of(change))
     assert f"{found.code}: {found.facts[0].operator}" == name
-    assert text in says(found)
+    assert text in message_of(found)
 
 
 def test_numbers_without_meaning_are_never_given_one() -> None:
     rng = np.random.default_rng(1)
     for _ in range(50):
-        assert mistake(pairs(lambda t, r: rng.standard_normal(r.shape))).code == "unknown"
+        assert mistake(samples_of(lambda t, r: rng.standard_normal(r.shape))).code == "unknown"
 
 
 def test_no_arrays_at_all_still_give_a_mistake() -> None:
@@ -84,53 +86,53 @@ def test_no_arrays_at_all_still_give_a_mistake() -> None:
 
 def test_the_same_number_everywhere_is_a_constant() -> None:
     assert (
-        said(facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, 6))))
+        said(facts.constant_answer(samples_of(lambda t, r: np.full_like(r, 6))))
         == "every entry is 6, whatever the inputs are"
     )
-    assert facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, t.setting.index))) is None
-    assert facts.constant_answer(wrong_of(lambda t, r: r)) is None
+    assert facts.constant_answer(samples_of(lambda t, r: np.full_like(r, t.setting.index))) is None
+    assert facts.constant_answer(samples_of(lambda t, r: r)) is None
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
-    filled = wrong_of(lambda t, r: np.full_like(r, value))
+    filled = samples_of(lambda t, r: np.full_like(r, value))
     assert facts.constant_answer(filled) is None
     assert said(facts.constant_answer(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
 
 
 def test_one_trial_alone_proves_no_constant() -> None:
-    assert facts.constant_answer(wrong_of(lambda t, r: np.full_like(r, 6))[:1]) is None
+    assert facts.constant_answer(samples_of(lambda t, r: np.full_like(r, 6))[:1]) is None
 
 
 def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
-    same = facts.same_shape_in_every_trial(wrong_of(lambda t, r: np.zeros((7, 5))))
+    same = facts.same_shape_in_every_trial(samples_of(lambda t, r: np.zeros((7, 5))))
     assert said(same) == "its shape is (7, 5), whatever the sizes are"
-    assert facts.same_shape_in_every_trial(wrong_of(lambda t, r: r)) is None
-    assert facts.same_shape_in_every_trial(wrong_of(lambda t, r: np.zeros(()))) is None
+    assert facts.same_shape_in_every_trial(samples_of(lambda t, r: r)) is None
+    assert facts.same_shape_in_every_trial(samples_of(lambda t, r: np.zeros(()))) is None
 
 
 def test_a_number_that_is_added_everywhere_is_told() -> None:
-    assert said(facts.offset_answer(wrong_of(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
-    assert said(facts.offset_answer(wrong_of(lambda t, r: r + 2))) == "2 is added to every entry"
+    assert said(facts.offset_answer(samples_of(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
+    assert said(facts.offset_answer(samples_of(lambda t, r: r + 2))) == "2 is added to every entry"
 
 
 @pytest.mark.parametrize(
     "change", [lambda t, r: r, lambda t, r: r + t.setting.index, lambda t, r: 2 * r, lambda t, r: (r + 1)[:1]]
 )
 def test_nothing_is_said_of_a_number_that_is_not_the_same_everywhere(change: Change) -> None:
-    assert facts.offset_answer(wrong_of(change)) is None
+    assert facts.offset_answer(samples_of(change)) is None
 
 
 def test_what_is_added_to_a_constant_is_another_constant() -> None:
-    assert facts.offset_answer(wrong_of(lambda t, r: 0 * r, right=np.ones_like)) is None
+    assert facts.offset_answer(samples_of(lambda t, r: 0 * r, right=np.ones_like)) is None
 
 
 # --- right here and wrong there ----------------------------------------------------------------------------------
 
 
-def special(given: Sequence[TrialArray]) -> tuple[str, str] | None:
-    found = facts.right_in_some_trials(ANSWER, facts.answer_samples(ANSWER, given))
-    return None if found is None else (found.code, says(found))
+def special(given: Samples) -> tuple[str, str] | None:
+    found = facts.right_in_some_trials(ANSWER, given)
+    return None if found is None else (found.code, message_of(found))
 
 
 @pytest.mark.parametrize(
@@ -145,35 +147,39 @@ def special(given: Sequence[TrialArray]) -> tuple[str, str] | None:
     ],
 )
 def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: set[str], text: str) -> None:
-    assert special(pairs(lambda t, r: r if t.setting.kind in right_in else r + 1)) == ("shape-special", text)
+    assert special(samples_of(lambda t, r: r if t.setting.kind in right_in else r + 1)) == ("shape-special", text)
 
 
 def test_a_batch_of_one_whose_gradient_is_zero_shows_nothing() -> None:
     """A fact is said only where its opposite could have been seen: there nobody could be wrong."""
-    every = wrong_of(lambda t, r: r**2 + 1)
+    every = samples_of(lambda t, r: r**2 + 1)
     (alone,) = (wrong for wrong in every if wrong.trial.setting.kind == KINDS[2])
     rest = [wrong for wrong in every if wrong is not alone]
-    seen, unseen = (alone._replace(array=right, right=right) for right in (alone.right, 0 * alone.right))
+    seen, unseen = (alone._replace(given=right, expected=right) for right in (alone.expected, 0 * alone.expected))
     assert facts.unknown_mistake([*rest, seen]).facts[0].parameters["alone"]
     assert not facts.unknown_mistake([*rest, unseen]).facts[0].parameters["alone"]
 
 
 def test_an_answer_that_is_right_in_a_batch_of_one_alone_is_not_told_to_be_shape_special() -> None:
     """One example alone hides whatever mixes several, so that says little about the mistake."""
-    assert special(pairs(lambda t, r: r if t.setting.kind == "a batch of one" else r + 1)) is None
+    assert special(samples_of(lambda t, r: r if t.setting.kind == "a batch of one" else r + 1)) is None
 
 
 def test_a_trial_whose_right_answer_is_zero_proves_nothing() -> None:
     """Zeros come easily: they do not make an answer right for that size."""
-    found = pairs(lambda t, r: r if t.setting.kind == "a square case" else r + 1)
-    zero = [(replace(t, expected={"w.g": 0 * a}), 0 * a) if t.setting.kind == "a square case" else (t, a)
-            for t, a in found]  # fmt: skip
+    found = samples_of(lambda t, r: r if t.setting.kind == "a square case" else r + 1)
+    zero = [
+        sample._replace(given=0 * sample.given, expected=0 * sample.expected)
+        if sample.trial.setting.kind == "a square case"
+        else sample
+        for sample in found
+    ]
     assert special(found) is not None
     assert special(zero) is None
 
 
 def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
-    found = pairs(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
+    found = samples_of(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
     assert special(found) == ("hard-coded", "it is right only where k is 2")
 
 
@@ -192,24 +198,24 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 ) -> None:
     """Even where the others have a wrong shape."""
     for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
-        found = pairs(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
+        found = samples_of(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
         assert special(found) == ("hard-coded", f"it is right only where {text}")
 
 
 def test_an_option_that_is_the_same_in_a_right_and_in_a_wrong_trial_is_no_reason() -> None:
     """Where `dim` is 0 it is right once and wrong once: sizes decide, not the option."""
-    assert special(pairs(lambda t, r: r + (t.setting.index in (1, 2)), dim=(0, 1, 0, 0))) is None
+    assert special(samples_of(lambda t, r: r + (t.setting.index in (1, 2)), dim=(0, 1, 0, 0))) is None
 
 
 def test_the_shape_of_the_answer_is_no_reason() -> None:
     """It is another one in every trial, so that it always tells right from wrong."""
-    found = pairs(lambda t, r: r + (t.setting.index == 1), shape=[tuple(size.values()) for size in SIZES])
+    found = samples_of(lambda t, r: r + (t.setting.index == 1), shape=[tuple(size.values()) for size in SIZES])
     assert special(found) is None
 
 
 @pytest.mark.parametrize("change", [lambda t, r: r, lambda t, r: r + 1, lambda t, r: r + (t.setting.index == 0)])
 def test_an_answer_right_everywhere_nowhere_or_for_no_reason_is_not_special(change: Change) -> None:
-    assert special(pairs(change)) is None
+    assert special(samples_of(change)) is None
 
 
 def test_right_in_one_batch_of_one_and_wrong_in_another_is_no_matter_of_sizes() -> None:
@@ -217,8 +223,11 @@ def test_right_in_one_batch_of_one_and_wrong_in_another_is_no_matter_of_sizes() 
     found = trials()
     again = [found[0], found[2], replace(found[1], setting=replace(found[1].setting, kind="a batch of one"))]
 
-    def wrong_in_the(*places: int) -> list[tuple[Trial, np.ndarray]]:
-        return [(t, t.expected["w.g"] + (i in places)) for i, t in enumerate(again)]  # type: ignore[operator]
+    def wrong_in_the(*places: int) -> list[Sample]:
+        return [
+            sample_of(ANSWER, trial, trial.expected["w.g"] + (i in places))  # type: ignore[operator]
+            for i, trial in enumerate(again)
+        ]
 
     assert special(wrong_in_the(1)) is None
     assert special(wrong_in_the(1, 2)) == ("shape-special", "it is right except in a batch of one (bs=1, n=6)")

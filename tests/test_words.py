@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, finding, hints_for, says, words
+from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, diagnosis_of, hints_for, message_of, words
 from grader.results.records import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
@@ -60,10 +60,10 @@ def test_each_kind_of_parameter_has_its_words(operator: str, parameters: dict[st
 def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
-    assert says(Mistake("wrong-sign", (minus, factor))) == (
+    assert message_of(Mistake("wrong-sign", (minus, factor))) == (
         "the minus of `2 - x` is missing; besides, every entry is 1/2 times that"
     )
-    assert says(Mistake("wrong-sign", (minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
+    assert message_of(Mistake("wrong-sign", (minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
         "the minus of `2 - x` is missing; out.g is applied twice"
     )
 
@@ -74,25 +74,25 @@ def test_what_follows_from_another_answer_says_so() -> None:
         (Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),),
         cause="b1.g",
     )
-    assert says(follows) == "the same cause as in b1.g: the mask of `relu(x)` is inverted"
-    assert finding(follows).hints == ("Mend the other answer first, and look again.",)
+    assert message_of(follows) == "the same cause as in b1.g: the mask of `relu(x)` is inverted"
+    assert diagnosis_of(follows).hints == ("Mend the other answer first, and look again.",)
 
 
 def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
     mistake = Mistake(
         "inverted-mask", (Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),)
     )
-    found = finding(mistake)
+    found = diagnosis_of(mistake)
     assert (found.code, found.says, found.mistake) == ("inverted-mask", "the mask of `relu(x)` is inverted", mistake)
     assert mistake.facts[0].record == {"operator": "mask-inverted", "parameters": {"step": "`relu(x)`"}}
 
 
 def test_the_hints_of_an_operator_come_before_those_of_its_code() -> None:
-    moved = finding(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),)))
+    moved = diagnosis_of(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),)))
     assert moved.hints == tuple(words()["hints_of"]["truncated"])
-    own = finding(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),), hints=("Its own.",)))
+    own = diagnosis_of(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),), hints=("Its own.",)))
     assert own.hints == ("Its own.",)
-    assert finding(Mistake("wrong-sign", (Fact("result-negated", {}, "the sign is wrong"),))).hints == ()
+    assert diagnosis_of(Mistake("wrong-sign", (Fact("result-negated", {}, "the sign is wrong"),))).hints == ()
 
 
 def test_no_name_stands_twice_in_the_file() -> None:

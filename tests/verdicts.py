@@ -11,13 +11,11 @@ from _pytest.mark import ParameterSet
 
 from grader.course.exercise import Answer, Declaration
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.facts import TrialArray
 from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.words import finding
+from grader.diagnosis.words import diagnosis_of
 from grader.reference.answer_view import End
-from grader.reference.compare import agrees
 from grader.reference.references import make_trials
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial, sample_of
 
 Rule = Callable[[dict[str, Any]], Any]
 TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials remember what was computed for them
@@ -31,8 +29,8 @@ def trials_of(exercise: Declaration, seed: int = 5) -> list[Trial]:
     return TRIALS[key][1]
 
 
-def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[TrialArray]:
-    """Each trial with what a rule makes of everything that is known there, in single precision.
+def samples_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[Sample]:
+    """Return a sample in each trial: the array that a rule computes there in single precision from what is known.
 
     That is its inputs, `out`, `out_g`, the `right` answers by name, that one itself, and what was stored `before`.
     """
@@ -40,19 +38,19 @@ def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -
     for trial in trials_of(exercise, seed):
         known = {**trial.inputs, **trial.expected, "out": trial.out, "out_g": trial.out_g}
         known |= {"right": trial.expected[answer.name], "before": End(answer, trial).prior}
-        found.append((trial, np.asarray(rule(known)).astype("float32").astype("float64")))
+        array = np.asarray(rule(known)).astype("float32").astype("float64")
+        found.append(sample_of(answer, trial, array))
     return found
 
 
 def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Diagnosis]:
     """What is said of several wrong answers of a function, each computed by a rule, by answer."""
     answers = {answer.name: answer for answer in exercise.answers}
-    wrong = {name: pairs_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
-    for name, pairs in wrong.items():
-        rights = [trial.expected[name] for trial, _ in pairs]
-        assert not all(r is not None and agrees(a, r) for (_, a), r in zip(pairs, rights, strict=True)), "it is right"
+    wrong = {name: samples_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
+    for samples in wrong.values():
+        assert not all(sample.agrees for sample in samples), "it is right"
     found = find_mistakes(exercise, wrong)
-    return {name: finding(mistake) for name, mistake in found.items()}
+    return {name: diagnosis_of(mistake) for name, mistake in found.items()}
 
 
 def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Diagnosis:

@@ -14,7 +14,7 @@ from grader.course.exercise import Answer, Declaration, Exercise, Misconception,
 from grader.course.sampling import Array, Sampler
 from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
-from grader.diagnosis.words import finding
+from grader.diagnosis.words import diagnosis_of
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
@@ -27,7 +27,7 @@ from grader.reference.references import (
     holds_in_one_like,
 )
 from grader.reference.single_thread import one_thread
-from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 Rule = Callable[[Trial], np.ndarray]
 QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
@@ -189,8 +189,8 @@ def _slips_through(
     exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial], others: Sequence[Trial]
 ) -> bool:
     """The rule passes every trial of one run, and yet it is not right: in double precision, or in another run."""
-    pairs = _pairs(exercise, answer, rule, trials)
-    if not all(is_right(exercise, answer, trial, array) for trial, array in pairs):
+    samples = _samples(exercise, answer, rule, trials)
+    if not all(is_right(exercise, answer, sample.trial, sample.given) for sample in samples):
         return False
     if isinstance(exercise.function, Routine) and exercise.function.accepts is not None:
         return False
@@ -198,13 +198,15 @@ def _slips_through(
     return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in asked)
 
 
-def _pairs(
-    exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]
-) -> list[tuple[Trial, np.ndarray]]:
-    """Each trial that asks for the answer, with what a learner's code would send for this rule."""
+def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]) -> list[Sample]:
+    """Return the samples of an answer that code with this rule would give, in the trials that ask for the answer."""
     dtype = "float64" if isinstance(exercise.function, Routine) else "float32"
     with np.errstate(all="ignore"):
-        return [(trial, rule(trial).astype(dtype)) for trial in trials if trial.expected[answer.name] is not None]
+        return [
+            sample_of(answer, trial, rule(trial).astype(dtype))
+            for trial in trials
+            if trial.expected[answer.name] is not None
+        ]
 
 
 def _misconception(exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]) -> Iterator[str]:
@@ -213,20 +215,20 @@ def _misconception(exercise: CourseExercise, misconception: Misconception, trial
     for answer in exercise.function.answers:
         if misconception.answer in (answer.name, answer.name.partition(".")[0]):
             try:
-                pairs = _pairs(exercise, answer, partial(wrong_array_of, misconception, answer), trials)
+                samples = _samples(exercise, answer, partial(wrong_array_of, misconception, answer), trials)
             except IMPOSSIBLE as error:
                 yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
                 return
-            if not all(is_right(exercise, answer, trial, array) for trial, array in pairs):
-                wrong[answer.name] = pairs
+            if not all(is_right(exercise, answer, sample.trial, sample.given) for sample in samples):
+                wrong[answer.name] = samples
     if not wrong:
         yield f"{name} gives the right answer in every trial: correct its rule, or remove it."
         return
-    if not all(np.isfinite(array).all() for pairs in wrong.values() for _, array in pairs):
+    if not all(sample.is_finite for samples in wrong.values() for sample in samples):
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
     right = [answer.name for answer in exercise.function.answers if answer.name not in wrong]
-    named = finding(next(iter(find_mistakes(exercise.function, wrong, right).values())))
+    named = diagnosis_of(next(iter(find_mistakes(exercise.function, wrong, right).values())))
     if named.code != misconception.code:
         yield f"{name} is told as {named.code} ({named.says}): give it that code, or sharpen its rule."
     elif misconception.says and named.says != misconception.says:

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from itertools import groupby
 from operator import itemgetter
 
-from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
@@ -37,7 +37,7 @@ def mistakes_page() -> str:
 
 def case_of_example(example: Example) -> Case:
     """Return an example as the wrong answers of a function, beside those that are right."""
-    samples = [Sample(trial, program, given) for trial, program, given in example.trials()]
+    samples = [ProgramSample(trial, program, given) for trial, program, given in example.trials()]
     wrong = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
     return Case(samples, wrong, tuple(name for name in samples[0].given if name not in wrong))
 

@@ -63,8 +63,8 @@ class Rewriting(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """One trial with its right program and the learner's wrong arrays.
+class ProgramSample:
+    """One trial with its right program and the learner's array for each wrong answer: their samples, in one.
 
     Args:
         trial: the sizes, the inputs and the upstream gradient.
@@ -216,7 +216,7 @@ class Screen:
     projections from the right one to that of the learner's array.
     """
 
-    def __init__(self, sample: Sample, names: Sequence[str]) -> None:
+    def __init__(self, sample: ProgramSample, names: Sequence[str]) -> None:
         """Draw two random directions of each target, and project the learner's arrays on them.
 
         Args:
@@ -297,7 +297,7 @@ class Case:
         suspects: the candidates whose gradients were compared in full, in the order in which they were tried.
     """
 
-    samples: Sequence[Sample]
+    samples: Sequence[ProgramSample]
     names: tuple[str, ...]
     right_names: tuple[str, ...] = ()
     work: float = 0.0
@@ -383,8 +383,8 @@ class Case:
     def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
         """Return the targets whose answers a rewriting explains: first by the screens, then computed in full.
 
-        Trials in which rounding hides the answer (see `Sample.is_vague`) are left out. By how much the rewriting moves
-        the projections is noted in the case's `changes`.
+        Trials in which rounding hides the answer (see `ProgramSample.is_vague`) are left out. By how much the rewriting
+        moves the projections is noted in the case's `changes`.
 
         Args:
             edit: the rewriting.
@@ -447,7 +447,7 @@ class Case:
         return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
 
     @cached_property
-    def _smallest_first(self) -> list[Sample]:
+    def _smallest_first(self) -> list[ProgramSample]:
         """Return the samples, those with the fewest entries first: most rewritings fail in the cheapest trial."""
         return sorted(self.samples, key=lambda sample: sum(map(math.prod, sample.program.forward.shapes)))
 
@@ -546,7 +546,7 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
     return any(into >> right.targets[name] & 1 for name in names)
 
 
-def _screening_order(sample: Sample) -> tuple[bool, bool, bool, int]:
+def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, int]:
     """Return a key that sorts samples by how well they serve as screens, the best first.
 
     It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, number of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,12 +14,12 @@ from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
 from grader.reference.answer_view import End
-from grader.reference.compare import agrees, scaled_error
-from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.compare import scaled_error
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
-from .case import LARGE, Case, Sample, is_near
+from .case import LARGE, Case, ProgramSample, is_near
 from .explanation import MOST_WORK, explain
-from .facts import TrialArray, answer_samples, nothing_to_compare, plain_fact
+from .facts import Samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
@@ -27,7 +27,7 @@ from .operators import OPERATORS
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries: so many numbers agree with no wrong edit, and each takes long
 WORK_AGAIN = 60_000.0  # for fewer trials of answers that have been searched: what is likely is tried again
-WrongAnswers = Mapping[str, tuple[Answer, Sequence[TrialArray]]]  # by target
+WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class DeclaredMistake:
 
     Args:
         misconception: the declaration, with the formula.
-        wrong: for each target that the formula is about the answer, with the learner's array in each trial.
+        wrong: for each target that the formula is about the answer and its samples.
         right: the answers that are right, where the formula is for all that is returned at once.
         rank: the likelihood rank.
     """
@@ -54,7 +54,7 @@ class DeclaredMistake:
         """
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
-        names = [name for name, (answer, pairs) in self.wrong.items() if self._reproduces_answer(answer, pairs)]
+        names = [name for name, (answer, samples) in self.wrong.items() if self._reproduces_answer(answer, samples)]
         if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):
             return {}
         return dict.fromkeys(names, mistake)
@@ -68,23 +68,22 @@ class DeclaredMistake:
         """Return whether the formula gives all arrays that the learner's function returns at once, as a sequence."""
         return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
-    def _reproduces_answer(self, answer: Answer, pairs: Sequence[TrialArray]) -> bool:
+    def _reproduces_answer(self, answer: Answer, samples: Samples) -> bool:
         """Return whether the formula gives the learner's array in every trial, and in one trial not the right array.
 
         Args:
             answer: declares the answer, such as the gradient `w.g` of the target w.
-            pairs: the trials, each with the learner's array in it.
+            samples: its samples.
         """
         apart = False
-        for trial, array in pairs:
-            right = End(answer, trial).right
+        for trial, given, expected in samples:
             try:
-                computed = wrong_array_of(self.misconception, answer, trial, array)
+                computed = wrong_array_of(self.misconception, answer, trial, given)
             except IMPOSSIBLE:
                 return False
-            if not is_near(array, computed, right):
+            if not is_near(given, computed, expected):
                 return False
-            apart = apart or not is_near(computed, right, right)
+            apart = apart or not is_near(computed, expected, expected)
         return apart
 
     def _gives_right_array(self, answer: Answer) -> bool:
@@ -93,8 +92,8 @@ class DeclaredMistake:
         Args:
             answer: an answer that the learner has right.
         """
-        trials = [trial for trial, _ in next(iter(self.wrong.values()))[1]]
-        return all(agrees(wrong_array_of(self.misconception, answer, t), End(answer, t).right) for t in trials)
+        trials = [sample.trial for sample in next(iter(self.wrong.values()))[1]]
+        return all(sample_of(answer, t, wrong_array_of(self.misconception, answer, t)).agrees for t in trials)
 
 
 def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
@@ -120,7 +119,7 @@ def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, g
 @np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
     exercise: Declaration,
-    wrong: Mapping[str, Sequence[TrialArray]],
+    wrong: Mapping[str, Samples],
     right: Iterable[str] = (),
     cases: list[Case] | None = None,
 ) -> dict[str, Mistake]:
@@ -132,26 +131,26 @@ def find_mistakes(
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer the trials, each with the learner's array in it, the first one of the run first.
+        wrong: by name of the answer its samples, in the order of the run's trials.
         right: the names of the answers that are known to be right.
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
             one has the same screens, only what passed these is tried again. The new cases are appended.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
-    pairs = {
-        name: _in_double((trial, array) for trial, array in wrong[name] if trial.setting.kind != EXACT_KIND)
+    samples = {
+        name: _in_double(sample for sample in wrong[name] if sample.trial.setting.kind != EXACT_KIND)
         for name in answers
     }
-    mistakes = {name: nothing_to_compare() for name in answers if not pairs[name]}
-    for group in _groups_of_answers({name: answer for name, answer in answers.items() if pairs[name]}):
-        own = {name: (answers[name], pairs[name]) for name in group}
+    mistakes = {name: nothing_to_compare() for name in answers if not samples[name]}
+    for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
+        own = {name: (answers[name], samples[name]) for name in group}
         mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases)
     return {name: mistakes[name] for name in answers}
 
 
-def _in_double(pairs: Iterable[TrialArray]) -> list[TrialArray]:
-    """Return the pairs (trial, learner's array) with each array's real part, in double precision, in its place."""
-    return [(trial, array.real.astype(np.float64)) for trial, array in pairs]
+def _in_double(samples: Iterable[Sample]) -> list[Sample]:
+    """Return the samples with the real part of each learner's array, in double precision, in its place."""
+    return [sample._replace(given=sample.given.real.astype(np.float64)) for sample in samples]
 
 
 def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
@@ -189,11 +188,11 @@ def _mistakes_of_group(
 
     Args:
         exercise: the exercise.
-        answers: by its name, such as `x.g`, each answer, with pairs of a trial and the learner's array in it.
+        answers: by its name, such as `x.g`, each answer with its samples.
         right: the names of the answers that are known to be right.
         cases: the cases of earlier searches for the same function; the new case is appended.
     """
-    wrong = {_target_of(answer): (answer, pairs) for answer, pairs in answers.values()}
+    wrong = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
     names = {target: answer.name for target, (answer, _) in wrong.items()}
@@ -222,7 +221,7 @@ def declared_mistakes(
 
     Args:
         exercise: the exercise.
-        wrong: by target the wrong answer, with pairs of a trial and the learner's array in it.
+        wrong: by target the wrong answer and its samples.
         right: the right answers, which a formula for all that is returned must leave right.
     """
     for misconception in exercise.misconceptions:
@@ -241,30 +240,30 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
 
     Args:
         exercise: the exercise.
-        wrong: by target the answer, with pairs of a trial and the learner's array in it.
+        wrong: by target the answer and its samples.
         right: the targets whose answers are known to be right.
     """
-    trials = list({id(trial): trial for _, pairs in wrong.values() for trial, _ in pairs}.values())
+    trials = list({id(sample.trial): sample.trial for _, samples in wrong.values() for sample in samples}.values())
     spare = [trial for trial in trials if trial.entries > LARGE][MOST_LARGE:]
-    samples: list[Sample] = []
+    recorded: list[ProgramSample] = []
     for trial in trials:
         if any(trial is other for other in spare):
             continue
         program = faithful_program_of(exercise, trial)
         if program is None:
-            samples = []
+            recorded = []
             break
         given = {
-            target: array
-            for target, (answer, pairs) in wrong.items()
-            for own, array in pairs
-            if own is trial and trial.expected[answer.name] is not None
+            target: sample.given
+            for target, (answer, samples) in wrong.items()
+            for sample in samples
+            if sample.trial is trial and trial.expected[answer.name] is not None
         }
-        samples.append(_case_sample(trial, program, given, wrong))
-    return Case(samples, tuple(wrong), tuple(name for name in right if name not in wrong))
+        recorded.append(_case_sample(trial, program, given, wrong))
+    return Case(recorded, tuple(wrong), tuple(name for name in right if name not in wrong))
 
 
-def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> Sample:
+def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> ProgramSample:
     """Return one trial as a sample of a case, in which every answer is compared like a gradient.
 
     From a gradient, what was stored before is subtracted. A Jacobian is summed over the axes of the output with random
@@ -274,7 +273,7 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
         trial: the trial.
         program: its right program.
         given: the learner's array by target.
-        wrong: by target the answer, whose kind and prior are needed here, and the learner's array in each trial.
+        wrong: by target the answer, whose kind and prior are needed here, and its samples.
     """
     if any(answer.kind == "jacobian" for answer, _ in wrong.values()):
         output = program.nodes[program.forward.outputs[0]].value
@@ -283,15 +282,15 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
             name: _contracted(g, array, program.nodes[program.forward.targets[name]].value)
             for name, array in given.items()
         }
-        return Sample(trial, replace(program, upstreams=(g,)), given)
+        return ProgramSample(trial, replace(program, upstreams=(g,)), given)
     if program.forward.targets.keys().isdisjoint(wrong):
-        return Sample(trial, replace(program, is_value=True), given)
+        return ProgramSample(trial, replace(program, is_value=True), given)
     given = dict(given)
     for name, array in given.items():
         prior = End(wrong[name][0], trial).prior
         if prior is not None and prior.shape == array.shape:
             given[name] = array - prior
-    return Sample(trial, program, given)
+    return ProgramSample(trial, program, given)
 
 
 def _contracted(g: Array, jacobian: Array, target: Array) -> Array:
@@ -364,18 +363,18 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
                 raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
 
 
-def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[TrialArray]]) -> dict[str, Mistake]:
+def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str, Mistake]:
     """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer, such as `w.g`, pairs of a trial and the learner's array in it.
+        wrong: by name of the answer, such as `w.g`, its samples.
 
     Returns:
         By name of the answer.
     """
     return {
-        answer.name: plain_fact(answer, answer_samples(answer, _in_double(wrong[answer.name])))
+        answer.name: plain_fact(answer, _in_double(wrong[answer.name]))
         for answer in exercise.answers
         if answer.name in wrong
     }

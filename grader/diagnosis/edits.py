@@ -21,7 +21,7 @@ from grader.program.queries import idle_edges
 from grader.reference.trial import Trial
 
 from . import factors
-from .case import Case, Rewriting, Sample, work_of
+from .case import Case, ProgramSample, Rewriting, work_of
 from .mistake import Fact, Mistake
 from .operators.contract import Operator
 from .operators.places import Spot, expression_of
@@ -417,7 +417,7 @@ class WithFactor:
         """Return whether the edit, without a factor, changes a gradient that the learner got right."""
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
-    def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
+    def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
         """Return the learner's array for the target `name` in a trial, and the gradient that the edit gives for it."""
         return sample.given[name], sample.answer(self.edit.apply(sample.program), name)
 
@@ -463,7 +463,7 @@ class FactorOnPath:
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
-    def _arrays(self, name: str, sample: Sample) -> tuple[Array, Array]:
+    def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
         """Return what the edges contribute to the target `name` in the learner's array, and in the right one.
 
         It is what is left of either array after the gradient without the edges has been subtracted.
@@ -477,7 +477,9 @@ class FactorOnPath:
         return sample.given[name] - without, sample.right[name] - without
 
 
-def explained_factor(case: Case, name: str, arrays: Callable[[Sample], tuple[Array, Array]]) -> factors.Factor | None:
+def explained_factor(
+    case: Case, name: str, arrays: Callable[[ProgramSample], tuple[Array, Array]]
+) -> factors.Factor | None:
     """Return the factor between two arrays as an expression of sizes and constants that holds in every trial.
 
     Such as 1 / bs, where the factor is 1/4 in a trial with bs = 4 and 1/7 in one with bs = 7. `None` where the arrays

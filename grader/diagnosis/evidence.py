@@ -1,4 +1,4 @@
-"""What anyone can see of a wrong answer: how far the loss moves with one entry nudged, or the call that gave it."""
+"""Evidence for a wrong answer: how far the loss moves with one entry nudged, or the call that gave the answer."""
 
 from __future__ import annotations
 
@@ -16,26 +16,31 @@ from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
 from grader.reference.finite_differences import nudged
 from grader.reference.references import loss_of
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 
 from .mistake import Mistake
 
 NUDGE = 1e-4
 MOST_SHOWN = 6  # entries of an array that is written out
-Pair = tuple[Trial, np.ndarray]
 
 
-def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Pair], mistake: Mistake | None = None) -> str:
-    """What a nudge does of the entry that the finding names, or else of the one that is furthest off.
+def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None = None) -> str:
+    """Return a sentence on a finite difference: how far the loss moves, and how far the learner's gradient says.
+
+    It is of the entry that the mistake names, else of the one with the largest error.
 
     Args:
-        wrong: the trials in which the answer is wrong, each with the learner's array.
-        mistake: what the finding says, if it may name an entry.
+        exercise: declares the answer.
+        answer: the answer.
+        wrong: the samples in which it is wrong.
+        mistake: the mistake, which may name an entry.
 
     Returns:
-        A sentence; empty where a nudge says nothing.
+        Such as "nudge x[0,1] by 1e-4: the loss moves by 2.00e-04, your gradient says 1.00e-04"; empty where there is
+        no gradient to measure, or the two numbers look the same.
     """
-    trial, array, index = _named_entry(answer, wrong, mistake) or _worst_entry(answer, *wrong[0])
+    sample, index = _named_entry(answer, wrong, mistake) or (wrong[0], _worst_entry(wrong[0]))
+    trial, array = sample.trial, sample.given
     argument = trial.arguments.get(answer.wrt)
     if not isinstance(exercise, Exercise) or answer.kind == "value" or index is None:
         return ""
@@ -63,66 +68,67 @@ def _entry(name: str, index: tuple[int, ...]) -> str:
 
 
 def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) -> Trial:
-    """The same trial with one entry of the output for a loss."""
+    """Return the trial with an upstream gradient of 1 at one entry of the output and 0 elsewhere."""
     chosen = torch.zeros_like(out_g)
     chosen[index] = 1
     return replace(trial, out_g=chosen)
 
 
 def _named_entry(
-    answer: Answer, wrong: Sequence[Pair], mistake: Mistake | None
-) -> tuple[Trial, np.ndarray, tuple[int, ...]] | None:
-    """The entry that a finding names, in the trial that it is named in: there the input has the value that it tells."""
-    told = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
-    if "place" not in told:
+    answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None
+) -> tuple[Sample, tuple[int, ...] | None] | None:
+    """Return the entry that a mistake names, with the sample in which the input has the value that is named there."""
+    fields = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
+    if "place" not in fields:
         return None
-    index = tuple(told["place"])
-    for trial, array in wrong:
-        inside = len(index) == array.ndim and all(i < size for i, size in zip(index, array.shape, strict=True))
-        if inside and told["value"] in ("", _value(trial.inputs[answer.wrt], index)):
-            return trial, array, index
+    index = tuple(fields["place"])
+    for sample in wrong:
+        shape = sample.given.shape
+        inside = len(index) == len(shape) and all(i < size for i, size in zip(index, shape, strict=True))
+        if inside and fields["value"] in ("", _value(sample.trial.inputs[answer.wrt], index)):
+            return sample, index
     return None
 
 
 def _value(values: Any, index: tuple[int, ...]) -> str:
-    """One entry as findings tell it; nothing where there is no such entry."""
+    """Return an entry with three digits, as mistakes name it; "no entry" where the array has none at this index."""
     return f"{float(values[index]):.3g}" if len(index) == values.ndim else "no entry"
 
 
-def _worst_entry(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[Trial, np.ndarray, tuple[int, ...] | None]:
-    expected = trial.expected[answer.name]
-    same = expected is not None and array.shape == expected.shape
-    return trial, array, worst_entry(array, expected) if same else None  # type: ignore[arg-type]
+def _worst_entry(sample: Sample) -> tuple[int, ...] | None:
+    return worst_entry(sample.given, sample.expected) if sample.has_shape else None
 
 
-def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[Pair], *, reveal: bool) -> str:
-    """The smallest call that gave a wrong answer, to be typed in again, and the answer; empty where it is too long.
+def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[Sample], *, reveal: bool) -> str:
+    """Return the shortest call that gave a wrong answer, as it can be typed in again, and the answer.
 
     Args:
-        name: of the learner's function.
-        answer: all that it returns, or a part of it.
-        wrong: the trials in which the answer is wrong, each with the learner's array.
-        reveal: the right answer may be told, if there is only one.
+        name: the name of the learner's function.
+        routine: declares the function.
+        answer: all that it returns, or an item of it.
+        wrong: the samples in which the answer is wrong.
+        reveal: whether the right answer may be shown, where there is only one.
+
+    Returns:
+        Such as "area(f, 0.5) returns 2, and must return 3"; empty where an array has more than `MOST_SHOWN` entries.
     """
-    fewest = min(_entries(trial) for trial, _ in wrong)
+    fewest = min(_entries(sample.trial) for sample in wrong)
     if fewest > MOST_SHOWN:
         return ""
-    small = [(_typed_call(name, routine, trial), trial, array) for trial, array in wrong if _entries(trial) == fewest]
-    call, trial, array = min(small, key=lambda each: len(each[0]))
-    if array.size > MOST_SHOWN:
+    small = [(_typed_call(name, routine, s.trial), s) for s in wrong if _entries(s.trial) == fewest]
+    call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
+    if sample.given.size > MOST_SHOWN:
         return ""
-    expected = trial.expected[answer.name]
-    given, must = f"returns {shown(array)}", "return"
+    given, must = f"returns {shown(sample.given)}", "return"
     if answer.place is not None:
-        given, must = f"has {shown(array)} as its {answer.name}", "have"
-    right = (
-        f", and must {must} {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
-    )
+        given, must = f"has {shown(sample.given)} as its {answer.name}", "have"
+    is_asked = sample.trial.expected[answer.name] is not None
+    right = f", and must {must} {shown(sample.expected)}" if reveal and routine.accepts is None and is_asked else ""
     return f"{call} {given}{right}"
 
 
 def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
-    """A call as it is typed in; of a function that is written as a `def`, the body is told beforehand."""
+    """Return a call as it can be typed in; before it, the body of an argument that is a function written with `def`."""
     known = grouped(trial.arguments)
     given = {argument: known[argument] for argument in routine.argument_names}
     bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
@@ -131,19 +137,18 @@ def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
 
 
 def body_shown(source: str) -> str:
-    """The body of a function that is written as a `def`, on one line; empty where that is not to be read."""
+    """Return the body of a function from the source of its `def`, on one line; empty where it is too long for that."""
     (function,) = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
     lines = [ast.unparse(statement).splitlines() for statement in function.body]
     return "; ".join(" ".join(map(str.strip, each)) for each in lines) if max(map(len, lines)) <= 2 else ""
 
 
-def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:
-    """The right answer beside the learner's, where both are short."""
-    expected = trial.expected[answer.name]
-    if expected is None or max(expected.size, array.size) > MOST_SHOWN:
+def both_shown(sample: Sample) -> str:
+    """Return "expected [1 2], yours is [1 3]"; empty where one of the arrays has more than `MOST_SHOWN` entries."""
+    if max(sample.expected.size, sample.given.size) > MOST_SHOWN:
         return ""
-    return f"expected {shown(expected)}, yours is {shown(array)}"
+    return f"expected {shown(sample.expected)}, yours is {shown(sample.given)}"
 
 
 def _entries(trial: Trial) -> int:
@@ -153,7 +158,7 @@ def _entries(trial: Trial) -> int:
 
 
 def _typed(value: Any) -> str:
-    """An argument as Python reads it, with as many digits as it takes to see the same again."""
+    """Return an argument as a Python expression, with enough digits to give the same wrong answer again."""
     if isinstance(value, Array):
         entries = np.array2string(value.values, separator=", ", formatter={"float_kind": lambda x: f"{x:.4g}"})
         return f"torch.tensor({' '.join(entries.split())})"
@@ -167,11 +172,11 @@ def _typed(value: Any) -> str:
 
 
 def shown(array: np.ndarray) -> str:
-    """A short array on one line."""
+    """Return an array on one line, with three digits for each entry."""
     text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.3g}"})
     return " ".join(text.split())
 
 
 def brief(number: float) -> str:
-    """A small number with three digits that count; 0 is 0."""
+    """Return a number in scientific notation with three significant digits; 0 as "0"."""
     return f"{number:.2e}" if number else "0"

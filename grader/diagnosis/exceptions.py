@@ -1,4 +1,4 @@
-"""What a learner reads of an exception in their code: what it was, in which line, and where it helps, the shapes."""
+"""Diagnoses of exceptions in learner code: the exception, its line, and the shapes where these help."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 def diagnose_error(
     error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
 ) -> Diagnosis:
-    """Return the diagnosis of an exception in learner code, with the line it came from.
+    """Return the diagnosis of an exception in learner code, with the line that raised it.
 
     Args:
+        error: the exception as the child reported it.
+        source: the learner's source, which names the line.
         trial: the trial whose call raised it; its shapes are named where the message speaks of shapes.
         time_limit: of the call, in seconds.
         signature: how the function is called, named where the exception arose outside of learner code.
@@ -55,7 +57,7 @@ def diagnose_error(
 
 
 def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
-    """The function asks torch for the gradient, in this line with these words."""
+    """Return the diagnosis that the function lets torch differentiate, in this line of the source with these words."""
     return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from grader.course.exercise import Answer
 from grader.course.shapes import guess_axes
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.answer_view import End
-from grader.reference.compare import MATCH, agrees, scaled_error, share_wrong
+from grader.reference.compare import MATCH, scaled_error, share_wrong
 from grader.reference.function_parts import told_by
 from grader.reference.option_arguments import options, right_where
 from grader.reference.symbolic_numbers import CLOSE, spelt
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 
 from .factors import TrialRatios, one_ratio
 from .mistake import Fact, Mistake
@@ -31,44 +31,7 @@ NOTHING = 1e-5
 LEAST_ZEROS = 0.1
 TOLERANCE = 1e-3
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
-TrialArray = tuple[Trial, np.ndarray]
-
-
-class AnswerSample(NamedTuple):
-    """One wrong answer in one trial.
-
-    Args:
-        trial: the trial.
-        array: the learner's array, of any shape.
-        right: the right array; a zero where nothing may be stored.
-    """
-
-    trial: Trial
-    array: np.ndarray
-    right: np.ndarray
-
-    @property
-    def has_shape(self) -> bool:
-        """Return whether the learner's array has the right shape."""
-        return self.array.shape == self.right.shape
-
-    @property
-    def agrees(self) -> bool:
-        """Return whether the learner's array is right but for rounding."""
-        return agrees(self.array, self.right)
-
-
-AnswerSamples = Sequence[AnswerSample]
-
-
-def answer_samples(answer: Answer, pairs: Sequence[TrialArray]) -> list[AnswerSample]:
-    """Return (trial, learner's array, right array) for each trial of an answer, as `AnswerSample`s.
-
-    Args:
-        answer: the answer.
-        pairs: pairs of a trial and the learner's array in it.
-    """
-    return [AnswerSample(trial, array, End(answer, trial).right) for trial, array in pairs]
+Samples = Sequence[Sample]  # of one answer, one for each trial
 
 
 def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
@@ -95,94 +58,94 @@ def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
     return found
 
 
-def have_right_shapes(samples: AnswerSamples) -> bool:
+def have_right_shapes(samples: Samples) -> bool:
     """Return whether the learner's array has the right shape in every trial."""
     return all(sample.has_shape for sample in samples)
 
 
-def constant_answer(samples: AnswerSamples, *, trivial: bool = False) -> Mistake | None:
+def constant_answer(samples: Samples, *, trivial: bool = False) -> Mistake | None:
     """Return the fact that an answer is one and the same number in every entry of every trial; `None` where it is not.
 
     Args:
         samples: the answer in each trial; for a single trial `None` is returned.
         trivial: whether the fact is also returned where this number is 0 or 1, which an edit often explains.
     """
-    values = {float(value) for sample in samples for value in np.unique(sample.array)[:2]}
+    values = {float(value) for sample in samples for value in np.unique(sample.given)[:2]}
     if len(values) != 1 or len(samples) < 2 or (not trivial and values <= {0.0, 1.0}):
         return None
     return make_fact("hard-coded", "constant", number=f"{values.pop() + 0.0:g}")
 
 
-def zero_answer(samples: AnswerSamples) -> Mistake | None:
+def zero_answer(samples: Samples) -> Mistake | None:
     """Return the fact that an answer is 0 but for rounding in every trial; `None` where it is not, or is exactly 0.
 
     For a single trial `None` is returned.
     """
-    sizes = [(np.abs(sample.array).max(initial=0.0), np.abs(sample.right).max(initial=0.0)) for sample in samples]
+    sizes = [(np.abs(sample.given).max(initial=0.0), np.abs(sample.expected).max(initial=0.0)) for sample in samples]
     tiny = all(array <= NOTHING * right for array, right in sizes)
     if len(samples) < 2 or not tiny or not any(array for array, _ in sizes):
         return None
     return make_fact("hard-coded", "zero-but-for-rounding")
 
 
-def same_shape_in_every_trial(samples: AnswerSamples) -> Mistake | None:
+def same_shape_in_every_trial(samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array has one shape in every trial, although that of the right array changes.
 
     Return `None` where that is not so, or the learner's array has one entry.
     """
-    shapes, expected = {sample.array.shape for sample in samples}, {sample.right.shape for sample in samples}
+    shapes, expected = {sample.given.shape for sample in samples}, {sample.expected.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
     return make_fact("hard-coded", "same-shape", shape=list(shapes.pop()))
 
 
-def imprecise_answer(samples: AnswerSamples, *, most: float = IMPRECISE) -> Mistake | None:
+def imprecise_answer(samples: Samples, *, most: float = IMPRECISE) -> Mistake | None:
     """Return the fact that an answer is nearly right in every trial; `None` where it is not.
 
     Args:
         samples: the answer in each trial.
         most: the greatest error of an entry that counts as nearly right, divided by the greatest entry.
     """
-    error = max(scaled_error(sample.array, sample.right) for sample in samples)
+    error = max(scaled_error(sample.given, sample.expected) for sample in samples)
     return make_fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
 
 
-def offset_answer(samples: AnswerSamples) -> Mistake | None:
+def offset_answer(samples: Samples) -> Mistake | None:
     """Return the fact that an answer is the right array plus a number c, the same in every entry of every trial.
 
     Return `None` where it is not, where c is 0, or where the right array is one number in all trials.
     """
-    numbers = {float(end(sample.right)) for sample in samples if sample.right.size for end in (np.min, np.max)}
+    numbers = {float(end(sample.expected)) for sample in samples if sample.expected.size for end in (np.min, np.max)}
     if not have_right_shapes(samples) or len(numbers) == 1:
         return None
-    differences = [sample.array - sample.right for sample in samples]
+    differences = [sample.given - sample.expected for sample in samples]
     number = float(np.median(differences[0])) if differences and differences[0].size else 0.0
-    bound = MATCH * max(abs(number), *(float(np.abs(sample.array).max(initial=0.0)) for sample in samples))
+    bound = MATCH * max(abs(number), *(float(np.abs(sample.given).max(initial=0.0)) for sample in samples))
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
     verb = "added to" if number > 0 else "subtracted from"
     return make_fact("wrong-local", "offset", number=spelt(abs(number)), verb=verb)
 
 
-def ratio_in_each_trial(samples: AnswerSamples) -> TrialRatios:
+def ratio_in_each_trial(samples: Samples) -> TrialRatios:
     """Return the number f with learner's array = f * right array for each trial whose right array is not all zero.
 
     Returns:
         Pairs (trial, f); none at all if there is no such number in one of these trials.
     """
-    ratios = [(sample, one_ratio(sample.array, sample.right)) for sample in samples]
-    if any(ratio is None and np.any(sample.right) for sample, ratio in ratios):
+    ratios = [(sample, one_ratio(sample.given, sample.expected)) for sample in samples]
+    if any(ratio is None and np.any(sample.expected) for sample, ratio in ratios):
         return []
     return [(sample.trial, ratio) for sample, ratio in ratios if ratio is not None]
 
 
-def varying_ratio(samples: AnswerSamples) -> Mistake | None:
+def varying_ratio(samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array is a multiple of the right one in each trial, by varying factors.
 
     Return `None` where that is not so, or where fewer than two trials have at least three entries to tell it.
     """
     known = [ratio for _, ratio in ratio_in_each_trial(samples)]
-    telling = sum(np.count_nonzero(sample.right) >= 3 for sample in samples)
+    telling = sum(np.count_nonzero(sample.expected) >= 3 for sample in samples)
     off_by = [ratio for ratio in known if not math.isclose(ratio, 1, rel_tol=1e-2)]
     if not known or telling < 2 or not off_by or math.isclose(min(known), max(known), rel_tol=1e-2):
         return None
@@ -190,7 +153,7 @@ def varying_ratio(samples: AnswerSamples) -> Mistake | None:
     return make_fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
 
 
-def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+def training_step(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is w + c * dw, for the variable w, its right gradient dw, and one number c.
 
     So a step of training makes it: w - 0.1 * dw. Return `None` where it is not so, or c is 1 or -1.
@@ -201,7 +164,9 @@ def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
     """
     if answer.kind != "gradient" or not have_right_shapes(samples):
         return None
-    rates = [one_ratio(sample.array - np.asarray(sample.trial.inputs[answer.wrt]), sample.right) for sample in samples]
+    rates = [
+        one_ratio(sample.given - np.asarray(sample.trial.inputs[answer.wrt]), sample.expected) for sample in samples
+    ]
     rate = rates[0]
     if rate is None or len(rates) < 2 or any(r is None or not math.isclose(r, rate, rel_tol=1e-2) for r in rates):
         return None
@@ -211,7 +176,7 @@ def training_step(answer: Answer, samples: AnswerSamples) -> Mistake | None:
     return make_fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
 
 
-def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a * new + b * prior with unequal weights, not new + prior.
 
     Here prior is the gradient that was stored before, which must be added to. The weights, such as 0.1 and 0.9, are the
@@ -221,7 +186,7 @@ def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | Non
         answer: the answer.
         samples: the answer in each trial.
     """
-    ends = [(End(answer, sample.trial), sample.array) for sample in samples]
+    ends = [(End(answer, sample.trial), sample.given) for sample in samples]
     known = [
         (np.stack([end.new, end.prior]).reshape(2, -1), array.flatten())
         for end, array in ends
@@ -236,7 +201,7 @@ def weighted_with_prior(answer: Answer, samples: AnswerSamples) -> Mistake | Non
     return make_fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
 
 
-def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is right in some trials only, and what is special about these; else `None`.
 
     Such as "only in a square case", "only where p is 0.5", or "only for small upstream gradients". `None` is returned
@@ -267,22 +232,22 @@ def right_in_some_trials(answer: Answer, samples: AnswerSamples) -> Mistake | No
     return None
 
 
-def _informative(samples: AnswerSamples) -> AnswerSamples:
+def _informative(samples: Samples) -> Samples:
     """Return the samples whose right array is not all zero; all samples if there are none.
 
     In the others a wrong backward pass is often right, as it gives zeros, too.
     """
-    return [sample for sample in samples if np.any(sample.right)] or samples
+    return [sample for sample in samples if np.any(sample.expected)] or samples
 
 
-def _right_and_wrong_trials(samples: AnswerSamples) -> tuple[list[Trial], list[Trial]]:
+def _right_and_wrong_trials(samples: Samples) -> tuple[list[Trial], list[Trial]]:
     """Return two lists: the trials in which the answer is right, and those in which it is wrong."""
     return [sample.trial for sample in samples if sample.agrees], [
         sample.trial for sample in samples if not sample.agrees
     ]
 
 
-def wrong_for_function_part(samples: AnswerSamples) -> Mistake | None:
+def wrong_for_function_part(samples: Samples) -> Mistake | None:
     """Return the fact that an answer is wrong exactly in the trials whose function argument uses certain operations.
 
     The learner's function takes a function f; the answer is wrong wherever f uses `tanh`, say, and right wherever it
@@ -308,22 +273,22 @@ def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
     return [[kind, sizes] for kind, sizes in reversed(known.items())]
 
 
-def nonzero_where_zero(samples: AnswerSamples) -> Mistake | None:
+def nonzero_where_zero(samples: Samples) -> Mistake | None:
     """Return the fact that an answer is wrong only in entries that must be exactly 0, and are not.
 
     Return `None` where no entry is wrong, a wrong entry must be another number, or few entries must be 0.
     """
-    zeros = sum(int((sample.right == 0).sum()) for sample in samples)
-    if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.right.size for sample in samples):
+    zeros = sum(int((sample.expected == 0).sum()) for sample in samples)
+    if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.expected.size for sample in samples):
         return None
-    differs = [(differing_entries(sample.array, sample.right), sample.right == 0) for sample in samples]
+    differs = [(differing_entries(sample.given, sample.expected), sample.expected == 0) for sample in samples]
     wrong = sum(int(here.sum()) for here, _ in differs)
     if not wrong or any(bool((here & ~zero).any()) for here, zero in differs):
         return None
     return make_fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
 
 
-def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
+def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
     """Return the fact that a mask lets the wrong entries of an answer pass: each is 0, or what it is without the mask.
 
     So it is for relu with the mask z < 0 in place of z > 0. Return `None` where no item of `closed` fits.
@@ -335,18 +300,19 @@ def wrong_mask(answer: Answer, samples: AnswerSamples, closed: Iterable[Sequence
             back; an array for each trial, shaped like the answer.
     """
     first = next(
-        (sample for sample in samples if sample.has_shape and differing_entries(sample.array, sample.right).any()), None
+        (sample for sample in samples if sample.has_shape and differing_entries(sample.given, sample.expected).any()),
+        None,
     )
-    if first is None or not any(np.any(sample.array) for sample in samples):
+    if first is None or not any(np.any(sample.given) for sample in samples):
         return None
     for arrays in closed:
-        opened = [(sample.array, sample.right + more) for sample, more in zip(samples, arrays, strict=True)]
+        opened = [(sample.given, sample.expected + more) for sample, more in zip(samples, arrays, strict=True)]
         if all(
             array.shape == full.shape and not (differing_entries(array, full) & (array != 0)).any()
             for array, full in opened
         ):
-            place = tuple(int(i) for i in np.argwhere(differing_entries(first.array, first.right))[0])
-            fields = {"passes": bool(first.array[place]), **_entry_fields(answer, first.trial, place)}
+            place = tuple(int(i) for i in np.argwhere(differing_entries(first.given, first.expected))[0])
+            fields = {"passes": bool(first.given[place]), **_entry_fields(answer, first.trial, place)}
             return make_fact("wrong-local", "another-mask", **fields)
     return None
 
@@ -384,7 +350,7 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     return make_fact(code, "wrong-where-exact", **fields)
 
 
-def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
+def misused_upstream(end: End, samples: Samples) -> Mistake | None:
     """Return the fact about how an answer depends on the upstream gradient g, from two trials that differ in g alone.
 
     The answer does not depend on g; is divided by g; is g times a factor entry by entry, where the right one mixes
@@ -402,19 +368,19 @@ def misused_upstream(end: End, samples: AnswerSamples) -> Mistake | None:
             continue
         if (
             not sample.has_shape
-            or not bool(differing_entries(sample.array, sample.right).any())
-            or not np.any(sample.array)
+            or not bool(differing_entries(sample.given, sample.expected).any())
+            or not np.any(sample.given)
         ):
             continue
-        if not bool(differing_entries(other.array, sample.array).any()) and bool(
-            differing_entries(other.right, sample.right).any()
+        if not bool(differing_entries(other.given, sample.given).any()) and bool(
+            differing_entries(other.expected, sample.expected).any()
         ):
             return make_fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
-        arrays, rights = (sample.array, other.array), (sample.right, other.right)
+        arrays, rights = (sample.given, other.given), (sample.expected, other.expected)
         upstream = np.asarray(g), np.asarray(other_g)
         if _is_entrywise(*arrays, *upstream[::-1]) and _is_entrywise(*rights, *upstream):
             return make_fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
-        if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.array, sample.right) is not None:
+        if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.given, sample.expected) is not None:
             continue
         if _is_entrywise(*rights, *upstream):
             return _constant_slope_fact(end, samples) or _wrong_slope_fact(end, sample, upstream[0])
@@ -434,7 +400,7 @@ def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: 
     return array.shape == g.shape == changed.shape and not bool(differing_entries(array * other, changed * g).any())
 
 
-def _constant_slope_fact(end: End, samples: AnswerSamples) -> Mistake | None:
+def _constant_slope_fact(end: End, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is c * g for the upstream gradient g and a number c, the same in every trial.
 
     Return `None` where it is not so.
@@ -443,14 +409,14 @@ def _constant_slope_fact(end: End, samples: AnswerSamples) -> Mistake | None:
         end: the answer in one trial, with the learner's name of the upstream gradient.
         samples: the answer in each trial.
     """
-    slopes = [one_ratio(sample.array, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
+    slopes = [one_ratio(sample.given, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
     fields = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
     return make_fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **fields)
 
 
-def _wrong_slope_fact(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
+def _wrong_slope_fact(end: End, sample: Sample, g: np.ndarray) -> Mistake:
     """Return the fact that the entry that is furthest off is its g times a wrong number, with the right number.
 
     The numbers are the learner's entry / g and the right entry / g, a derivative.
@@ -461,14 +427,14 @@ def _wrong_slope_fact(end: End, sample: AnswerSample, g: np.ndarray) -> Mistake:
         g: the upstream gradient, shaped like the answer.
     """
     place = tuple(
-        int(i) for i in np.unravel_index(int(np.abs(sample.array - sample.right).argmax()), sample.right.shape)
+        int(i) for i in np.unravel_index(int(np.abs(sample.given - sample.expected).argmax()), sample.expected.shape)
     )
-    used, slope = (float(values[place] / g[place]) for values in (sample.array, sample.right))
+    used, slope = (float(values[place] / g[place]) for values in (sample.given, sample.expected))
     fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
     return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(end.answer, sample.trial, place))
 
 
-def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
+def broadcast_accident(answer: Answer, sample: Sample) -> Mistake | None:
     """Return the fact that an answer has the shape of two inputs broadcast against each other, and of neither of them.
 
     With x of shape (4,) and y of shape (4, 1): (4, 4). Return `None` where no two inputs have this shape.
@@ -483,12 +449,12 @@ def broadcast_accident(answer: Answer, sample: AnswerSample) -> Mistake | None:
             wide = np.broadcast_shapes(shapes[a], shapes[b])
         except ValueError:
             continue
-        if sample.array.ndim and wide == sample.array.shape and wide not in (shapes[a], shapes[b]):
+        if sample.given.ndim and wide == sample.given.shape and wide not in (shapes[a], shapes[b]):
             return make_fact("broadcast-accident", "broadcast", a=a, b=b, **_shape_fields(answer, sample))
     return None
 
 
-def wrong_shape(answer: Answer, sample: AnswerSample) -> Mistake:
+def wrong_shape(answer: Answer, sample: Sample) -> Mistake:
     """Return the fact that an answer has a wrong shape, with this shape, the right one, and the trial's options.
 
     Args:
@@ -500,16 +466,16 @@ def wrong_shape(answer: Answer, sample: AnswerSample) -> Mistake:
     return make_fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, sample))
 
 
-def _shape_fields(answer: Answer, sample: AnswerSample) -> dict[str, Any]:
+def _shape_fields(answer: Answer, sample: Sample) -> dict[str, Any]:
     """Return the message fields `shape` and `expected`: the learner's shape and the right one, with the names of axes.
 
     Returns:
         {"shape": [["bs", 4], ["", 3]], "expected": [["bs", 4]]}: for each axis its name, or "", and its size.
     """
-    sizes, right = sample.trial.setting.sizes, sample.right
+    sizes, right = sample.trial.setting.sizes, sample.expected
     axes = sample.trial.axes(answer.wrt) if answer.kind == "gradient" else None
     return {
-        "shape": _axis_fields(guess_axes(sample.array.shape, sizes), sample.array.shape),
+        "shape": _axis_fields(guess_axes(sample.given.shape, sizes), sample.given.shape),
         "expected": _axis_fields(
             axes if axes and len(axes) == right.ndim else guess_axes(right.shape, sizes), right.shape
         ),
@@ -528,7 +494,7 @@ def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
     ]
 
 
-def unknown_mistake(samples: AnswerSamples) -> Mistake:
+def unknown_mistake(samples: Samples) -> Mistake:
     """Return the fact that an answer is wrong, with the number of wrong entries and the error in the first wrong trial.
 
     It says, too, whether exactly the batches of one example are right.
@@ -552,7 +518,7 @@ def nothing_to_compare() -> Mistake:
     return make_fact("unknown", "nothing-to-compare")
 
 
-def plain_fact(answer: Answer, samples: AnswerSamples) -> Mistake:
+def plain_fact(answer: Answer, samples: Samples) -> Mistake:
     """Return a fact about an answer that needs no search: a wrong shape, or how many entries are wrong and by how much.
 
     If the answer is right in all given trials, it is the fact that there is nothing to compare.

@@ -22,9 +22,9 @@ from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
 from . import facts
-from .case import Candidate, Case, Sample
+from .case import Candidate, Case, ProgramSample
 from .factors import one_ratio
-from .facts import AnswerSamples, TrialArray, make_fact
+from .facts import Samples, make_fact
 from .mistake import Fact, Mistake
 from .operators.branches import masking
 from .operators.places import Spot, expression_of
@@ -57,10 +57,10 @@ class Observation:
     """
 
     rank: float
-    observe: Callable[[Answer, AnswerSamples], Mistake | None]
+    observe: Callable[[Answer, Samples], Mistake | None]
     name: str
     answer: Answer
-    given: AnswerSamples
+    given: Samples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the fact as a mistake; an empty mapping where it is not true."""
@@ -73,7 +73,7 @@ class Observation:
 
 
 def observations(
-    wrong: Mapping[str, tuple[Answer, Sequence[TrialArray]]], *, accepts: bool = False, recorded: bool = True
+    wrong: Mapping[str, tuple[Answer, Samples]], *, accepts: bool = False, recorded: bool = True
 ) -> list[Candidate]:
     """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
 
@@ -81,25 +81,24 @@ def observations(
     answers.
 
     Args:
-        wrong: by target the answer, and pairs of a trial and the learner's array in it.
+        wrong: by target the answer and its samples.
         accepts: whether the exercise accepts more than one answer as right.
         recorded: whether there is a program of the forward pass.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
-    given = {name: (answer, facts.answer_samples(answer, pairs)) for name, (answer, pairs) in wrong.items()}
     every = [
-        Observation(rank, observe, name, *own) for name, own in given.items() for observe, rank in observed.items()
+        Observation(rank, observe, name, *own) for name, own in wrong.items() for observe, rank in observed.items()
     ]
     by_program = [
         ProgramObservation(rank, observe, name, *own)
-        for name, own in given.items()
+        for name, own in wrong.items()
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
-    of_right = [] if accepts else edits_of_right_answers(given, recorded=recorded)  # of several none is *the* one
+    of_right = [] if accepts else edits_of_right_answers(wrong, recorded=recorded)  # of several none is *the* one
     return [*every, *by_program, *of_right, FirstWrongGradient()]
 
 
-def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def not_accepted(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that an answer is not accepted; or, if it is a number, that its error is too large.
 
     It is for an exercise that accepts several answers as right, so that there is no right array to compare with.
@@ -110,11 +109,11 @@ def not_accepted(answer: Answer, given: AnswerSamples) -> Mistake | None:
         answer: not read.
         given: for each trial the learner's and the right array.
     """
-    if all(sample.array.ndim == 0 for sample in given):
+    if all(sample.given.ndim == 0 for sample in given):
         return make_fact("imprecise", "error-too-large")
     return (
         make_fact("unknown", "not-accepted")
-        if all(sample.array.ndim == sample.right.ndim for sample in given)
+        if all(sample.given.ndim == sample.expected.ndim for sample in given)
         else None
     )
 
@@ -124,7 +123,7 @@ def _observe_stored(
     code: str,
     name: str,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
-) -> Callable[[Answer, AnswerSamples], Mistake | None]:
+) -> Callable[[Answer, Samples], Mistake | None]:
     """Return a function that sees whether a wrong combination was stored in place of new gradient plus prior gradient.
 
     With `lambda new, prior, variable: new`: the new gradient alone was stored, so that the prior one is lost.
@@ -140,7 +139,7 @@ def _observe_stored(
         has a prior gradient.
     """
 
-    def observe(answer: Answer, given: AnswerSamples) -> Mistake | None:
+    def observe(answer: Answer, given: Samples) -> Mistake | None:
         """Return the fact, or `None` where it is not true in every trial."""
         ends = [End(answer, sample.trial) for sample in given]
         if all(end.prior is None for end in ends):
@@ -148,7 +147,7 @@ def _observe_stored(
         for sample, end in zip(given, ends, strict=True):
             variable = np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(())))
             stored = alone(end.new, variable) if end.prior is None else combine(end.new, end.prior, variable)
-            if scaled_error(sample.array, stored) > MATCH:
+            if scaled_error(sample.given, stored) > MATCH:
                 return None
         return make_fact(code, name, variable=answer.wrt, answer=answer.name)
 
@@ -156,19 +155,19 @@ def _observe_stored(
 
 
 def _of_samples(
-    observe: Callable[[AnswerSamples], Mistake | None],
-) -> Callable[[Answer, AnswerSamples], Mistake | None]:
+    observe: Callable[[Samples], Mistake | None],
+) -> Callable[[Answer, Samples], Mistake | None]:
     """Turn a function of an answer's samples into one of the answer, which is not read, and its samples."""
     return lambda answer, given: observe(given)
 
 
-def _wrong_shape_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _wrong_shape_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that the learner's array has a wrong shape in one trial or more; `None` where it has in none."""
     sample = next((each for each in given if not each.has_shape), None)
     return None if sample is None else facts.wrong_shape(answer, sample)
 
 
-def _broadcast_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _broadcast_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`.
 
     Only the first trial is looked at.
@@ -176,7 +175,7 @@ def _broadcast_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
     return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
 
 
-def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _unknown_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that the answer is wrong, with the number of wrong entries and the error; this always applies.
 
     Or, if the answer is right in all trials that are left, the fact that there is nothing to compare.
@@ -184,7 +183,7 @@ def _unknown_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
     return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
 
 
-def _constant_fact(given: AnswerSamples) -> Mistake | None:
+def _constant_fact(given: Samples) -> Mistake | None:
     """Return the fact that an answer of the right shape is one number in all entries of all trials, perhaps 0 or 1.
 
     Return `None` where it is not.
@@ -192,7 +191,7 @@ def _constant_fact(given: AnswerSamples) -> Mistake | None:
     return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
 
 
-def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _typed_in_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that a value (no gradient or Jacobian) is one number in all entries of all trials; else `None`.
 
     A gradient may be 1 everywhere for another reason: its upstream gradient is left out.
@@ -200,19 +199,19 @@ def _typed_in_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
     return _constant_fact(given) if answer.kind == "value" else None
 
 
-def _training_step_fact(answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _training_step_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that an answer is the variable after a step of training, such as w - 0.1 * dw; else `None`.
 
     It is `None`, too, where the variable is a multiple of its right gradient, so that a step is no more than a factor.
     """
     inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
-    if any(one_ratio(own, sample.right) is not None for own, sample in zip(inputs, given, strict=True)):
+    if any(one_ratio(own, sample.expected) is not None for own, sample in zip(inputs, given, strict=True)):
         return None
     return facts.training_step(answer, given)
 
 
 # The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
-OBSERVED: Mapping[Callable[[Answer, AnswerSamples], Mistake | None], float] = {
+OBSERVED: Mapping[Callable[[Answer, Samples], Mistake | None], float] = {
     _of_samples(facts.constant_answer): 0.5,
     _typed_in_fact: 0.6,
     _observe_stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
@@ -264,10 +263,10 @@ class ProgramObservation:
     """
 
     rank: float
-    observe: Callable[[Case, str, Answer, AnswerSamples], Mistake | None]
+    observe: Callable[[Case, str, Answer, Samples], Mistake | None]
     name: str
     answer: Answer
-    given: AnswerSamples
+    given: Samples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the fact as a mistake; an empty mapping where it is not true, or there is no program."""
@@ -281,7 +280,7 @@ class ProgramObservation:
         return False
 
 
-def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples], Mistake | None]:
+def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mistake | None]:
     """Return a function that returns the fact of `facts.misused_upstream` if it has one of some names; else `None`.
 
     Such a fact is that the answer does not depend on the upstream gradient, or is divided by it.
@@ -293,7 +292,7 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples
         A function of the case, the target, the answer and its samples.
     """
 
-    def observe(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+    def observe(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
         """Return the fact, or `None` where none with these names is true."""
         program = case.listing
         end = End(answer, given[0].trial, program.output_name, program.upstream_name)
@@ -303,7 +302,7 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, AnswerSamples
     return observe
 
 
-def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that a mask, such as that of relu, lets the wrong entries of a gradient pass; else `None`.
 
     Each entry of the answer is then either 0 or what it would be without the mask, but not where it must be.
@@ -349,7 +348,7 @@ def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | N
         return None
 
 
-def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: AnswerSamples) -> Mistake | None:
+def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that some rows of an output's axis are left out of an answer, or have wrong weights; else `None`.
 
     Such as that only the first example of a batch contributes to `w.g`.
@@ -435,7 +434,7 @@ def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
                 yield from (((output, slot), axis) for axis in range(-program.nodes[operand].value.ndim, 0))
 
 
-def _row_contributions(sample: Sample, place: Place, axis: int, name: str) -> RowContributions | None:
+def _row_contributions(sample: ProgramSample, place: Place, axis: int, name: str) -> RowContributions | None:
     """Return what each row of an edge's contribution alone adds to an answer in one trial.
 
     Row r is what has the index r along an axis: all other rows of the contribution are set to 0, and the gradient of
@@ -510,7 +509,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     return Mistake("wrong-factor", (Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
 
 
-SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, AnswerSamples], Mistake | None], float] = {
+SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Samples], Mistake | None], float] = {
     _observe_upstream("slope-typed-in"): 3.5,
     _wrong_mask_fact: 3.9,
     _uneven_rows_fact: 6.4,
@@ -553,7 +552,7 @@ class FirstWrongGradient:
         return False
 
 
-def wrong_value(case: Case, sample: Sample, names: tuple[str, ...]) -> Node | None:
+def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> Node | None:
     """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
 
     That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
@@ -623,7 +622,7 @@ def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> 
     return between and bool(forward.uses[node.id]) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
 
 
-def may_explain(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
+def may_explain(case: Case, sample: ProgramSample, value: int, names: tuple[str, ...]) -> bool:
     """Return whether a wrong gradient of one value can give the projections of the learner's arrays; it costs no sweep.
 
     If the value's gradient is off by e, the projection of a target's gradient on a direction is off by sum(t * e), with
@@ -668,7 +667,7 @@ def least_squares_error(jacobian: Array, difference: Array, rcond: float | None 
     return float(np.abs(difference - jacobian @ solution).max())
 
 
-def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
+def tangents_of_targets(sample: ProgramSample, targets: tuple[str, ...]) -> Tangents:
     """Return `PROBES` random directions of each target in a trial, and the derivatives of the values along them.
 
     They are kept in the trial. A value of more than `MOST_ENTRIES` entries has no derivatives here.
@@ -686,7 +685,7 @@ def tangents_of_targets(sample: Sample, targets: tuple[str, ...]) -> Tangents:
     return probes
 
 
-def explains_by_gradient(case: Case, sample: Sample, value: int, names: tuple[str, ...]) -> bool:
+def explains_by_gradient(case: Case, sample: ProgramSample, value: int, names: tuple[str, ...]) -> bool:
     """Return whether some gradient of one value gives the learner's arrays for the answers `names`, but for rounding.
 
     All other vjps are right: the arrays must be this gradient times the right Jacobians of the value, which is solved

@@ -16,9 +16,9 @@ import torch
 from grader.course.exercise import Answer
 from grader.program.operation import Array
 from grader.reference.compare import MATCH, scaled_error
-from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial
 
-from .facts import AnswerSample, AnswerSamples
+from .facts import Samples
 from .mistake import Fact, Mistake
 
 EXACT = 1e-9  # how nearly the right answer must be a quotient, in proportion to it
@@ -330,7 +330,7 @@ def _point_text(steps: float) -> str:
     return "{x}" if steps == 0 else f"{{x}} {'+' if steps > 0 else '-'} {size}{{h}}{half}"
 
 
-def wrong_quotient(answer: Answer, samples: AnswerSamples) -> Mistake | None:
+def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a certain wrong difference quotient in every trial; `None` where it is none.
 
     Such as "f is taken at x and x - h, not at x + h and x".
@@ -342,7 +342,7 @@ def wrong_quotient(answer: Answer, samples: AnswerSamples) -> Mistake | None:
     right = offsets_of_right(samples[0].trial) if answer.kind == "value" and samples else None
     if right is None:
         return None
-    cheapest = sorted(samples, key=lambda sample: sample.right.size)
+    cheapest = sorted(samples, key=lambda sample: sample.expected.size)
     quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
     for slip in (*slips_of_offsets(*right), *SLIPS):
         if _fits(slip, quotients):
@@ -364,7 +364,7 @@ def _value_of_slip(slip: Slip, quotient: Quotient) -> Array | None:
         return None
 
 
-def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]]) -> bool:
+def _fits(slip: Slip, quotients: Sequence[tuple[Sample, Quotient | None]]) -> bool:
     """Return whether a wrong quotient gives the learner's arrays in every trial, and differs from the right one in one.
 
     Args:
@@ -374,13 +374,13 @@ def _fits(slip: Slip, quotients: Sequence[tuple[AnswerSample, Quotient | None]])
     apart = False
     for sample, quotient in quotients:
         array = None if quotient is None else _value_of_slip(slip, quotient)
-        if array is None or scaled_error(sample.array, array) > MATCH:
+        if array is None or scaled_error(sample.given, array) > MATCH:
             return False
-        apart = apart or scaled_error(array, sample.right) > MATCH
+        apart = apart or scaled_error(array, sample.expected) > MATCH
     return apart
 
 
-def _message_fields(samples: AnswerSamples, right: Sequence[float]) -> dict[str, str]:
+def _message_fields(samples: Samples, right: Sequence[float]) -> dict[str, str]:
     """Return the message fields: the learner's names of the arguments, and the two right points as text.
 
     Such as {"f": "f", "x": "x", "v": "", "h": "h", "ahead": "x + h", "behind": "x"}.

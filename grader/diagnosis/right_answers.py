@@ -16,12 +16,11 @@ import torch
 from grader.course.exercise import Answer
 from grader.program.program import Program
 from grader.program.recording import record
-from grader.reference.answer_view import End
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 
-from .case import Candidate, Case, Sample
+from .case import Candidate, Case, ProgramSample
 from .edits import NoEdit, WithFactor
-from .facts import AnswerSamples
+from .facts import Samples
 from .mistake import Mistake
 from .operators import OPERATORS
 from .stream import edits, edits_in_rows
@@ -65,25 +64,23 @@ class EditOfRightAnswer:
         return False
 
 
-def edits_of_right_answers(
-    wrong: Mapping[str, tuple[Answer, AnswerSamples]], *, recorded: bool
-) -> list[EditOfRightAnswer]:
+def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Samples]], *, recorded: bool) -> list[EditOfRightAnswer]:
     """Return candidates that edit the right array of an answer that is no gradient of a program, as if it were one.
 
     They are for Jacobians and values, and for gradients where no program is recorded. The right array stands as the
     gradient of a target, so that every operator on results works, such as the transpose, a sign, a sum over an axis.
 
     Args:
-        wrong: by target the answer, and for each trial the learner's and the right array.
+        wrong: by target the answer and its samples.
         recorded: whether there is a program of the forward pass, so that gradients have edits of their own.
     """
     kinds = ("jacobian", "value") if recorded else ("jacobian", "value", "gradient")
     candidates: list[EditOfRightAnswer] = []
-    for name, (answer, given) in wrong.items():
-        if answer.kind not in kinds or not given:
+    for name, (answer, samples) in wrong.items():
+        if answer.kind not in kinds or not samples:
             continue
-        samples = [_case_sample(answer, each.trial, each.array) for each in given]
-        case = Case(samples, (THE_ANSWER,))
+        made_up = [_case_sample(sample) for sample in samples]
+        case = Case(made_up, (THE_ANSWER,))
         made: list[Candidate] = [WithFactor(NoEdit(), (THE_ANSWER,)), *edits_in_rows(case)]
         for operator in OPERATORS:
             if operator.at.kind == "target":
@@ -94,19 +91,17 @@ def edits_of_right_answers(
     return candidates
 
 
-def _case_sample(answer: Answer, trial: Trial, array: np.ndarray) -> Sample:
-    """Return one trial of an answer as a sample of a case, in which the answer is the gradient of a made-up input.
+def _case_sample(sample: Sample) -> ProgramSample:
+    """Return a sample of an answer as one of a case, in which the answer is the gradient of a made-up input.
 
     The input is called `THE_ANSWER`; its right gradient is the answer's right array, and its wrong one the learner's.
     So operators can edit that array like a gradient.
 
     Args:
-        answer: the answer: a Jacobian, a value or a gradient.
-        trial: the trial.
-        array: the learner's array.
+        sample: of a Jacobian, a value or a gradient.
     """
-    program = _program_with_gradient(End(answer, trial).right, trial)
-    return Sample(replace(trial, memo={}), program, {THE_ANSWER: array})
+    program = _program_with_gradient(sample.expected, sample.trial)
+    return ProgramSample(replace(sample.trial, memo={}), program, {THE_ANSWER: sample.given})
 
 
 def _program_with_gradient(right: np.ndarray, trial: Trial) -> Program:

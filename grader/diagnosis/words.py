@@ -1,4 +1,4 @@
-"""Says in words what a mistake is: the one place where sentences are made, from the templates of `words.yaml`."""
+"""Put mistakes into words: sentences and hints, made from the templates in `words.yaml`."""
 
 from __future__ import annotations
 
@@ -22,61 +22,62 @@ OF_ANY_FUNCTION = frozenset(
         "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
     }
 )  # fmt: skip
-"""What any function can do wrong; the other hints ask about a loss, and about the derivatives on the way from it."""
+"""Codes whose hints fit any function; the hints of the others ask about a loss and its derivatives."""
 
 
 @cache
 def words() -> Mapping[str, Any]:
-    """Everything in `words.yaml`."""
+    """Return the content of `words.yaml`: sentences and hints by section and name; it is read once."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: Mapping[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), loader)
-    return found
+    content: Mapping[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), loader)
+    return content
 
 
-def finding(mistake: Mistake) -> Diagnosis:
-    """The mistake in words: a clause about the answer, and hints that fit it."""
+def diagnosis_of(mistake: Mistake) -> Diagnosis:
+    """Return a mistake in words: a clause about the answer, and hints that fit it."""
     of = words()["hints_of"]
     hints = mistake.hints or tuple(of["follows"] if mistake.cause else of.get(mistake.facts[0].operator, ()))
-    return Diagnosis(mistake.code, says(mistake), hints, mistake)
+    return Diagnosis(mistake.code, message_of(mistake), hints, mistake)
 
 
-def says(mistake: Mistake) -> str:
-    """The fact, a clause about the answer."""
+def message_of(mistake: Mistake) -> str:
+    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; besides, ..."."""
     clauses = [clause(fact) for fact in mistake.facts]
-    first, *others = [f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
-                      for fact, text in zip(mistake.facts, clauses, strict=True)]  # fmt: skip
-    said = "; ".join((first, *others))
-    return f"the same cause as in {mistake.cause}: {said}" if mistake.cause else said
+    message = "; ".join(
+        f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
+        for fact, text in zip(mistake.facts, clauses, strict=True)
+    )
+    return f"the same cause as in {mistake.cause}: {message}" if mistake.cause else message
 
 
 def clause(fact: Fact) -> str:
-    """Return one edit or fact in words."""
+    """Return one edit or observation as a clause: its own, or the template of its operator, filled in."""
     return fact.says or filled(words()["says"][fact.operator], fact.parameters)
 
 
-def filled(template: str, told: Mapping[str, Any]) -> str:
-    """A template with its parameters in words."""
-    return _Filler(told).vformat(template, (), told)
+def filled(template: str, fields: Mapping[str, Any]) -> str:
+    """Return a template such as "it is {number} everywhere" with the message fields filled in, in words."""
+    return _Filler(fields).vformat(template, (), fields)
 
 
 class _Filler(Formatter):
-    """Fills a template in; `{name:style}` says how a parameter is spoken."""
+    """Fill a template in, in which `{name}` is a message field and `{name:style}` one with a style of `STYLES`."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.told = told
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         name = str(key)
         if name in DERIVED:
-            return DERIVED[name](self.told)
-        return spoken(self.told[name], name)
+            return DERIVED[name](self.fields)
+        return spoken(self.fields[name], name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        return str(value) if not format_spec else STYLES[format_spec](value, self.told)
+        return str(value) if not format_spec else STYLES[format_spec](value, self.fields)
 
 
 def spoken(value: Any, name: str = "") -> Any:
-    """Return a parameter in words; what has a style of its own is left as it is."""
+    """Return a message field as text: a shape in brackets, a float with three digits, a list with "and"."""
     if name in ("shape", "expected"):
         return _shape(value)
     if isinstance(value, float):
@@ -85,7 +86,7 @@ def spoken(value: Any, name: str = "") -> Any:
 
 
 def listed(items: Iterable[Any]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return the items as a list in words: "a", "a and b", "a, b and c"."""
     *some, last = [str(item) for item in items]
     return f"{', '.join(some)} and {last}" if some else last
 
@@ -96,60 +97,60 @@ def _shape(shape: Sequence[Any]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _subject(told: Mapping[str, Any]) -> str:
-    return str(told.get("part", "every entry"))
+def _subject(fields: Mapping[str, Any]) -> str:
+    return str(fields.get("part", "every entry"))
 
 
-def _target(told: Mapping[str, Any]) -> str:
-    return "that" if told.get("besides") else "what it should be"
+def _target(fields: Mapping[str, Any]) -> str:
+    return "that" if fields.get("besides") else "what it should be"
 
 
-def _entry(told: Mapping[str, Any]) -> str:
-    at = f"[{','.join(map(str, told['place']))}]" if told["place"] else ""
-    return f"{told['name']}{at} = {told['value']}" if told["name"] else f"entry {at}"
+def _entry(fields: Mapping[str, Any]) -> str:
+    at = f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
+    return f"{fields['name']}{at} = {fields['value']}" if fields["name"] else f"entry {at}"
 
 
-def _kinds(told: Mapping[str, Any]) -> str:
+def _kinds(fields: Mapping[str, Any]) -> str:
     texts = []
-    for kind, sizes in told["kinds"]:
+    for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
         texts.append(f"{kind} ({known})" if known else kind)
     return listed(texts)
 
 
-def _options(told: Mapping[str, Any]) -> str:
-    chosen = " and ".join(f"{name} is {value}" for name, value in told["options"])
+def _options(fields: Mapping[str, Any]) -> str:
+    chosen = " and ".join(f"{name} is {value}" for name, value in fields["options"])
     return f", where {chosen}" if chosen else ""
 
 
-def _varying(told: Mapping[str, Any]) -> str:
-    often = f"it is right in {told['right']} of {told['trials']} trials; " if told.get("right") else ""
+def _varying(fields: Mapping[str, Any]) -> str:
+    often = f"it is right in {fields['right']} of {fields['trials']} trials; " if fields.get("right") else ""
     which = "in another" if often else "in this"
-    return f"{often}{which} trial every entry is {told['factor']} times the right one, and another factor in others"
+    return f"{often}{which} trial every entry is {fields['factor']} times the right one, and another factor in others"
 
 
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "minus": lambda told: "-" if told.get("negative") else "",
+    "minus": lambda fields: "-" if fields.get("negative") else "",
     "subject": _subject,
     "target": _target,
     "entry": _entry,
     "kinds": _kinds,
     "options": _options,
-    "owner": lambda told: f"the shape of {told['owner']}, " if told["owner"] else "",
-    "largest": lambda told: "the largest entry of the right answer" if told["entries"] > 1 else "the right one",
-    "how_far": lambda told: "" if told["error"] == "1" else f"{told['error']} times ",
+    "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
+    "largest": lambda fields: "the largest entry of the right answer" if fields["entries"] > 1 else "the right one",
+    "how_far": lambda fields: "" if fields["error"] == "1" else f"{fields['error']} times ",
     "varying": _varying,
-    "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
+    "alone": lambda fields: ", and none in a batch of one" if fields["alone"] else "",
 }
 
 
-def _share(wrong: int, told: Mapping[str, Any]) -> str:
-    return f"{wrong} of {told['entries']} entries are wrong" if told["entries"] > 1 else "the value is wrong"
+def _share(wrong: int, fields: Mapping[str, Any]) -> str:
+    return f"{wrong} of {fields['entries']} entries are wrong" if fields["entries"] > 1 else "the value is wrong"
 
 
-def _mask(passes: bool, told: Mapping[str, Any]) -> str:
+def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
     state = "passes its gradient on, and must be 0" if passes else "is 0, and must pass its gradient on"
-    return f"the mask is another one: {_entry(told)} {state}"
+    return f"the mask is another one: {_entry(fields)} {state}"
 
 
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
@@ -159,17 +160,18 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
 
 
 def hints_when(case: str) -> tuple[str, ...]:
-    """The hints for what was found before any number was compared; none where there is nothing special about it."""
+    """Return the hints for a case such as "too-deep", in which no numbers were compared; empty if it has none."""
     return tuple(words()["hints_when"].get(case, ()))
 
 
 def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
-    """Three hints: the mistake's own or its code's first, filled up with the last of the answer's.
+    """Return three hints: those of the mistake, else of its code, filled up with the last ones of the answer.
 
     Args:
-        own: hints that a mistake brings.
-        answers: the three hints of the answer.
-        derives: the answer is derived from a forward pass, so that the hints of every code have something to say.
+        code: the public code of the mistake.
+        own: the hints of the mistake; may be empty.
+        answers: the three hints that the exercise declares for the answer.
+        derives: whether the answer is derived from a forward pass, which the hints of most codes speak of.
     """
     fitting = words()["hints"].get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
     ladder = (*own, *(hint for hint in fitting if hint not in own))[:STEPS]

@@ -18,13 +18,13 @@ from grader.diagnosis.evidence import evidence_of
 from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
-from grader.diagnosis.words import finding, listed
+from grader.diagnosis.words import diagnosis_of, listed
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.kinks import Comparison, wrong_shares
 from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
-from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 from grader.results.records import AnswerResult
 
 from .code_under_test import Code, Report
@@ -161,7 +161,7 @@ class Verdicts:
             or self._layout(answer)
             or self._kink(answer)
             or self._stale(answer)
-            or finding(self._mistakes[answer.name][1])
+            or diagnosis_of(self._mistakes[answer.name][1])
         )
         return self._failed(answer, diagnosis)
 
@@ -242,7 +242,7 @@ class Verdicts:
         """A wrong shape, which may be that of a mistake with a name."""
         found = self._mistakes.get(answer.name)
         if found is not None and found[1].code != "unknown":
-            return finding(found[1])
+            return diagnosis_of(found[1])
         owner = describe(tuple(trial.inputs[answer.name].shape), trial.axes(answer.name))
         says = f"its shape is {describe(tuple(value.shape))}; it should be the shape of {answer.name}, {owner}"
         return Diagnosis("wrong-shape", says)
@@ -379,12 +379,12 @@ class Verdicts:
             way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
             runs = [run for run in every if self._way(run) == way]
             diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
-            pairs = {answer.name: list(_trials_with_answer(runs, answer, array_in)) for answer in diagnosable}
+            samples = {answer.name: list(_samples(runs, answer, array_in)) for answer in diagnosable}
             try:
                 right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
-                mistakes = find_mistakes(self.exercise, pairs, right, cases)
+                mistakes = find_mistakes(self.exercise, samples, right, cases)
             except IMPOSSIBLE:  # what forward does cannot be done again step by step
-                mistakes = plain_facts(self.exercise, pairs)
+                mistakes = plain_facts(self.exercise, samples)
             if len(every) == 1:
                 mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
             found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
@@ -439,7 +439,7 @@ class Verdicts:
         array = run.with_torchs_choices(answer)
         assert array is not None
         try:
-            return evidence_of(self.exercise, answer, [(run.trial, array)], mistake)
+            return evidence_of(self.exercise, answer, [sample_of(answer, run.trial, array)], mistake)
         except IMPOSSIBLE:
             return ""  # the forward pass is not defined beside this input
 
@@ -462,13 +462,13 @@ def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
     return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
 
 
-def _trials_with_answer(
+def _samples(
     runs: Sequence[Run], answer: Answer, array_in: Callable[[Run, Answer], np.ndarray | None]
-) -> Iterator[tuple[Trial, np.ndarray]]:
-    """Yield each trial in which the answer is an array, with that array, shaped like the input."""
+) -> Iterator[Sample]:
+    """Yield the sample of an answer in each run in which it is an array, shaped like the input."""
     for run in runs:
         if (array := array_in(run, answer)) is not None:
-            yield run.trial, array
+            yield sample_of(answer, run.trial, array)
 
 
 def differ(value: Any, other: Any) -> bool:

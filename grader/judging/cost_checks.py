@@ -118,4 +118,4 @@ def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: 
     """Return whether an answer is right in the one call of this trial."""
     given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in observed.facts.calls], observed)
     sound = len(observed.facts.calls) == 1 and given.first_missing is None
-    return sound and any(scaled_error(array, trial.expected[answer.name]) <= RTOL for _, array in given.pairs)  # type: ignore[arg-type]
+    return sound and any(scaled_error(sample.given, sample.expected) <= RTOL for sample in given.samples)

@@ -1,4 +1,4 @@
-"""What a file gave as one answer, in every call: an array, of the right shape and dtype, and the right one?"""
+"""Checks of one answer in every call: is there an array, of the right shape and dtype, with the right numbers?"""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.words import finding, hints_when
+from grader.diagnosis.words import diagnosis_of, hints_when
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 from grader.sandbox.checked_reply import Call, Observation, Value
 
 MOST_ROUNDING = 0.1
@@ -37,12 +37,11 @@ TYPES = {
     "int": "int too large for a float",
     "NoneType": "None",
 } | dict.fromkeys(("function", "method", "builtin_function_or_method"), "function that was not called")
-Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 TrialCalls = Sequence[tuple[Trial, Call]]
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-    """The array is a right answer in this trial, whatever it took to compute it."""
+    """Return whether an array is a right answer in a trial, by the exercise's tolerance or own test of answers."""
     declaration, expected = exercise.function, trial.expected[answer.name]
     if array.dtype.kind == "c" or expected is None:
         return False
@@ -70,8 +69,16 @@ def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, ar
     return allowed_gradient(exercise, answer, trial).compare(array, tolerance(expected)).wrong
 
 
-class Left(NamedTuple):
-    """What one call left as an answer, and what was expected; the array is there if it was sent."""
+class GivenValue(NamedTuple):
+    """Hold what one call returned or stored as an answer.
+
+    Args:
+        trial: the trial of the call.
+        call: the call as the child reported it.
+        expected: the right array; `None` where nothing may be stored.
+        value: the description of what was returned or stored.
+        array: its numbers; `None` if it has none, or too many to be sent.
+    """
 
     trial: Trial
     call: Call
@@ -81,7 +88,7 @@ class Left(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """Of a tensor, an array or a number of numpy's; empty for a number of Python's, which has none."""
+        """Return the name of its dtype, such as "float32"; empty for a Python number, which has none."""
         if self.value.kind == "number":
             return self.value.type if self.value.type in protocol.DTYPES else ""
         of_numpy = self.value.kind == "ndarray" and self.array is not None
@@ -90,11 +97,14 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """One answer of a file; whatever is asked of it is worked out once.
+    """Hold one answer of a submission in all of its calls, with the checks of it.
 
     Args:
-        trials: those that are judged.
-        trial_calls: each of them with its call, and some of them again.
+        exercise: the exercise.
+        answer: the answer.
+        trials: the trials that are judged.
+        trial_calls: each trial with its call; then some of them again, with a second call.
+        observed: the reply of the child.
     """
 
     exercise: CourseExercise
@@ -104,52 +114,58 @@ class GivenAnswer:
     observed: Observation
 
     @cached_property
-    def left(self) -> list[Left]:
-        """What each call left; where one of several values is wanted and not there, what stands for all of them."""
-        return [self._left_as(self.answer, trial, call) for trial, call in self.trial_calls]
+    def values(self) -> list[GivenValue]:
+        """Return what each call gave; if it lacks one of several returned values, all that it returned."""
+        return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
 
-    def _left_as(self, answer: Answer, trial: Trial, call: Call) -> Left:
+    def _value_in(self, answer: Answer, trial: Trial, call: Call) -> GivenValue:
         value, items = call.returned, call.returned.items
         if answer.stored:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
         elif answer.place is not None and answer.place < len(items):
             value = items[answer.place]
-        return Left(trial, call, trial.expected[answer.name], value, self.observed.array(value))
+        return GivenValue(trial, call, trial.expected[answer.name], value, self.observed.array(value))
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Each trial in which an array was left where one is expected, with that array."""
-        judged = self.left[: len(self.trials)]
-        return [(left.trial, left.array) for left in judged if left.expected is not None and left.array is not None]
+    def samples(self) -> list[Sample]:
+        """Return the samples of the trials in which an array was given where one is expected."""
+        return [
+            Sample(given.trial, given.array, given.expected)
+            for given in self.values[: len(self.trials)]
+            if given.expected is not None and given.array is not None
+        ]
 
     @cached_property
-    def first_missing(self) -> tuple[Left, Diagnosis] | None:
-        """The first call that left no array, or something where nothing is wanted; what is wrong with that."""
-        return next(((left, wrong) for left in self.left if (wrong := self._check(left)) is not None), None)
+    def first_missing(self) -> tuple[GivenValue, Diagnosis] | None:
+        """Return the first call that gave no array, or something where nothing may be stored, and its diagnosis."""
+        return next(((given, wrong) for given in self.values if (wrong := self._check(given)) is not None), None)
 
     @cached_property
-    def wrong(self) -> list[Pair]:
-        """Return the trials in which the array is not right: those with exact entries only if no other is wrong.
+    def wrong(self) -> list[Sample]:
+        """Return the samples that are not right: those with exact entries only if no other is wrong.
 
         What another convention allows at a kink takes backward passes to find out; what is wrong elsewhere stays wrong.
         """
-        exact = [pair for pair in self.pairs if pair[0].setting.kind == EXACT_KIND]
-        usual = [pair for pair in self.pairs if pair[0].setting.kind != EXACT_KIND]
+        exact = [sample for sample in self.samples if sample.trial.setting.kind == EXACT_KIND]
+        usual = [sample for sample in self.samples if sample.trial.setting.kind != EXACT_KIND]
         return self._wrong_among(usual) or self._wrong_among(exact)
 
-    def _wrong_among(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Return those of some trials in which the array is not right."""
+    def _wrong_among(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Return those of some samples that are not right."""
         return [
-            (trial, array)
-            for trial, array in pairs
-            if not is_right(self.exercise, self.answer, trial, array) or self._missed_shares(trial, array) is not None
+            sample
+            for sample in samples
+            if not is_right(self.exercise, self.answer, sample.trial, sample.given)
+            or self._wrong_at_ties(sample.trial, sample.given) is not None
         ]
 
-    def _missed_shares(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
-        """Find where inputs are equal, and this answer and those before it do not share what is due to all of them.
+    def _wrong_at_ties(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
+        """Return where inputs are equal and their gradients do not add up to the gradient that is due to them together.
+
+        The gradients are this answer and those before it, which may divide what is due among them in any way.
 
         Returns:
-            A mask shaped like the array; `None` where they do.
+            A mask shaped like the array; `None` if they add up everywhere.
         """
         exercise = self.exercise.function
         if trial.setting.kind != EXACT_KIND or not isinstance(exercise, Exercise):
@@ -157,131 +173,138 @@ class GivenAnswer:
         call = next(call for judged, call in self.trial_calls if judged is trial)
         arrays = {}
         for earlier in itertools.takewhile(lambda answer: answer != self.answer, exercise.answers):
-            other = self._left_as(earlier, trial, call).array
+            other = self._value_in(earlier, trial, call).array
             if other is not None and is_right(self.exercise, earlier, trial, other):
                 arrays[earlier] = other
         return wrong_shares(exercise, trial, {**arrays, self.answer: array}, RTOL["float32"]).get(self.answer)
 
     @cached_property
-    def lost(self) -> list[Pair]:
-        """The trials in which the array is not finite."""
-        return [pair for pair in self.pairs if not np.isfinite(pair[1]).all()]
+    def not_finite(self) -> list[Sample]:
+        """Return the samples whose array has inf or nan among its entries."""
+        return [sample for sample in self.samples if not sample.is_finite]
 
     @cached_property
     def is_misshapen(self) -> bool:
-        """Its shape is wrong somewhere; where more than one answer is right, that looks at the sizes as well."""
-        looked_at = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
-        return any(looked_at(array) != looked_at(trial.expected[self.answer.name]) for trial, array in self.pairs)
+        """Return whether its shape is wrong in a trial; if several answers are right, whether its number of axes is."""
+        compared = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
+        return any(compared(sample.given) != compared(sample.expected) for sample in self.samples)
 
     @property
     def is_right(self) -> bool:
-        """Whether every trial has an array, of the right shape and with the right numbers."""
+        """Return whether every trial has an array of the right shape with the right numbers."""
         return self.first_missing is None and not self.is_misshapen and not self.wrong
 
     @cached_property
-    def to_explain(self) -> list[Pair]:
-        """The trials that tell which mistake a wrong answer is; none where it is right, or no array of numbers.
+    def to_explain(self) -> list[Sample]:
+        """Return the samples in which the mistake of a wrong answer is to be found; empty if it is right or no array.
 
-        An answer that is not finite only where the upstream gradient is large or entries are exact, and is wrong
-        elsewhere too, is told by the trials in which it is finite.
+        If the answer is not finite only where the upstream gradient is large or entries are exact, and is wrong in
+        other trials too, these are the samples in which it is finite.
         """
         if self.first_missing is not None:
             return []
         if self.is_misshapen:
-            return self.pairs
+            return self.samples
         special = {LARGE_UPSTREAM_KIND, EXACT_KIND}
-        if {trial.setting.kind for trial, _ in self.lost} - special:
+        if {sample.trial.setting.kind for sample in self.not_finite} - special:
             return []
-        if not any(trial.setting.kind != EXACT_KIND and np.isfinite(array).all() for trial, array in self.wrong):
+        if not any(sample.trial.setting.kind != EXACT_KIND and sample.is_finite for sample in self.wrong):
             return []
-        return [pair for pair in self.pairs if np.isfinite(pair[1]).all()]
+        return [sample for sample in self.samples if sample.is_finite]
 
     @cached_property
     def is_right_elsewhere(self) -> bool:
-        """It is right in every call that no exception ended, and there are some."""
-        sound = [left for left in self.left if left.call.error is None]
+        """Return whether it is right in every call that did not raise an exception, and there is such a call."""
+        sound = [given for given in self.values if given.call.error is None]
         return bool(sound) and all(
-            left.array is not None and is_right(self.exercise, self.answer, left.trial, left.array)
-            for left in sound
-            if left.expected is not None
+            given.array is not None and is_right(self.exercise, self.answer, given.trial, given.array)
+            for given in sound
+            if given.expected is not None
         )
 
     def check_dtype(self) -> Diagnosis | None:
-        """A dtype other than the owner's, or for a value the first array's; any floating one will do without them."""
-        for left in self.left:
-            owner = left.trial.arguments.get(self.answer.wrt)
-            arrays = (value for value in (owner, *left.trial.arguments.values()) if isinstance(value, Array))
+        """Return a diagnosis if the dtype is wrong; `None` if it is right.
+
+        A gradient has the dtype of what it belongs to, and a value that of the first array among the arguments; where
+        there is no array, any floating-point dtype is right.
+        """
+        for given in self.values:
+            owner = given.trial.arguments.get(self.answer.wrt)
+            arrays = (value for value in (owner, *given.trial.arguments.values()) if isinstance(value, Array))
             expected = next((protocol.NAMES[array.values.dtype] for array in arrays), None)
-            any_will_do = self._wanted == LISTED and left.array is not None and left.array.dtype.kind != "c"
-            fits = left.dtype in ("", *((expected,) if expected else ("float32", "float64")))
-            if not fits and not any_will_do and left.expected is not None:
-                what = left.dtype if left.value.kind == "tensor" else f"a numpy array of {left.dtype}"
+            any_will_do = self._wanted == LISTED and given.array is not None and given.array.dtype.kind != "c"
+            fits = given.dtype in ("", *((expected,) if expected else ("float32", "float64")))
+            if not fits and not any_will_do and given.expected is not None:
+                what = given.dtype if given.value.kind == "tensor" else f"a numpy array of {given.dtype}"
                 must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
                 return Diagnosis("wrong-dtype", f"it is {what}; {must}")
         return None
 
     def check_finite(self) -> Diagnosis | None:
-        """Entries that are inf or nan."""
-        if not self.lost:
+        """Return a diagnosis if entries are inf or nan; `None` if all are finite."""
+        if not self.not_finite:
             return None
-        trial, array = self.lost[0]
-        where = f" in {trial.setting.kind}" if len(self.lost) < len(self.pairs) else ""
-        says = f"{int((~np.isfinite(array)).sum())} of {array.size} entries are inf or nan{where}"
+        first = self.not_finite[0]
+        where = f" in {first.trial.setting.kind}" if len(self.not_finite) < len(self.samples) else ""
+        says = f"{int((~np.isfinite(first.given)).sum())} of {first.given.size} entries are inf or nan{where}"
         return Diagnosis("not-finite", says)
 
     def check_again(self) -> Diagnosis | None:
-        """Another answer when called again with the same arguments."""
-        first = {id(trial): array for trial, array in self.pairs}
-        for left in self.left[len(self.trials) :]:
-            if left.array is not None and not agrees(left.array, first[id(left.trial)]):
+        """Return a diagnosis if a second call with the same arguments gave another answer; otherwise `None`."""
+        first = {id(sample.trial): sample.given for sample in self.samples}
+        for again in self.values[len(self.trials) :]:
+            if again.array is not None and not agrees(again.array, first[id(again.trial)]):
                 return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
     def check_exact(self) -> Diagnosis | None:
-        """Right in every trial but those with exact zeros and equal entries."""
-        if any(trial.setting.kind != EXACT_KIND for trial, _ in self.wrong):
+        """Return a diagnosis if it is wrong only in trials with exact zeros and equal entries; otherwise `None`."""
+        if any(sample.trial.setting.kind != EXACT_KIND for sample in self.wrong):
             return None
-        (trial, array), exercise = self.wrong[0], self.exercise.function
+        (trial, array, expected), exercise = self.wrong[0], self.exercise.function
         if not isinstance(exercise, Exercise):
-            wrong = wrong_entries(array, trial.expected[self.answer.name])  # type: ignore[arg-type]
+            wrong = wrong_entries(array, expected)
         elif not (wrong := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
-            missed = self._missed_shares(trial, array)
-            wrong = wrong if missed is None else missed
-        return finding(wrong_where_exact(self.answer, trial, wrong))
+            at_ties = self._wrong_at_ties(trial, array)
+            wrong = wrong if at_ties is None else at_ties
+        return diagnosis_of(wrong_where_exact(self.answer, trial, wrong))
 
     def check_kept(self) -> Diagnosis | None:
-        """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""
-        *others, (trial, array) = self.pairs
-        if trial is not self.trials[-1] or any(wrong is not trial for wrong, _ in self.wrong):
+        """Return a diagnosis if only the last trial is wrong, which has the sizes of an earlier one; otherwise `None`.
+
+        Then something was kept from an earlier call.
+        """
+        *earlier, last = self.samples
+        if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
-        again = any(agrees(array, earlier) for _, earlier in others)
+        again = any(agrees(last.given, sample.given) for sample in earlier)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
         says = f"called with other numbers of the same sizes, it gives {what}"
         return Diagnosis("not-repeatable", says, hints_when("kept"))
 
     @cached_property
     def _wanted(self) -> str:
-        """A plain number, where a routine returns one; a list of them, where it says so."""
+        """Return what must be given: "number" or "list of numbers" where a routine returns these, else "tensor"."""
         routine, expected = self.exercise.function, self.trials[0].expected[self.answer.name]
         if not isinstance(routine, Routine) or expected is None:
             return "tensor"
         return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
-    def _check(self, left: Left) -> Diagnosis | None:
-        """What is wrong with what one call left, as an object: not set, or neither a tensor nor a numpy array.
+    def _check(self, given: GivenValue) -> Diagnosis | None:
+        """Return a diagnosis if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
 
-        For a plain number a 0-d array will do as well, and for a list of numbers any array.
+        A 0-d array is accepted for a plain number, and any array for a list of numbers.
         """
-        if wrong := self._check_count(left):
+        if wrong := self._check_count(given):
             return wrong
-        value, expected = left.value, left.expected
+        value, expected = given.value, given.expected
         if expected is None:
-            says = f"it is not asked for{_where(left.trial)}, and the function stores it all the same"
+            says = f"it is not asked for{_where(given.trial)}, and the function stores it all the same"
             return None if value.kind in {"none", "ellipsis"} else Diagnosis("extra-work", says)
         if value.kind == "ellipsis":
             return Diagnosis("todo", "not attempted yet")
         if value.kind == "none":
-            return self._diagnose_nothing(left)
+            return self._diagnose_nothing(given)
         listed = self._wanted == LISTED and value.kind == "items" and value.array is not None
         number = value.kind == "number" and (self._wanted == "number" or value.type in protocol.DTYPES)
         if value.kind not in ("tensor", "ndarray") and not listed and not number:
@@ -290,14 +313,16 @@ class GivenAnswer:
             return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
         return None
 
-    def _check_count(self, left: Left) -> Diagnosis | None:
-        """Several arrays are to be returned, and something else is."""
-        returned, wanted = left.call.returned, len(left.trial.expected)
+    def _check_count(self, given: GivenValue) -> Diagnosis | None:
+        """Return a diagnosis if a call returned another number of arrays than it must; otherwise `None`."""
+        returned, wanted = given.call.returned, len(given.trial.expected)
         if self.answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
             return None
-        found = f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
-        what = "numbers" if left.expected is not None and left.expected.ndim == 0 else "tensors in a list"
-        return Diagnosis("wrong-type", f"the function returns {found}; it must return {wanted} {what}")
+        given_count = (
+            f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
+        )
+        what = "numbers" if given.expected is not None and given.expected.ndim == 0 else "tensors in a list"
+        return Diagnosis("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Diagnosis:
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
@@ -306,11 +331,11 @@ class GivenAnswer:
         article = "an" if kind[:1] in "aeiou" else "a"
         return Diagnosis("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
 
-    def _diagnose_nothing(self, left: Left) -> Diagnosis:
-        """Where the answer should be there is nothing; perhaps it is elsewhere."""
-        answer, trial, call = self.answer, left.trial, left.call
+    def _diagnose_nothing(self, given: GivenValue) -> Diagnosis:
+        """Return the diagnosis that a call gave no answer, and where it may have put it instead."""
+        answer, trial, call = self.answer, given.trial, given.call
         if answer.place is not None and call.returned.kind == "items":
-            zero = left.expected is not None and not left.expected.any()
+            zero = given.expected is not None and not given.expected.any()
             says = "it is None, where zeros are right" if zero else "it is None"
             return Diagnosis("missing-answer", says, hints_when("none-among-several"))
         if not answer.stored:
@@ -329,5 +354,5 @@ class GivenAnswer:
 
 
 def _where(trial: Trial) -> str:
-    """Which gradients are asked for, where it is not always all of them."""
+    """Return " where wrt is {'x'}", if the exercise has an argument that says which gradients are wanted."""
     return "".join(f" where {name} is {value}" for name, value in requested(trial).items())

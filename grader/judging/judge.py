@@ -15,7 +15,7 @@ from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import both_shown, call_evidence, evidence_of
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.words import finding
+from grader.diagnosis.words import diagnosis_of
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import right_where
@@ -156,36 +156,40 @@ class Judge:
         value may be unfinished.
         """
         if answer.kind == "verdict":
-            found, evidence = self._examination.diagnosis()
-            return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
+            diagnosis, evidence = self._examination.diagnosis()
+            return answer_result(self.exercise, answer, diagnosis, evidence=evidence, share=self._examination.share)
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
-            found = self._check_numbers(given)
+            diagnosis = self._check_numbers(given)
         else:
             elsewhere = self._without_deep_trials._check(answer) if self._without_deep_trials is not None else None
             if elsewhere is not None and elsewhere.code is not None:
                 return elsewhere
-            left, found = given.first_missing
-            raised = (left.trial, left.call.error) if left.call.error is not None else None
-        if found is not None and raised is not None:
-            found = self._diagnose_error(given, *raised)
-        if found is None or found.mistake is None or given.is_misshapen or given.lost:
-            return answer_result(self.exercise, answer, found)
-        return self._result_with_evidence(given, found)
+            value, diagnosis = given.first_missing
+            raised = (value.trial, value.call.error) if value.call.error is not None else None
+        if diagnosis is not None and raised is not None:
+            diagnosis = self._diagnose_error(given, *raised)
+        if diagnosis is None or diagnosis.mistake is None or given.is_misshapen or given.not_finite:
+            return answer_result(self.exercise, answer, diagnosis)
+        return self._result_with_evidence(given, diagnosis)
 
     def _check_numbers(self, given: GivenAnswer) -> Diagnosis | None:
         """Return the first check that an answer fails, from shape and dtype to cost; `None` if it passes all."""
         name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
-            return finding(self.mistakes[name])
-        found = (
+            return diagnosis_of(self.mistakes[name])
+        diagnosis = (
             given.check_dtype()
-            or (finding(self.mistakes[name]) if given.lost and name in self.mistakes else given.check_finite())
+            or (
+                diagnosis_of(self.mistakes[name])
+                if given.not_finite and name in self.mistakes
+                else given.check_finite()
+            )
             or self._changed_inputs.get(False)
             or given.check_again()
         )
-        if found is not None or given.wrong:
-            return found or given.check_kept() or given.check_exact() or finding(self.mistakes[name])
+        if diagnosis is not None or given.wrong:
+            return diagnosis or given.check_kept() or given.check_exact() or diagnosis_of(self.mistakes[name])
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
             self._changed_inputs.get(True)
@@ -242,15 +246,16 @@ class Judge:
         where = right_where(given.answer, sound, raising)  # the options
         return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
 
-    def _result_with_evidence(self, given: GivenAnswer, found: Diagnosis) -> AnswerResult:
+    def _result_with_evidence(self, given: GivenAnswer, diagnosis: Diagnosis) -> AnswerResult:
         """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
-        declaration, answer, (trial, array) = self.exercise.function, given.answer, given.wrong[0]
+        declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
             evidence = call_evidence(self.exercise.id, declaration, answer, given.wrong, reveal=reveal)
         else:
-            nudge = evidence_of(declaration, answer, given.wrong, found.mistake)
-            evidence = nudge or (both_shown(answer, trial, array) if reveal else "")
-        error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
-        told = error if np.isfinite(error) else None
-        return answer_result(self.exercise, answer, found, evidence=evidence, error=told)
+            nudge = evidence_of(declaration, answer, given.wrong, diagnosis.mistake)
+            evidence = nudge or (both_shown(first) if reveal else "")
+        error = scaled_error(first.given, first.expected)
+        return answer_result(
+            self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
+        )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from grader.course.exercise import Answer
 from grader.course.sampling import Array
 from grader.course.shapes import Axes
 from grader.course.trial_sizes import Setting
 
+from .compare import agrees
+
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 
@@ -60,6 +64,41 @@ class Trial:
         """The axis names of an array argument."""
         argument = self.arguments.get(name)
         return argument.axes if isinstance(argument, Array) else None
+
+
+class Sample(NamedTuple):
+    """One answer in one trial: the learner's array and the right one.
+
+    Args:
+        trial: the trial.
+        given: the learner's array, of any shape.
+        expected: the right array; 0, of shape (), where nothing may be stored.
+    """
+
+    trial: Trial
+    given: np.ndarray
+    expected: np.ndarray
+
+    @property
+    def has_shape(self) -> bool:
+        """Return whether the learner's array has the right shape."""
+        return self.given.shape == self.expected.shape
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether the learner's array is right but for rounding."""
+        return agrees(self.given, self.expected)
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether no entry of the learner's array is inf or nan."""
+        return bool(np.isfinite(self.given).all())
+
+
+def sample_of(answer: Answer, trial: Trial, given: np.ndarray) -> Sample:
+    """Return the sample of an answer in a trial in which the learner's array is `given`."""
+    expected = trial.expected[answer.name]
+    return Sample(trial, given, np.zeros(()) if expected is None else expected)
 
 
 def requested_gradients(arguments: Mapping[str, Any]) -> frozenset[str] | None:

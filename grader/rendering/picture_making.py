@@ -20,7 +20,7 @@ from grader.program.forward import Place
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.option_arguments import describe_options
 from grader.reference.references import finite_difference_answer
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 from grader.results.records import AnswerResult, ExerciseResult
 
 from .heat_maps import limit_of
@@ -50,24 +50,21 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
 
 
 def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
-    wrong = _first_wrong_trial(judge, answer)
+    wrong = _first_wrong_sample(judge, answer)
     if wrong is None:
-        return Picture(answer.name, note=RIGHT if judge.given[answer.name].pairs else why_no_picture(result))
-    trial, array = wrong
-    grids, note = _grids(judge, answer, trial, array.real.astype("float64"))
-    return Picture(answer.name, _describe_trial(trial), grids, note)
+        return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
+    grids, note = _grids(judge, answer, wrong.trial, wrong.given.real.astype("float64"))
+    return Picture(answer.name, _describe_trial(wrong.trial), grids, note)
 
 
-def _first_wrong_trial(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
-    """The first trial in which the answer is not right, and the learner's array in it."""
-    found = judge.given[answer.name].pairs
-    return next(((trial, array) for trial, array in found if not _is_right(judge, answer, trial, array)), None)
+def _first_wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
+    """Return the first sample in which an answer is not right; `None` where there is none."""
+    samples = judge.given[answer.name].samples
+    return next((sample for sample in samples if not _is_right(judge, answer, sample)), None)
 
 
-def _is_right(judge: Judge, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-    expected = trial.expected[answer.name]
-    same = expected is not None and expected.shape == array.shape
-    return same and is_right(judge.exercise, answer, trial, array)
+def _is_right(judge: Judge, answer: Answer, sample: Sample) -> bool:
+    return sample.has_shape and is_right(judge.exercise, answer, sample.trial, sample.given)
 
 
 def _describe_trial(trial: Trial) -> str:
@@ -147,8 +144,8 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     declaration, first = judge.exercise.function, judge.trials[0]
     if not isinstance(declaration, Exercise):
         return None
-    wrong = _first_wrong_trial(judge, answers[0])
-    drawn = first if wrong is None else wrong[0]
+    wrong = _first_wrong_sample(judge, answers[0])
+    drawn = first if wrong is None else wrong.trial
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None

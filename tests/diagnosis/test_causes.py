@@ -16,7 +16,7 @@ from grader.course.exercise import Exercise, Misconception, Routine, in_steps, r
 from grader.course.sampling import away_from, normal, output, step
 from grader.diagnosis.diagnose import find_mistakes, wrong_array_of
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.words import says
+from grader.diagnosis.words import message_of
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 
@@ -73,8 +73,8 @@ def test_rounding_does_not_hide_a_mistake() -> None:
 
 def test_a_declared_mistake_brings_its_words_and_hints() -> None:
     told = mistake_in(lambda w: w**2 + 1, slip("wrong-local", lambda w: w**2 + 1, "a slip", ("Look again.",)))
-    assert (told.code, says(told), told.hints) == ("wrong-local", "a slip", ("Look again.",))
-    assert "transposed" in says(mistake_in(lambda w: w**2 + 1, slip("transposed", lambda w: w**2 + 1)))
+    assert (told.code, message_of(told), told.hints) == ("wrong-local", "a slip", ("Look again.",))
+    assert "transposed" in message_of(mistake_in(lambda w: w**2 + 1, slip("transposed", lambda w: w**2 + 1)))
 
 
 LINEAR = Exercise(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import Explanation, explain
 from grader.diagnosis.mistake import Fact, Mistake
@@ -21,7 +21,7 @@ from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import Source, edits, merge_sources, stream
 from grader.program.operation import NoCandidate
 from grader.program.recording import record
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 
 Wrong = Callable[..., Mapping[str, Tensor]]
 NAMED = {operator.name: operator for operator in OPERATORS}
@@ -40,7 +40,7 @@ def case_of(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> Case:
         g = torch.from_numpy(generator.standard_normal(forward(**inputs).shape))
         given = {name: np.asarray(array) for name, array in wrong(**inputs, g=g).items()}
         trial = Trial(Setting(number, "other sizes", sizes), inputs, {}, inputs, out_g=g)
-        samples.append(Sample(trial, record(forward, inputs, g), given))
+        samples.append(ProgramSample(trial, record(forward, inputs, g), given))
     names = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
     return Case(samples, names, tuple(name for name in samples[0].given if name not in names))
 
@@ -386,22 +386,22 @@ def test_an_upstream_gradient_may_be_missing_on_one_path() -> None:
 
 def test_what_is_made_of_a_right_answer_that_is_no_gradient_is_named() -> None:
     answer = Answer("return", "x", "jacobian")
-    pairs = []
+    samples = []
     for number, (n, m) in enumerate(((3, 4), (5, 3), (4, 6))):
         w = torch.from_numpy(np.random.default_rng(number).standard_normal((n, m)))
         right = w.T.numpy()
         trial = Trial(Setting(number, "other sizes", {"n": n, "m": m}), {"w": w}, {"return": right}, {"w": w})
-        pairs.append((trial, right.T))
+        samples.append(Sample(trial, right.T, right))
     (mistake,) = (
         explanation.mistake
-        for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, pairs)})).values()
+        for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, samples)})).values()
     )
     assert (mistake.code, mistake.facts[0].says) == ("transposed", "this is the transpose of the right answer")
 
 
 def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
     answer = Answer("x.g", "x")
-    samples, pairs = [], []
+    recorded, samples = [], []
     for number, shape in enumerate(((4, 5), (6, 3))):
         generator = np.random.default_rng(number)
         x, g = (torch.from_numpy(generator.standard_normal(shape)) for _ in range(2))
@@ -409,8 +409,8 @@ def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
         right = (g * (x > 0)).numpy()
         trial = Trial(Setting(number, "other sizes", {}), {"x": x}, {"x.g": right}, {"x": x}, out_g=g)
         wrong = (g * (x > -0.5)).numpy()
-        samples.append(Sample(trial, program, {"input": wrong}))
-        pairs.append((trial, wrong))
-    case = Case(samples, ("input",))
-    explanation = explain(case, (), observations({"input": (answer, pairs)}))["input"]
+        recorded.append(ProgramSample(trial, program, {"input": wrong}))
+        samples.append(Sample(trial, wrong, right))
+    case = Case(recorded, ("input",))
+    explanation = explain(case, (), observations({"input": (answer, samples)}))["input"]
     assert (explanation.mistake.code, explanation.mistake.facts[0].operator) == ("wrong-local", "another-mask")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import ANSWER, Change, pairs
+from hand_made import Change, samples_of
 from verdicts import Rule, assert_named, told, verdict
 
 from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
@@ -61,7 +61,10 @@ def test_it_is_named_without_any_forward_pass_too(change: Change, code: str) -> 
     """A routine has nothing to derive: what it returns is compared with the right value alone."""
     routine = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
     (answer,) = routine.answers
-    given = [(replace(t, expected={answer.name: t.expected[ANSWER.name]}), a) for t, a in pairs(change)]
+    given = [
+        sample._replace(trial=replace(sample.trial, expected={answer.name: sample.expected}))
+        for sample in samples_of(change)
+    ]
     assert find_mistakes(routine, {answer.name: given})[answer.name].code == code
 
 

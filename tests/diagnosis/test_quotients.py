@@ -12,9 +12,8 @@ from torch import Tensor
 
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.facts import AnswerSample
 from grader.diagnosis.quotients import wrong_quotient
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 
 RETURN = Answer("return", "", "value")
 Slope = Callable[[float, float], float]
@@ -24,7 +23,7 @@ def trial(right: object, **arguments: object) -> Trial:
     return Trial(Setting(0, "a trial", {}), arguments, {"return": np.asarray(right, dtype=np.float64)}, arguments)
 
 
-def named(*samples: AnswerSample) -> str:
+def named(*samples: Sample) -> str:
     mistake = wrong_quotient(RETURN, samples)
     return "" if mistake is None else f"{mistake.code}: {mistake.facts[0].says}"
 
@@ -34,7 +33,7 @@ def of_sine(wrong: Slope) -> str:
     points = [(0.7, 0.2), (1.1, 0.15), (0.4, 0.25)]
     return named(
         *(
-            AnswerSample(given, np.asarray(wrong(x, h)), given.expected["return"])
+            Sample(given, np.asarray(wrong(x, h)), given.expected["return"])
             for x, h in points
             for given in [trial((math.sin(x + h) - math.sin(x)) / h, fun=math.sin, at=x, step=h)]
             if given.expected["return"] is not None
@@ -76,7 +75,7 @@ def of_squares(wrong: Callable[[Callable[[Tensor], Tensor], Tensor, Tensor, floa
         x, v = (torch.randn(size, generator=generator, dtype=torch.float64) for _ in range(2))
         right = measured(lambda at, v=v: (coupled(at) * v).sum(), x, h)  # type: ignore[misc]
         given = trial(right, f=coupled, x=x, v=v, h=h)
-        samples.append(AnswerSample(given, wrong(coupled, x, v, h).numpy(), right.numpy()))
+        samples.append(Sample(given, wrong(coupled, x, v, h).numpy(), right.numpy()))
     return named(*samples)
 
 
@@ -121,4 +120,4 @@ def test_a_wrong_quotient_of_an_array_is_named(
 @pytest.mark.parametrize("x", [0.7, "x"])
 def test_what_is_no_difference_quotient_has_no_such_slips(x: object) -> None:
     given = trial(5.0, f=math.sin, x=x, h=0.1)
-    assert named(AnswerSample(given, np.asarray(2.0), np.asarray(5.0))) == ""
+    assert named(Sample(given, np.asarray(2.0), np.asarray(5.0))) == ""

@@ -19,7 +19,7 @@ from small_passes import (
 )
 
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.case import Case, Sample
+from grader.diagnosis.case import Case, ProgramSample
 from grader.program.recording import record
 from grader.reference.trial import Trial
 from grader.results.records import VALUE_CODES
@@ -50,7 +50,7 @@ def drawn_case(drawn: Steps, seed: int) -> Case:
         g = torch.from_numpy(generator.standard_normal(out.shape))
         trial = Trial(Setting(number, "a test", sizes), inputs, {}, inputs, out_g=g)
         program = record(forward_of(drawn), inputs, g)
-        samples.append(Sample(trial, program, {"x": program.gradients()["x"]}))
+        samples.append(ProgramSample(trial, program, {"x": program.gradients()["x"]}))
     return Case(samples, ("x",))
 
 
