@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from .forward_pass import floating, is_floating, outputs_of
-from .layouts import same_layout
+from .forward_pass import WrongUse, check_signature, copied, floating, is_floating, is_function, outputs_of
 
 OWN = Path(__file__).parent.parent
 TORCH = Path(torch.__file__).parent
 UPSTREAM = "out_g"
-LEAF = "a leaf Variable that requires grad"  # what torch says of work in place on one
+LEAF = "a leaf Variable that requires grad"  # part of what torch raises where such a one is changed in place
 OUTPUT = "the output that forward returned"
 Gradients = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Call:
+class CodeCall:
     """One call of the code under test, in its own dtype.
 
     Args:
@@ -36,21 +35,21 @@ class Call:
     out_g: tuple[torch.Tensor, ...]
     wrt: tuple[str, ...]
 
-    def copy(self) -> Call:
+    def copy(self) -> CodeCall:
         """Return the same call with copies of its tensors, which have the same memory layout."""
-        inputs = {name: _private_copy(value) for name, value in self.inputs.items()}
+        inputs = {name: _copy_with_layout(value) for name, value in self.inputs.items()}
         return replace(self, inputs=inputs, out_g=tuple(map(same_layout, self.out_g)))
 
 
 @dataclass(frozen=True)
-class Report:
-    """What came of a call.
+class CallReport:
+    """What the code under test did in one call.
 
     Args:
-        gradients: what was given for each input; none where it raised.
+        gradients: by input, what it gave as the gradient; empty where it raised.
         error: the exception, with its line; empty where there was none.
         changed: the arguments that were not the same afterwards.
-        outputs: what the code under test computed in its own forward pass, if it has one.
+        outputs: the outputs that it computed in its own forward pass, if it has one.
         unasked: the inputs whose gradient was computed although they do not require one.
     """
 
@@ -61,7 +60,7 @@ class Report:
     unasked: tuple[str, ...] = ()
 
 
-Run = Callable[[Call, Call | None], Report]
+RunCode = Callable[[CodeCall, CodeCall | None], CallReport]
 
 
 @dataclass(frozen=True)
@@ -69,21 +68,23 @@ class Code:
     """The code under test.
 
     Args:
-        name: what its author calls it.
-        run: calls it once, where there is another call with that one between its forward and its backward pass.
-        upstream_name: what its author calls the upstream gradient.
-        runs_forward: it has a forward pass of its own.
+        name: its name in messages.
+        run: runs one call; of a second call, if there is one, the forward pass is run between the forward and the
+            backward pass of the first.
+        upstream_name: the name of the upstream gradient in messages.
+        runs_forward: whether it has a forward pass of its own.
     """
 
     name: str
-    run: Run
+    run: RunCode
     upstream_name: str = UPSTREAM
     runs_forward: bool = False
 
-    def observe(self, call: Call, between: Call | None = None, *, at_other_sizes: bool = False) -> Report:
+    def observe(self, call: CodeCall, between: CodeCall | None = None, *, at_other_sizes: bool = False) -> CallReport:
         """Run a call on copies of its arguments; return its gradients and changed arguments, or the exception raised.
 
         Args:
+            call: the call.
             between: another call, whose forward pass is run between the forward and the backward pass of this one.
             at_other_sizes: whether the sizes differ from the given ones, so that a wrong use is reported, not raised.
 
@@ -96,50 +97,52 @@ class Code:
         except Exception as error:
             if isinstance(error, WrongUse) and not at_other_sizes:
                 raise
-            return Report(error=_said(error))
-        pairs = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
-        pairs += [(self.upstream_name, before, after) for before, after in zip(call.out_g, used.out_g, strict=True)]
-        changed = dict.fromkeys((*report.changed, *(name for name, *ends in pairs if _differs(*ends))))
-        return Report(report.gradients, "", tuple(changed), report.outputs, report.unasked)
+            return CallReport(error=_error_with_line(error))
+        before_and_after = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
+        before_and_after += [(self.upstream_name, *pair) for pair in zip(call.out_g, used.out_g, strict=True)]
+        changed = (name for name, before, after in before_and_after if _differs(before, after))
+        return replace(report, changed=tuple(dict.fromkeys((*report.changed, *changed))))
 
 
-class WrongUse(TypeError):
-    """The code under test cannot be used in this way at all."""
+def code_of_backward(forward: Callable[..., Any], backward: Callable[..., Any]) -> Code:
+    """Return the code that calls `backward(out, out_g, **inputs)`, which returns a dict of gradients by input.
 
+    For several outputs of `forward`, `out` and `out_g` are tuples.
+    """
 
-def from_backward(forward: Callable[..., Any], backward: Callable[..., Any]) -> Code:
-    """`backward(out, out_g, **inputs)`, which returns a dict of gradients; it gets tuples for several outputs."""
-
-    def run(call: Call, _: Call | None) -> Report:
+    def run(call: CodeCall, _: CodeCall | None) -> CallReport:
+        """Run forward for the outputs, and then the backward pass."""
         with torch.no_grad():
             out = forward(**{name: copied(value) for name, value in call.inputs.items()})
-        several = isinstance(out, (tuple, list))
-        arrive = iter(call.out_g)
-        out_g: Any = tuple(next(arrive) if is_floating(one) else None for one in out) if several else call.out_g[0]
+        is_several = isinstance(out, (tuple, list))
+        gradients = iter(call.out_g)
+        out_g: Any = call.out_g[0]
+        if is_several:
+            out_g = tuple(next(gradients) if is_floating(output) else None for output in out)
         check_signature("backward", backward, "out", "out_g", named=call.inputs)
-        found = backward(tuple(out) if several else out, out_g, **call.inputs)
-        if not isinstance(found, Mapping):
+        returned = backward(tuple(out) if is_several else out, out_g, **call.inputs)
+        if not isinstance(returned, Mapping):
             example = next(iter(floating(call.inputs)))
             raise WrongUse(
-                f'backward must return a dict such as {{"{example}": gradient}}; it returns {type(found).__name__}'
+                f'backward must return a dict such as {{"{example}": gradient}}; it returns {type(returned).__name__}'
             )
-        if strange := [str(name) for name in found if name not in floating(call.inputs)]:
+        if strange := [str(name) for name in returned if name not in floating(call.inputs)]:
             known = ", ".join(floating(call.inputs))
             raise WrongUse(f"backward returns a gradient of {strange[0]!r}; the floating-point inputs are {known}")
-        return Report(dict(found))
+        return CallReport(dict(returned))
 
     return Code("backward", run)
 
 
-def from_numbers(gradients: Gradients) -> Code:
-    """The gradients that one call gave."""
-    return Code("the call", lambda call, between: Report(dict(gradients)), "upstream")
+def code_of_numbers(gradients: Gradients) -> Code:
+    """Return code that gives the same gradients, those that one call gave, whenever it is run."""
+    return Code("the call", lambda call, between: CallReport(dict(gradients)), "upstream")
 
 
-def from_function(function: Any) -> Code:
+def code_of_function(function: Any) -> Code:
     """Return the code that runs a `torch.autograd.Function` or a callable, and its own backward pass by torch.
 
-    What `backward` of a Function returns is judged as it is: torch would sum, stretch and cast it without a word.
+    What `backward` of a Function returns is judged unchanged: torch would sum, stretch and cast it without a word.
 
     Raises:
         TypeError: `function` is neither.
@@ -151,7 +154,7 @@ def from_function(function: Any) -> Code:
     taking = (f"{name}.forward", function.forward) if is_class else ("function", function)
     context = ("ctx",) if is_class and function.setup_context is torch.autograd.Function.setup_context else ()
 
-    def run(call: Call, between: Call | None) -> Report:
+    def run(call: CodeCall, between: CodeCall | None) -> CallReport:
         """Run forward and backward once; `between` is a call whose forward pass is run between the two."""
         returned: list[Any] = []
         apply = _watched(function, returned).apply if is_class else function
@@ -164,12 +167,7 @@ def from_function(function: Any) -> Code:
     return Code(name, run, _upstream_name(function) if is_class else UPSTREAM, runs_forward=True)
 
 
-def is_function(value: Any) -> bool:
-    """Return whether a value is a custom function, that is, a subclass of `torch.autograd.Function`."""
-    return isinstance(value, type) and issubclass(value, torch.autograd.Function)
-
-
-def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, ...]:
+def _run_forward(apply: Callable[..., Any], call: CodeCall) -> tuple[torch.Tensor, ...]:
     """Return the floating-point outputs of a function, with a graph behind them.
 
     A function that works on its inputs in place (`ctx.mark_dirty`) gets results of an operation, as in a network.
@@ -197,7 +195,7 @@ def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, .
     return outputs
 
 
-def _restore(call: Call, before: Call) -> None:
+def _restore(call: CodeCall, before: CodeCall) -> None:
     """Copy the former values back into the inputs of a call that were changed in place."""
     with torch.no_grad():
         for name, value in call.inputs.items():
@@ -210,34 +208,38 @@ def _not_a_leaf(value: Any) -> Any:
     return value.clone() if is_floating(value) and value.requires_grad else value
 
 
-def _run_backward(call: Call, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> Report:
+def _run_backward(call: CodeCall, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> CallReport:
     """Run torch's backward pass through the outputs, and return the report.
 
     Args:
-        returned: what the Function's own `backward` returned, if it is watched; its gradients are taken from there.
+        call: the call, whose inputs the outputs were computed from.
+        outputs: the floating-point outputs of its forward pass.
+        returned: where a watched Function appends what its own `backward` returns; the gradients are taken from there
+            if it does, and from torch otherwise.
     """
     pairs = [(out, g) for out, g in zip(outputs, call.out_g, strict=True) if out.requires_grad]
     leaves = [call.inputs[name] for name in call.wrt]
-    found: tuple[Any, ...] = (None,) * len(leaves)
+    gradients: tuple[Any, ...] = (None,) * len(leaves)
     values = tuple(out.detach().clone() for out in outputs)
     if pairs:
-        outs, arrive = zip(*pairs, strict=True)
-        found = torch.autograd.grad(outs, leaves, arrive, allow_unused=True)
+        outs, out_g = zip(*pairs, strict=True)
+        gradients = torch.autograd.grad(outs, leaves, out_g, allow_unused=True)
     changed = tuple({OUTPUT for out, value in zip(outputs, values, strict=True) if _differs(value, out.detach())})
     if not returned:
-        return Report(dict(zip(call.wrt, found, strict=True)), changed=changed, outputs=values)
+        return CallReport(dict(zip(call.wrt, gradients, strict=True)), changed=changed, outputs=values)
     last = returned[-1] if isinstance(returned[-1], tuple) else (returned[-1],)
     own = dict(zip(call.inputs, last, strict=False))
     unasked = tuple(n for n in floating(call.inputs) if n not in call.wrt and own.get(n) is not None)
-    return Report({name: own.get(name) for name in call.wrt}, changed=changed, outputs=values, unasked=unasked)
+    return CallReport({name: own.get(name) for name in call.wrt}, changed=changed, outputs=values, unasked=unasked)
 
 
 def _watched(function: Any, returned: list[Any]) -> Any:
-    """The same Function, whose backward pass also leaves what it returns."""
+    """Return a subclass of a Function whose `backward` also appends what it returns to `returned`."""
     if function.backward is torch.autograd.Function.backward:
         return function
 
     def backward(ctx: Any, *grads: Any) -> Any:
+        """Return what the backward pass returns, and append it to the list."""
         returned.append(function.backward(ctx, *grads))
         return returned[-1]
 
@@ -245,47 +247,73 @@ def _watched(function: Any, returned: list[Any]) -> Any:
 
 
 def _upstream_name(function: Any) -> str:
-    """What the backward pass of a Function calls the one gradient that arrives."""
+    """Return the name of the upstream gradient in a Function's `backward`; "out_g" unless it is the only parameter."""
     try:
         _, *names = inspect.signature(function.backward).parameters.values()
     except (TypeError, ValueError):
         return UPSTREAM
-    plain = len(names) == 1 and names[0].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return str(names[0].name) if plain else UPSTREAM
+    is_plain = len(names) == 1 and names[0].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return str(names[0].name) if is_plain else UPSTREAM
 
 
-def check_signature(who: str, function: Callable[..., Any], *positional: str, named: Iterable[str] = ()) -> None:
-    """Raises `WrongUse` where the function cannot be called with arguments of these names."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # of what is written in C nothing is known
-    try:
-        signature.bind(*positional, **dict.fromkeys(named))
-    except TypeError as error:
-        shown = ", ".join([*positional, *(f"{name}=" for name in named)])
-        raise WrongUse(f"{who} is called with ({shown}), and does not take that: {error}") from None
-
-
-def _private_copy(value: Any) -> Any:
+def _copy_with_layout(value: Any) -> Any:
     """Return a copy of a tensor with the same memory layout, which the code may modify; other values unchanged."""
     return same_layout(value) if isinstance(value, torch.Tensor) else value
 
 
-def copied(value: Any) -> Any:
-    """A tensor of its own, without a graph; anything else as it is."""
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
-
-
 def _differs(before: Any, after: Any) -> bool:
+    """Return whether an argument is a tensor and has another shape, dtype or entry afterwards."""
     if not isinstance(before, torch.Tensor):
         return False
     return before.shape != after.shape or before.dtype != after.dtype or not torch.equal(before, after)
 
 
-def _said(error: Exception) -> str:
-    """The exception on one line, and where in its author's code it was raised."""
+def _error_with_line(error: Exception) -> str:
+    """Return an exception on one line, with the line of its author's code that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(ours) for ours in (OWN, TORCH))]
     where = f", line {theirs[-1].lineno} of {Path(theirs[-1].filename).name}" if theirs else ""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{where}"
+
+
+# --- memory layouts ------------------------------------------------------------------------------------------------
+
+TRANSPOSED, PART, EXPANDED = "an upstream gradient that is transposed", "a part of a larger one", "an expanded one"
+# Upstream gradients that are not contiguous, as later operations give them: by kind of trial, a phrase for messages.
+LAYOUTS = {
+    TRANSPOSED: "transposed in memory, as `out.mT` behind it hands it over",
+    PART: "a part of a larger tensor, as `torch.cat` behind it hands it over",
+    EXPANDED: "expanded, with strides of 0, as `out.sum()` behind it hands it over",
+}
+
+
+def same_layout(value: torch.Tensor) -> torch.Tensor:
+    """Return a copy of a tensor with the same strides, so that an overlapping or transposed tensor remains one."""
+    if not value.numel() or value.layout != torch.strided:
+        return value.detach().clone()
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+    memory = value.detach().as_strided((extent,), (1,)).clone()
+    return memory.as_strided(value.shape, value.stride())
+
+
+def with_layout(g: torch.Tensor, kind: str) -> torch.Tensor:
+    """Return an upstream gradient with the memory layout of a kind of trial, its values unchanged.
+
+    Where it is to be expanded, its first entry is in every place. For a kind that is not in `LAYOUTS` it is returned
+    itself.
+    """
+    if kind == TRANSPOSED:
+        order = tuple(reversed(range(g.dim())))
+        return g.permute(order).contiguous().permute(order)
+    if kind == PART and g.dim() and g.numel():
+        wide = torch.cat([g.flip(-1), g, g.flip(-1)], -1)
+        part = wide.narrow(-1, g.shape[-1], g.shape[-1])
+        return part if not part.is_contiguous() else torch.stack([g, g.flip(-1)], -1)[..., 0]
+    if kind == EXPANDED and g.dim() and g.numel():
+        return g.contiguous().clone().as_strided(g.shape, (0,) * g.dim())
+    return g
+
+
+def read_as_contiguous(g: torch.Tensor) -> torch.Tensor:
+    """Return the tensor, shaped like `g`, that code sees which reads the memory of `g` as if it were contiguous."""
+    return g.as_strided(g.shape, torch.empty(g.shape, device="meta").stride())

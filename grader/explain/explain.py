@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,27 @@ from grader.diagnosis.words import listed
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer
 from grader.reference.single_thread import one_thread
-from grader.results.records import AnswerResult
 
-from . import function_checks
-from .code_under_test import Report, from_backward, from_function, from_numbers
+from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, smaller
+from .code_under_test import Code, CodeCall, code_of_backward, code_of_function, code_of_numbers
 from .explanation import Explanation
-from .forward_pass import GIVEN_KIND, exercise_of, floating, is_floating, joined, outputs_of
-from .given_inputs import checked_inputs, usable_forward
-from .question import Question, marked
+from .forward_pass import (
+    ForwardPass,
+    checked_forward,
+    checked_inputs,
+    copied,
+    floating,
+    in_double,
+    is_floating,
+    joined,
+    marked,
+    outputs_of,
+)
+from .redrawing import GIVEN_KIND, exercise_of, resized
 from .trials import AS_GIVEN, Drawing, Tried, confirmed
-from .verdicts import Judged, Run, Verdicts
+from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
 
+INDICES = (torch.int64, torch.int32)
 ONE_CALL = "these are the numbers of one call: a mistake that shows only for other values or sizes is not found"
 UNTRACED = (
     "forward cannot be traced operation by operation (a custom kernel, numpy, or work in place?), so there are only "
@@ -37,7 +48,7 @@ BRANCHES = (
 )
 MEASURED = "the right gradients are finite differences of forward: {why}"
 SEPARATE = "give each as an input of its own"
-LARGE_CONFIRMED = 50_000  # entries of all inputs: of more, the gradients at one trial of each size are confirmed
+LARGE_CONFIRMED = 50_000  # entries of all inputs: with more, only one trial of each size is confirmed
 ONE_AXIS_KIND = "one other size"
 UNTRUSTED = "forward's own gradient cannot be trusted: nudging {name} does not move the loss as torch says it does"
 
@@ -60,31 +71,179 @@ def explain(
     `requires_grad=True`; where none has, of all that are floating-point.
 
     Args:
-        forward: called as `forward(**inputs)`; returns a tensor or a tuple of tensors.
-        inputs: tensors of any shape, float32, float64, integer or bool, and other values, by name.
-        backward: called as `backward(out, out_g, **inputs)`; returns `{"w": gradient, ...}`, each shaped like its
-            input. For several outputs, `out` and `out_g` are tuples. An input that it leaves out is not judged.
+        forward: the forward pass, called as `forward(**inputs)`; returns a tensor or a tuple of tensors.
+        inputs: the inputs of one call by name: tensors (float32, float64, integer or bool) and other values.
+        backward: a backward pass, called as `backward(out, out_g, **inputs)`; returns `{"w": gradient, ...}`, each
+            shaped like its input. For several outputs, `out` and `out_g` are tuples. An input that it leaves out is
+            not judged.
         function: a `torch.autograd.Function`, or a callable; takes the inputs in order, and has a backward of its own.
         gradients: the gradients that one call gave, by input.
         upstream: the upstream gradient of that call, shaped like its output (a tuple for several outputs); may be left
             out where the output is one number.
-        seed: further inputs and upstream gradients are drawn from it; by default from another one each time.
+        seed: the seed that further inputs and upstream gradients are drawn from; another one each time if left out.
+
+    Returns:
+        A verdict on each gradient; it is true if all are right, and prints as text.
 
     Raises:
         TypeError: what is given is of the wrong kind, or cannot be called in this way.
         ValueError: `forward` cannot be run on the inputs, or has no gradient there that could be compared with.
     """
-    if sum(one is not None for one in (backward, function, gradients)) != 1:
+    if sum(option is not None for option in (backward, function, gradients)) != 1:
         raise TypeError("explain takes exactly one of backward=, function= and gradients=")
     if upstream is not None and gradients is None:
         raise TypeError("upstream= belongs to gradients=; otherwise upstream gradients are drawn")
     with one_thread(), torch.enable_grad(), np.errstate(all="ignore"):
         given = checked_inputs(inputs)
-        usable = usable_forward(forward, given)
-        ask = partial(Question, usable, given, np.random.default_rng(seed))
+        usable = checked_forward(forward, given)
         if gradients is not None:
-            return _explain_one_call(ask(from_numbers(gradients)), gradients, upstream)
-        return _explain_code(ask(from_function(function) if backward is None else from_backward(usable, backward)))
+            code = code_of_numbers(gradients)
+        elif backward is not None:
+            code = code_of_backward(usable, backward)
+        else:
+            code = code_of_function(function)
+        question = Question(usable, given, np.random.default_rng(seed), code)
+        return _explain_code(question) if gradients is None else _explain_one_call(question, gradients, upstream)
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that `explain` is asked: a forward pass, the inputs of one call, and the code under test.
+
+    Args:
+        forward: the forward pass.
+        given: the inputs by name.
+        rng: draws further inputs and upstream gradients.
+        code: the code under test.
+    """
+
+    forward: ForwardPass
+    given: Mapping[str, Any]
+    rng: np.random.Generator
+    code: Code
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """Return the inputs that require a gradient in a call: those marked so, or else all floating-point ones."""
+        return marked(self.given) or floating(self.given)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each tensor among the inputs, by name."""
+        return {name: tuple(value.shape) for name, value in self.given.items() if isinstance(value, torch.Tensor)}
+
+    def call(self, inputs: Mapping[str, Any]) -> CodeCall:
+        """Return a call with these inputs and random upstream gradients."""
+        outputs = self._outputs(inputs)
+        arrays = [np.asarray(self.rng.standard_normal(tuple(out.shape))) for out in outputs]
+        out_g = tuple(torch.from_numpy(array).to(out) for array, out in zip(arrays, outputs, strict=True))
+        return CodeCall(inputs, out_g, self.wrt)
+
+    def axes(self, *, runs: bool = True) -> list[Axis]:
+        """Return the axes of the inputs.
+
+        Args:
+            runs: whether the code under test can be run at all; if not, no axis has another size.
+        """
+
+        def out_shape(shapes: Shapes) -> tuple[int, ...] | None:
+            """Return the shape of the first output for inputs of these shapes; `None` where forward raises."""
+            try:
+                return tuple(self._outputs(self._resized(shapes))[0].shape)
+            except Exception:
+                return None
+
+        def code_takes(shapes: Shapes) -> bool:
+            """Return whether the code under test runs on inputs of these shapes."""
+            return runs and self._error_at(shapes) == ""
+
+        tensors = {name: self.given[name] for name in self.shapes}
+        indices = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
+        least = {name: int(value.max()) + 1 for name, value in indices.items()}
+        small = smaller(self.shapes)
+        if indices or small == self.shapes or out_shape(small) is None or not code_takes(small):
+            return find_axes(self.shapes, out_shape, code_takes, least)
+        axes = find_axes(small, out_shape, code_takes, least)
+        return [replace(axis, size=self.shapes[name][i]) for axis in axes for name, i in axis.places[:1]]
+
+    def refusal(self, axes: list[Axis]) -> str:
+        """Return a note on the sizes that the forward pass takes and the code under test does not; empty if none."""
+        refused = [axis for axis in axes if axis.refused]
+        if not refused:
+            return ""
+        first, (name, place) = refused[0], refused[0].places[0]
+        error = self._error_at(changed(self.shapes, {first.places: first.refused}))
+        names = listed(f"{axis.name} = {axis.size}" for axis in refused)
+        where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
+        return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
+
+    def drawing(self, axes: list[Axis], answers: tuple[str, ...], *, measured: bool) -> Drawing:
+        """Return what trials are drawn from.
+
+        Args:
+            axes: the axes of the inputs, whose sizes may vary between trials.
+            answers: the inputs whose gradients are judged.
+            measured: whether the right gradients are measured by finite differences and not taken from torch.
+        """
+        names = axes_of_inputs(axes, self.shapes)
+        exercise = exercise_of(self.forward, self.given, names, answers, self.code.upstream_name, measured=measured)
+        double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
+        precision = "float64" if double else "float32"
+        return Drawing(exercise, self.forward, self.given, axes, self.wrt, precision, measured)
+
+    @cached_property
+    def own_backwards(self) -> frozenset[str] | None:
+        """Return the custom functions that torch's gradient of forward goes through; `None` if torch has none."""
+        leaves = {name: self._double[name].requires_grad_() for name in floating(self.given)}
+        try:
+            with torch.enable_grad():
+                outputs = outputs_of(self.forward(**{**self._double, **leaves}))
+                total = joined(outputs).sum()
+            torch.autograd.grad(total, list(leaves.values()), retain_graph=True, allow_unused=True)
+        except Exception:
+            return None  # no output depends on an input, or a value that the backward pass needs was overwritten
+        return frozenset().union(*map(_custom_functions, outputs))
+
+    @cached_property
+    def leaves_torch(self) -> bool:
+        """Return whether the forward pass takes numbers out of tensors, whose further use torch cannot see."""
+        return self.forward.leaves_torch(self._double)
+
+    @property
+    def _double(self) -> dict[str, Any]:
+        """Return copies of the given inputs, the floating-point ones in float64."""
+        return {name: copied(in_double(value)) for name, value in self.given.items()}
+
+    def _error_at(self, shapes: Shapes) -> str | None:
+        """Return what the code raises with inputs of other shapes, empty if nothing; `None` where forward raises."""
+        try:
+            call = self.call(self._resized(shapes))
+        except Exception:
+            return None
+        return self.code.observe(call, at_other_sizes=True).error
+
+    def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        """Return the floating-point outputs of the forward pass for these inputs, without a graph."""
+        with torch.no_grad():
+            return outputs_of(self.forward(**{name: copied(value) for name, value in inputs.items()}))
+
+    def _resized(self, shapes: Shapes) -> dict[str, Any]:
+        """Return the given inputs with those tensors redrawn that have another shape."""
+        return resized(self.given, shapes, self.rng)
+
+
+def _custom_functions(out: torch.Tensor) -> frozenset[str]:
+    """Return the names of the custom functions (`torch.autograd.Function`) in the graph of an output."""
+    names, waiting, seen = set[str](), [out.grad_fn], set[Any]()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(type(node), "_forward_cls"):
+            names.add(type(node).__name__.removesuffix("Backward"))
+        waiting += [following for following, _ in node.next_functions]
+    return frozenset(names)
 
 
 def _explain_code(question: Question) -> Explanation:
@@ -92,32 +251,34 @@ def _explain_code(question: Question) -> Explanation:
     code, given = question.code, question.given
     first = code.observe(question.call(given))
     returned = [name for name in floating(given) if name in first.gradients]
-    answers = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
+    judged = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
     axes = question.axes(runs=not first.error)
     notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
-    if left_out := [name for name in floating(given) if name not in answers and not marked(given)]:
+    if left_out := [name for name in floating(given) if name not in judged and not marked(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
     notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
 
-    def judged(measured: bool) -> Explanation | None:
-        """Draw trials, run the code, and judge it by finite differences if `measured`, else by torch's gradients.
+    def takes(tried: Tried) -> bool:
+        """Return whether the code under test runs in a trial of other sizes, or could not even run as given."""
+        return bool(first.error) or not code.observe(tried.call, at_other_sizes=True).error
+
+    def explanation(measured: bool) -> Explanation | None:
+        """Draw trials, and judge the code in them by finite differences if `measured`, else by torch's gradients.
 
         `None` where torch's gradients cannot serve as a reference.
         """
-        drawing = question.drawing(axes, answers, measured=measured)
-        tried = drawing.trials(
-            question.rng, lambda one: bool(first.error) or not code.observe(one.call, at_other_sizes=True).error
-        )
-        reports = [code.observe(one.call, at_other_sizes=not drawing.has_given_sizes(one)) for one in tried]
-        return _explanation_of(question, drawing, tried, reports, notes)
+        drawing = question.drawing(axes, judged, measured=measured)
+        return _explanation_of(question, drawing, drawing.trials(question.rng, takes), notes)
 
-    return _by_torch_or_measured(question, judged)
+    return _by_torch_or_measured(question, explanation)
 
 
 def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any) -> Explanation:
     """Explain the gradients that one call gave.
 
     Args:
+        question: the forward pass, the inputs of the call, and code that gives its numbers.
+        gradients: the gradients by input.
         upstream: the upstream gradient of that call, or a tuple of one for each output; may be `None` for one number.
 
     Raises:
@@ -130,82 +291,93 @@ def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream
     outputs = outputs_of(question.forward(**given))
     if upstream is None and joined(outputs).numel() == 1:
         upstream = torch.ones_like(outputs[0])
-    arrive = tuple(upstream) if isinstance(upstream, (tuple, list)) else (upstream,)
-    if [getattr(g, "shape", None) for g in arrive] != [out.shape for out in outputs]:
+    out_g = tuple(upstream) if isinstance(upstream, (tuple, list)) else (upstream,)
+    if [getattr(g, "shape", None) for g in out_g] != [out.shape for out in outputs]:
         wanted = ", ".join(str(tuple(out.shape)) for out in outputs)
         raise ValueError(f"upstream must be the upstream gradient of that call, shaped like the output: {wanted}")
-    axes, answers = question.axes(), tuple(name for name in floating(given) if name in gradients)
-    out_g = joined(tuple(g.detach().double() for g in arrive)).numpy()
+    axes, judged = question.axes(), tuple(name for name in floating(given) if name in gradients)
+    joined_out_g = joined(tuple(g.detach().double() for g in out_g)).numpy()
 
-    def judged(measured: bool) -> Explanation | None:
+    def explanation(measured: bool) -> Explanation | None:
         """Judge the numbers of the one call by measured gradients or by torch's own."""
-        drawing = question.drawing(axes, answers, measured=measured)
+        drawing = question.drawing(axes, judged, measured=measured)
         base = drawing.trial_of(drawing.setting(GIVEN_KIND), question.rng)
-        one = None if base is None else drawing.with_upstream(base, out_g, GIVEN_KIND)
-        return _explanation_of(question, drawing, [one] if one else [], [Report(dict(gradients))], [ONE_CALL])
+        tried = None if base is None else drawing.with_upstream(base, joined_out_g, GIVEN_KIND)
+        return _explanation_of(question, drawing, [tried] if tried else [], [ONE_CALL])
 
-    return _by_torch_or_measured(question, judged)
+    return _by_torch_or_measured(question, explanation)
 
 
-def _by_torch_or_measured(question: Question, judged: Callable[[bool], Explanation | None]) -> Explanation:
+def _by_torch_or_measured(question: Question, explanation: Callable[[bool], Explanation | None]) -> Explanation:
     """Return the explanation by torch's own gradients, or by measured ones where those cannot be trusted.
 
     They cannot where there are none, where they go through somebody's own backward pass, and where finite differences
     refute them.
 
     Args:
-        judged: returns the explanation by measured gradients (`True`) or by torch's own; `None` if these are refuted.
+        question: the forward pass.
+        explanation: returns the explanation by measured gradients (`True`) or by torch's own; `None` if these are
+            refuted.
     """
-    explanation = None if question.own_backwards is None or question.own_backwards else judged(False)
-    if explanation is None:
-        explanation = judged(True)
-    assert explanation is not None  # what is measured is trusted
-    return explanation
+    by_torch = None if question.own_backwards is None or question.own_backwards else explanation(False)
+    if by_torch is not None:
+        return by_torch
+    by_differences = explanation(True)
+    assert by_differences is not None  # measured gradients are not refuted
+    return by_differences
 
 
-def _explanation_of(
-    question: Question, drawing: Drawing, tried: list[Tried], reports: list[Report], notes: list[str]
-) -> Explanation | None:
-    """Judge all gradients in the trials; return `None` where finite differences refute torch's own gradients.
+def _explanation_of(question: Question, drawing: Drawing, tried: list[Tried], notes: list[str]) -> Explanation | None:
+    """Run the code in the trials, and judge all gradients; `None` if finite differences refute torch's own gradients.
 
     Args:
-        tried: the trials, of the same number as `reports`.
-        reports: what the code under test did in each.
+        question: the forward pass, the given inputs and the code.
+        drawing: the exercise, and what the trials were drawn from.
+        tried: the trials.
         notes: sentences that are added to the explanation.
 
     Raises:
         ValueError: no trial with the given inputs has a gradient that could be compared with.
     """
     exercise, code = drawing.exercise, question.code
-    if not any(one.trial.setting.kind in AS_GIVEN for one in tried):
+    if not any(trial.trial.setting.kind in AS_GIVEN for trial in tried):
         if not drawing.measured:
             return None
         raise ValueError(
             f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
         )
-    held = not question.leaves_torch
-    trusted = drawing.measured or all(
-        confirmed(exercise, answer, one.trial, question.rng, held=held)
-        for one in _first_with_inputs(tried)
-        for answer in exercise.answers
-    )
-    if not trusted:
+    if not drawing.measured and not _is_confirmed(question, drawing, tried):
         return None
-    runs = [Run(one, report) for one, report in zip(tried, reports, strict=True)]
+    runs = [Run(trial, code.observe(trial.call, at_other_sizes=not drawing.has_given_sizes(trial))) for trial in tried]
     counted = [run for run in runs if drawing.counts(run.tried)]
     others = [run for run in runs if run not in counted]
     twice = counted[0].report, code.observe(counted[0].tried.call)
     verdicts = Verdicts(exercise, code, counted, others, twice, drawing.measured)
-    judged = {answer.name: verdicts.judged(answer) for answer in exercise.answers}
-    if all(one.result.status == "passed" for one in judged.values()):
-        judged |= {name: verdicts.judged_in_tie(name, index) for name, index in verdicts.broken_ties()}
+    findings = {answer.name: verdicts.finding_of(answer) for answer in exercise.answers}
+    if all(finding.status == "passed" for finding in findings.values()):
+        findings |= {name: verdicts.finding_in_tie(name, index) for name, index in verdicts.broken_ties()}
     if drawing.measured and question.own_backwards and not code.runs_forward:
-        judged |= {name: _untrusted(name) for name in _answers_like_own_backward(question, verdicts)}
-    passed = [answer for answer in exercise.answers if judged[answer.name].result.status == "passed"]
-    first = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
-    all_notes = (*first, *notes, *_notes(question, drawing, verdicts))
-    explanation = Explanation(tuple(judged.values()), _about(exercise, verdicts.shown_run.tried), all_notes)
-    return function_checks.checked(explanation, code, counted) if code.runs_forward else explanation
+        for name in _answers_like_own_backward(question, verdicts):
+            findings[name] = Finding(name, "error", says=UNTRUSTED.format(name=name))
+    passed = [answer for answer in exercise.answers if findings[answer.name].status == "passed"]
+    all_notes = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
+    all_notes += [*notes, *_notes(question, drawing, verdicts)]
+    about = _about(exercise, verdicts.shown_run.tried)
+    if not code.runs_forward:
+        return Explanation(tuple(findings.values()), about, tuple(all_notes))
+    all_findings = function_findings(findings, code, counted)
+    unasked = unasked_gradients_note(code, counted)
+    return Explanation(all_findings, about, (*all_notes, unasked) if unasked else tuple(all_notes))
+
+
+def _is_confirmed(question: Question, drawing: Drawing, tried: list[Tried]) -> bool:
+    """Return whether finite differences agree with torch's own gradients in the trials."""
+    held = not question.leaves_torch
+    return all(
+        confirmed(drawing.exercise, answer, trial.trial, question.rng, held=held)
+        for trial in _first_with_inputs(tried)
+        for answer in drawing.exercise.answers
+    )
 
 
 def _first_with_inputs(tried: list[Tried]) -> list[Tried]:
@@ -214,17 +386,17 @@ def _first_with_inputs(tried: list[Tried]) -> list[Tried]:
     A gradient is linear in the upstream gradient, so one upstream gradient is enough.
     """
     first: dict[Hashable, Tried] = {}
-    for one in tried:
-        inputs = [value for value in one.trial.inputs.values() if isinstance(value, torch.Tensor)]
+    for trial in tried:
+        inputs = [value for value in trial.trial.inputs.values() if isinstance(value, torch.Tensor)]
         is_large = sum(value.numel() for value in inputs) > LARGE_CONFIRMED
-        first.setdefault(tuple(value.shape if is_large else id(value) for value in inputs), one)
+        first.setdefault(tuple(value.shape if is_large else id(value) for value in inputs), trial)
     return list(first.values())
 
 
 def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
-    """Yield the inputs whose gradients agree with a backward pass inside `forward`, and not with its differences.
+    """Yield the inputs whose gradients agree with a backward pass inside `forward`, and not with finite differences.
 
-    Either may be what the author means (a straight-through estimator, or a mistake), so these are not judged.
+    The author may mean either (a straight-through estimator, or a mistake), so these are not judged.
     """
     run = verdicts.runs[0]
     exercise = exercise_of(question.forward, question.given, {}, tuple(a.name for a in verdicts.exercise.answers), "g")
@@ -239,6 +411,9 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
     """Yield a note for a gradient that is right as given, and wrong with other tables or other sizes.
 
     Args:
+        question: the forward pass and the code.
+        drawing: draws a trial with one other size.
+        answer: the gradient, which passed.
         others: the runs with sizes or tables that nobody gave.
     """
     failing = [run for run in others if run.fails(answer)]
@@ -248,31 +423,32 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         tables = listed(drawing.tables)
         yield f"{answer.name} is right with the given {tables}, and wrong with others that were drawn in their range"
         return
-    blamed: dict[str, set[int]] = {}
+    wrong_sizes: dict[str, set[int]] = {}
     for run in failing:
         sizes = run.trial.setting.sizes
-        changed = [axis for axis, size in drawing.sizes.items() if sizes[axis] != size]
-        alone = [axis for axis in changed if _fails_alone(question, drawing, answer, axis, sizes[axis])]
-        for axis in alone or changed:
-            blamed.setdefault(axis, set()).add(sizes[axis])
-    fine = {axis: {run.trial.setting.sizes[axis] for run in others if not run.fails(answer)} for axis in blamed}
-    where = listed(
-        f"{axis} is not {drawing.sizes[axis]}" if not fine[axis] - {drawing.sizes[axis]} else f"{axis} is {least}"
-        for axis, sizes in blamed.items()
-        for least in [min(sizes)]
-    )
-    tried = listed(f"{axis} = {size}" for axis, sizes in blamed.items() for size in sorted(sizes))
-    yield f"{answer.name} is right at the given sizes, and wrong where {where} ({tried} was tried)"
+        other = [axis for axis, size in drawing.sizes.items() if sizes[axis] != size]
+        alone = [axis for axis in other if _fails_alone(question, drawing, answer, axis, sizes[axis])]
+        for axis in alone or other:
+            wrong_sizes.setdefault(axis, set()).add(sizes[axis])
+    conditions = []
+    for axis, wrong in wrong_sizes.items():
+        right_sizes = {run.trial.setting.sizes[axis] for run in others if not run.fails(answer)}
+        is_right_at_given_alone = right_sizes <= {drawing.sizes[axis]}
+        conditions.append(
+            f"{axis} is not {drawing.sizes[axis]}" if is_right_at_given_alone else f"{axis} is {min(wrong)}"
+        )
+    tried = listed(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
+    yield f"{answer.name} is right at the given sizes, and wrong where {listed(conditions)} ({tried} was tried)"
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
     """Return whether a gradient is wrong where one axis has another size and every other axis the given one."""
-    one = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
-    return one is not None and Run(one, question.code.observe(one.call, at_other_sizes=True)).fails(answer)
+    tried = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
+    return tried is not None and Run(tried, question.code.observe(tried.call, at_other_sizes=True)).fails(answer)
 
 
 def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator[str]:
-    """Yield sentences on how the verdicts came about, and on the entries and inputs that they do not hold for."""
+    """Yield notes on how gradients were judged, and on the entries and inputs that the verdicts do not hold for."""
     if drawing.measured:
         yield MEASURED.format(why=_why_measured(question))
     if verdicts.untraced:
@@ -312,12 +488,7 @@ def _holds_tensor(value: Any) -> bool:
     return is_floating(value) or any(map(_holds_tensor, inner))
 
 
-def _untrusted(name: str) -> Judged:
-    """Return the verdict that a gradient cannot be judged, as torch and finite differences disagree on it."""
-    return Judged(AnswerResult(name, "error", 0.0, 1.0, None, UNTRUSTED.format(name=name)))
-
-
-def _about(exercise: Exercise, one: Tried) -> str:
-    """The tensors among the inputs, with the axes that findings speak of."""
-    arrays = {name: value for name, value in one.trial.inputs.items() if isinstance(value, torch.Tensor)}
-    return ", ".join(f"{name} {describe(tuple(value.shape), one.trial.axes(name))}" for name, value in arrays.items())
+def _about(exercise: Exercise, tried: Tried) -> str:
+    """Return the tensors among the inputs of a trial, with their axes and sizes, such as "x (bs=7, n=5), b (m=3,)"."""
+    arrays = {name: value for name, value in tried.trial.inputs.items() if isinstance(value, torch.Tensor)}
+    return ", ".join(f"{name} {describe(tuple(value.shape), tried.trial.axes(name))}" for name, value in arrays.items())

@@ -25,48 +25,51 @@ from grader.reference.references import autograd_answer, exercise_trial, loss_of
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .axes import Axis, other_sizes
-from .code_under_test import Call
-from .forward_pass import GIVEN_KIND, KEPT_KIND, SAME_MARKS_KIND, floating, joined, outputs_of, tensor_of
-from .layouts import EXPANDED, LAYOUTS, laid_out, same_layout
-from .redrawing import is_symmetric
+from .code_under_test import EXPANDED, LAYOUTS, CodeCall, same_layout, with_layout
+from .forward_pass import floating, joined, outputs_of
+from .redrawing import GIVEN_KIND, KEPT_KIND, SAME_MARKS_KIND, is_symmetric, tensor_of
 
-LARGEST_FIRST = 400  # entries of the given inputs, up to which they are the ones that findings speak of
+LARGEST_FIRST = 400  # entries of all inputs: trials with no more come before those with more
 SAME_SIZES = (GIVEN_KIND, "other values", SAME_MARKS_KIND, KEPT_KIND, LARGE_UPSTREAM_KIND)
 AS_GIVEN = (GIVEN_KIND, OTHER_UPSTREAM_KIND, *LAYOUTS)
 OTHER_SIZES = {"other sizes": True, "more sizes": False}  # whether they have the divisors of the given ones
 ATTEMPTS = 4
 STEPS, AGREEMENT = (1e-7, 1e-5, 1e-3), 1e-3
-DIRECTIONS = 3  # nearly all of an error may be at right angles to one of them
+DIRECTIONS = 3  # nearly all of an error may be orthogonal to one of them
 ROUNDING, DELICATE = 20.0, 1e-2
 NEXT_TO_NOTHING = 1e-10
-FINER = 64.0  # a difference beside an input takes so small a part of the way to it
-BESIDE = (1e-4, 1e-3)  # how far from an input its neighbours are, in proportion to its largest entry
+FINER = 64.0  # the step of a difference at a nearby input is so many times smaller than the distance to it
+DISTANCES = (1e-4, 1e-3)  # of nearby inputs, in proportion to the largest entry of the input
 MOST_MEASURED, MOST_MEASURED_ELSEWHERE = 400, 100  # entries of a gradient that are measured one by one
 
 
 @dataclass(frozen=True)
 class Tried:
-    """Hold a trial, with the call of the code under test that belongs to it.
+    """A trial, with the call of the code under test that belongs to it.
 
     Args:
+        trial: inputs, upstream gradient and right gradients in float64. A right gradient is 0 where it is not known.
+        call: the same inputs and upstream gradient in the dtypes of the caller.
         bounds: by answer, the largest scaled error that rounding in the code's own dtype may make.
-        allowed: by answer, what is right, at kinks too. `trial` has 0 where there is nothing to compare with.
+        allowed: by answer, the gradients that count as right, at kinks too.
     """
 
     trial: Trial
-    call: Call
+    call: CodeCall
     bounds: Mapping[str, float]
     allowed: Mapping[str, AllowedGradient]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Draw trials of a backward pass: the given inputs and others like them.
+    """All that trials of a backward pass are drawn from.
 
     Args:
-        forward: as its author wrote it; `exercise` has it with one output.
+        exercise: the forward pass as an exercise with one output, and samplers for its inputs.
+        forward: the forward pass itself, which may have several outputs.
         given: the inputs of the caller.
-        wrt: those that require a gradient in a call.
+        axes: the axes of the inputs, whose sizes may vary between trials.
+        wrt: the inputs that require a gradient in a call.
         precision: the dtype that the code under test works in, `"float32"` or `"float64"`.
         measured: whether the right gradients are measured by finite differences and not taken from torch.
     """
@@ -83,10 +86,11 @@ class Drawing:
         """Draw the trials: the given inputs, other values, other sizes, other and large upstream gradients.
 
         Args:
-            takes: whether the code under test does not raise in a trial of other sizes.
+            rng: draws inputs, sizes and upstream gradients.
+            takes: returns whether the code under test runs in a trial of other sizes without raising.
 
         Returns:
-            Those that could be drawn, the one to explain findings by first.
+            Those that could be drawn, the clearest first: see `clearness`.
         """
         kinds = [kind for kind in SAME_SIZES if kind != KEPT_KIND or self.tables]
         drawn = [self._first(rng, kind, lambda: self.sizes) for kind in kinds]
@@ -96,28 +100,27 @@ class Drawing:
                 drawn.append(self._first(rng, kind, sizes, takes))
         if any(axis.name == BATCH and 1 in axis.others for axis in self.axes):
             drawn.append(self._first(rng, ONE_KIND, lambda: {**self.sizes, BATCH: 1}, takes))
-        found = [one for one in drawn if one is not None]
-        if found and found[0].trial.setting.kind == GIVEN_KIND:
-            found += [
-                one
-                for kind in (OTHER_UPSTREAM_KIND, *LAYOUTS)
-                for one in self._with_other_upstream(found[0], kind, rng)
-            ]
-        return sorted(found, key=clearness)
+        trials = [tried for tried in drawn if tried is not None]
+        if trials and trials[0].trial.setting.kind == GIVEN_KIND:
+            for kind in (OTHER_UPSTREAM_KIND, *LAYOUTS):
+                trials += self._with_other_upstream(trials[0], kind, rng)
+        return sorted(trials, key=clearness)
 
     def setting(self, kind: str, sizes: Mapping[str, int] | None = None) -> Setting:
+        """Return the setting of a trial of this kind, with the given size of every axis unless others are named."""
         index = 1  # neither the first trial, in which everything is there, nor a special one
         return Setting(index, kind, self.sizes if sizes is None else sizes)
 
     @property
     def sizes(self) -> dict[str, int]:
+        """Return the size of each axis in the given inputs, by its name."""
         return {axis.name: axis.size for axis in self.axes}
 
     @property
     def tables(self) -> list[str]:
         """Return the floating-point inputs whose gradients are not judged, and whose values may have to be as given."""
-        asked = {answer.wrt for answer in self.exercise.answers}
-        return [name for name in floating(self.given) if name not in asked]
+        judged = {answer.wrt for answer in self.exercise.answers}
+        return [name for name in floating(self.given) if name not in judged]
 
     def has_given_sizes(self, tried: Tried) -> bool:
         """Return whether every axis has its given size in a trial."""
@@ -164,7 +167,7 @@ class Drawing:
         Returns:
             By answer, the gradient, shaped like the input, and how far it may be off, as a scaled error.
         """
-        found, errors = {}, {}
+        gradients, errors = {}, {}
         most = MOST_MEASURED if trial.setting.kind in AS_GIVEN else MOST_MEASURED_ELSEWHERE
         for answer in self.exercise.answers:
             values = trial.inputs[answer.wrt].numpy()
@@ -173,15 +176,17 @@ class Drawing:
             slopes, gaps = finite_differences.measured(
                 partial(loss_of, self.exercise, trial, answer.wrt), values, entries
             )
-            found[answer.name] = slopes
+            gradients[answer.name] = slopes
             largest = float(np.nan_to_num(np.abs(slopes)).max(initial=0.0)) or 1.0
             errors[answer.name] = float(np.nan_to_num(gaps).max(initial=0.0)) / largest
-        return found, errors
+        return gradients, errors
 
     def _allowed_gradient(self, answer: Answer, trial: Trial, known: np.ndarray) -> AllowedGradient:
         """Return the gradients that count as right for an answer in a trial.
 
         Args:
+            answer: the gradient that is judged.
+            trial: the trial.
             known: the right gradient at the input, shaped like it; nan where it is not known.
         """
         if not self.measured:
@@ -196,13 +201,19 @@ class Drawing:
             """Return the gradient, measured at the input moved by `move`; `None` if the move says no values."""
             if move.values is None:
                 return None
-            beside = np.asarray(values + size * move.values(values.shape))
-            return finite_differences.at(loss, beside, entries, size / FINER)
+            nearby = np.asarray(values + size * move.values(values.shape))
+            return finite_differences.at(loss, nearby, entries, size / FINER)
 
         return AllowedGradient(known, sample)
 
     def with_upstream(self, tried: Tried, upstream: np.ndarray, kind: str) -> Tried | None:
-        """The same inputs with this upstream gradient, shaped like the (joined) output."""
+        """Return the same inputs with another upstream gradient; `None` where `tried` returns `None`.
+
+        Args:
+            tried: the trial with the inputs.
+            upstream: shaped like the (joined) output.
+            kind: the kind of the new trial.
+        """
         return self.tried(with_upstream(self.exercise, tried.trial, upstream, self.setting(kind)))
 
     def _with_other_upstream(self, given: Tried, kind: str, rng: np.random.Generator) -> Iterator[Tried]:
@@ -214,24 +225,32 @@ class Drawing:
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
         if kind == EXPANDED:
             upstream = np.full_like(upstream, upstream.flat[0] if upstream.size else 0.0)
-        found = self.with_upstream(given, np.asarray(upstream), kind)
-        if found is not None and (kind not in LAYOUTS or not all(g.is_contiguous() for g in found.call.out_g)):
-            yield found
+        tried = self.with_upstream(given, np.asarray(upstream), kind)
+        if tried is not None and (kind not in LAYOUTS or not all(g.is_contiguous() for g in tried.call.out_g)):
+            yield tried
 
     def _first(
-        self, rng: np.random.Generator, kind: str, sizes: Callable[[], Mapping[str, int]],
-        takes: Callable[[Tried], bool] = lambda one: True,
-    ) -> Tried | None:  # fmt: skip
+        self,
+        rng: np.random.Generator,
+        kind: str,
+        sizes: Callable[[], Mapping[str, int]],
+        takes: Callable[[Tried], bool] | None = None,
+    ) -> Tried | None:
         """Return the first of a few drawn trials that forward takes and `takes` accepts; `None` if there is none.
 
         Args:
-            sizes: draws the size of each axis.
-            takes: whether the code under test takes a trial.
+            rng: draws the trials.
+            kind: the kind of trial.
+            sizes: draws the size of each axis, by its name.
+            takes: returns whether the code under test takes a trial; `None` accepts every one.
         """
-        drawn = (self.trial_of(self.setting(kind, sizes()), rng) for _ in range(ATTEMPTS))
-        return next((tried for tried in drawn if tried is not None and takes(tried)), None)
+        for _ in range(ATTEMPTS):
+            tried = self.trial_of(self.setting(kind, sizes()), rng)
+            if tried is not None and (takes is None or takes(tried)):
+                return tried
+        return None
 
-    def _call(self, trial: Trial) -> Call:
+    def _call(self, trial: Trial) -> CodeCall:
         """Return the call of a trial in the caller's own dtype, with one upstream gradient for each output."""
         inputs, as_given = {}, trial.setting.kind in AS_GIVEN
         for name, value in self.given.items():
@@ -245,14 +264,18 @@ class Drawing:
         assert trial.out_g is not None
         pieces = torch.split(trial.out_g.reshape(-1), [out.numel() for out in outputs])
         whole = (piece.reshape(out.shape).to(out) for piece, out in zip(pieces, outputs, strict=True))
-        return Call(inputs, tuple(laid_out(g, trial.setting.kind) for g in whole), self.wrt)
+        return CodeCall(inputs, tuple(with_layout(g, trial.setting.kind) for g in whole), self.wrt)
 
     def _tolerance(
-        self, answer: Answer, trial: Trial, call: Call, allowed: AllowedGradient, errors: Mapping[str, float]
+        self, answer: Answer, trial: Trial, call: CodeCall, allowed: AllowedGradient, errors: Mapping[str, float]
     ) -> float:
-        """Return the largest scaled error that counts as right: that of the dtype, or more where forward's own is off.
+        """Return the largest scaled error that counts as right: that of the dtype, or more where torch's own is larger.
 
         Args:
+            answer: the gradient that is judged.
+            trial: the trial, with the right gradients in float64.
+            call: the call of the trial, in the code's own dtype.
+            allowed: the gradients that count as right.
             errors: by answer, the scaled error of the measured gradient; unused unless gradients are measured.
         """
         expected = trial.expected[answer.name]
@@ -274,6 +297,10 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
     matrix stays symmetric. A nearby input at which forward is undefined is passed over.
 
     Args:
+        exercise: the forward pass.
+        answer: the gradient to confirm.
+        trial: the trial, with the right gradient.
+        rng: draws the directions.
         held: whether what the forward pass detaches is held constant.
     """
     values, right = trial.inputs[answer.wrt].numpy(), trial.expected[answer.name]
@@ -307,15 +334,14 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
 
     if agrees(values, right):
         return True
-    for distance in BESIDE:
-        beside = np.asarray(values + distance * random_direction())
+    for distance in DISTANCES:
+        nearby = np.asarray(values + distance * random_direction())
+        moved = {**trial.inputs, answer.wrt: torch.from_numpy(nearby)}
         try:
-            gradient = autograd_answer(
-                exercise, answer, {**trial.inputs, answer.wrt: torch.from_numpy(beside)}, trial.out_g
-            )
+            gradient = autograd_answer(exercise, answer, moved, trial.out_g)
         except IMPOSSIBLE:
             continue
-        if np.isfinite(gradient).all() and agrees(beside, gradient):
+        if np.isfinite(gradient).all() and agrees(nearby, gradient):
             return True
     return False
 
@@ -332,7 +358,10 @@ def _contradicts(
     """Return whether the loss changes along a direction by more than the gradient and rounding account for.
 
     Args:
+        loss: returns the loss at an input.
         start: the input; `gradient` and `direction` have its shape.
+        gradient: the gradient of the loss there.
+        direction: where the input is moved, to both sides.
         step: in multiples of `direction`.
         size: the norm of the gradient times the scale of the input, in proportion to which a deviation is judged.
         terms: the sum of the absolute terms of the loss, whose rounding is allowed for.
@@ -350,14 +379,15 @@ def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(array), array, 0.0)
 
 
-def clearness(one: Tried) -> tuple[bool, bool]:
-    """Return a sort key that puts trials first which findings can be explained by.
+def clearness(tried: Tried) -> tuple[bool, bool]:
+    """Return a sort key for trials that puts those first by which a finding is easily explained.
 
     That is, first those whose sizes tell the axes apart, and among them those with few entries.
     """
-    sizes = list(one.trial.setting.sizes.values())
-    sizes += [sum(g.numel() for g in one.call.out_g)] if len(one.call.out_g) > 1 else []  # that of the joined output
-    entries = sum(value.values.size for value in one.trial.arguments.values() if isinstance(value, Array))
+    sizes = list(tried.trial.setting.sizes.values())
+    if len(tried.call.out_g) > 1:
+        sizes.append(sum(g.numel() for g in tried.call.out_g))  # that of the joined output
+    entries = sum(value.values.size for value in tried.trial.arguments.values() if isinstance(value, Array))
     return len(set(sizes)) < len(sizes) or 1 in sizes, entries > LARGEST_FIRST
 
 
@@ -370,5 +400,5 @@ def _zero_if_rounding(array: np.ndarray, trial: Trial) -> np.ndarray:
     """Return zeros for a gradient that is nothing but rounding, and any other unchanged."""
     assert trial.out_g is not None
     least = NEXT_TO_NOTHING * max(1.0, float(np.abs(trial.out_g.numpy()).max(initial=0.0)))
-    nothing = float(np.abs(array).max(initial=0.0)) <= least
-    return np.zeros_like(array) if nothing else array
+    is_rounding = float(np.abs(array).max(initial=0.0)) <= least
+    return np.zeros_like(array) if is_rounding else array

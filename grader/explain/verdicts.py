@@ -1,11 +1,15 @@
-"""The verdict on each gradient: the first check that it fails, in the order of the course's own judge."""
+"""The verdict on each gradient: the first check that it fails, in the order of the course's own judge.
+
+A function with a forward pass of its own has a few more: its output, what it keeps between its passes, and which
+gradients it computes when not all are asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,17 +23,16 @@ from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
 from grader.diagnosis.words import diagnosis_of, listed
+from grader.errors import describe_error
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.kinks import Comparison, wrong_shares
 from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
-from grader.results.records import AnswerResult
 
-from .code_under_test import Code, Report
-from .forward_pass import joined
-from .layouts import LAYOUTS, read_as_contiguous
+from .code_under_test import LAYOUTS, CallReport, Code, CodeCall, read_as_contiguous
+from .forward_pass import is_floating, joined
 from .trials import Tried, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
@@ -38,17 +41,25 @@ NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=Tru
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Hold the verdict on one gradient.
+class Finding:
+    """The verdict on one gradient.
 
     Args:
-        result: the verdict, as the course records it.
-        place: the operations of the forward pass that the mistake is made at; empty where it is about none.
-        mistake: what the numbers gave away, without words.
+        answer: the input that it is the gradient of; "out" for the output of a function.
+        status: "error" where it could not be judged.
+        code: the public code of the mistake, from `grader.results.records`; empty unless it failed.
+        says: a clause about this gradient; empty if it passed.
+        place: the operations of `forward` that the mistake is made at; empty where it is about none.
+        evidence: how far one nudge of the worst entry moves the loss; may be empty.
+        mistake: the mistake without words, for programs; `None` where the numbers gave none away.
     """
 
-    result: AnswerResult
+    answer: str
+    status: Literal["passed", "failed", "error"]
+    code: str = ""
+    says: str = ""
     place: str = ""
+    evidence: str = ""
     mistake: Mistake | None = None
 
 
@@ -57,10 +68,11 @@ class Run:
     """Compare what the code under test did in one trial with what is right."""
 
     tried: Tried
-    report: Report
+    report: CallReport
 
     @property
     def trial(self) -> Trial:
+        """Return the trial."""
         return self.tried.trial
 
     def array(self, answer: Answer) -> np.ndarray | None:
@@ -74,16 +86,17 @@ class Run:
             return np.zeros(self.trial.inputs[answer.name].shape)
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None
-        found = value.detach().double().numpy()
-        if found.shape == self.right(answer).shape:
-            found = np.where(self.unjudged(answer), 0.0, found)
-        return found if np.isfinite(found).all() else None
+        array = value.detach().double().numpy()
+        if array.shape == self.right(answer).shape:
+            array = np.where(self.unjudged(answer), 0.0, array)
+        return array if np.isfinite(array).all() else None
 
     def unjudged(self, answer: Answer) -> np.ndarray:
         """Return a mask of the entries for which there is no gradient to compare with; shaped like the input."""
         return np.asarray(~np.isfinite(self.tried.allowed[answer.name].expected))
 
     def right(self, answer: Answer) -> np.ndarray:
+        """Return the right gradient, shaped like the input; 0 at the entries for which it is not known."""
         right = self.trial.expected[answer.name]
         assert right is not None
         return right
@@ -124,7 +137,7 @@ class Run:
         )
 
     def fails(self, answer: Answer) -> bool:
-        """Return whether the answer is wrong, or there is none."""
+        """Return whether the code raised, or the answer is wrong or no array."""
         return bool(self.report.error) or self.array(answer) is None or self.is_wrong(answer)
 
     @property
@@ -134,43 +147,61 @@ class Run:
 
 
 @dataclass(frozen=True)
+class _Search:
+    """The outcome of a search for the mistake in one answer.
+
+    Args:
+        trial: the first trial that it was looked for in.
+        mistake: the mistake, which may be of the code "unknown".
+        error: the error that ended the search; empty where it came to its end.
+    """
+
+    trial: Trial
+    mistake: Mistake
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """Judge what the code under test did in every trial.
 
     Args:
-        runs: those that count, with the given sizes.
-        others: those with sizes or tables that nobody gave, which help to identify a mistake.
-        twice: what two equal calls did.
-        measured: whether the right gradients are measured, so that torch's own say nothing.
+        exercise: the forward pass, with an answer for each gradient that is judged.
+        code: the code under test.
+        runs: the runs that count, with the given sizes.
+        others: the runs with sizes or tables that nobody gave, which help to identify a mistake.
+        twice: the reports of two equal calls.
+        measured: whether the right gradients are measured, so that torch's own prove nothing.
     """
 
     exercise: Exercise
     code: Code
     runs: Sequence[Run]
     others: Sequence[Run]
-    twice: tuple[Report, Report]
+    twice: tuple[CallReport, CallReport]
     measured: bool = False
 
-    def judged(self, answer: Answer) -> Judged:
+    def finding_of(self, answer: Answer) -> Finding:
         """Return the verdict on an answer: the first check that it fails, or that it is right."""
         diagnosis = self._structure(answer) or self._shape(answer) or self._use(answer)
         if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
-            return self._failed(answer, found) if (found := self._raised_by_layout) else _passed(answer)
+            if self._raised_by_layout is None:
+                return Finding(answer.name, "passed")
+            return self._failed(answer, self._raised_by_layout)
         diagnosis = (
             diagnosis
             or self._layout(answer)
             or self._kink(answer)
             or self._stale(answer)
-            or diagnosis_of(self._mistakes[answer.name][1])
+            or diagnosis_of(self._mistakes[answer.name].mistake)
         )
         return self._failed(answer, diagnosis)
 
-    def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Judged:
+    def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Finding:
         """Return the verdict that an answer fails with a diagnosis, with the place of the mistake and its evidence."""
         place = self._place(answer) if diagnosis.mistake else ""
         evidence = self._evidence(answer, diagnosis.mistake)
-        result = AnswerResult(answer.name, "failed", 0.0, 1.0, diagnosis.code, diagnosis.says, evidence)
-        return Judged(result, place, diagnosis.mistake)
+        return Finding(answer.name, "failed", diagnosis.code, diagnosis.says, place, evidence, diagnosis.mistake)
 
     @cached_property
     def shown_run(self) -> Run:
@@ -182,7 +213,8 @@ class Verdicts:
     def _informative_runs(self) -> list[Run]:
         """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first.
 
-        Where shapes are wrong with sizes alone that nobody gave, these are not asked: the code is for the given ones.
+        Runs whose arrays have wrong shapes only with sizes that nobody gave are left out: the code is for the given
+        sizes.
         """
         has_shapes = all(map(self._has_shapes, self.runs))
         others = [run for run in self.others if self._has_shapes(run) or not has_shapes]
@@ -191,19 +223,24 @@ class Verdicts:
         return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
 
     def _has_shapes(self, run: Run) -> bool:
-        """Return whether every array that was given in a trial has the right shape."""
+        """Return whether every array that the code gave in a run has the right shape."""
         arrays = ((run.array(answer), run.right(answer)) for answer in self.exercise.answers)
         return all(array is None or array.shape == right.shape for array, right in arrays)
 
     @property
     def untraced(self) -> bool:
         """Return whether a mistake was looked for, and the forward pass could not be recorded."""
-        return any(faithful_program_of(self.exercise, trial) is None for trial, _ in self._mistakes.values())
+        return any(faithful_program_of(self.exercise, search.trial) is None for search in self._mistakes.values())
 
     @property
     def branches(self) -> bool:
         """Return whether a mistake was looked for, and forward runs other lines in some trials than in others."""
-        return bool(self._mistakes) and len({self._way(run) for run in self._informative_runs}) > 1
+        return bool(self._mistakes) and len({self._operations(run) for run in self._informative_runs}) > 1
+
+    @property
+    def search_errors(self) -> dict[str, str]:
+        """Return, by answer, the error that ended the search for its mistake, so that only a plain fact is known."""
+        return {name: search.error for name, search in self._mistakes.items() if search.error}
 
     # --- before any number is compared -------------------------------------------------------------------------------
 
@@ -211,7 +248,7 @@ class Verdicts:
         """Diagnose code that raises or returns no gradient, `None` for one that is not 0, or no tensor."""
         for run in self.runs:
             if run.report.error and run.layout:
-                continue  # said if it is all that is wrong
+                continue  # `_raised_by_layout` reports it if nothing else is wrong
             if run.report.error:
                 return Diagnosis("error", f"{self.code.name} raises {run.report.error}")
             if answer.name not in run.report.gradients:
@@ -230,25 +267,26 @@ class Verdicts:
             if value is None:
                 continue
             if value.shape != owner.shape:
-                return self._of_shape(answer, value, run.trial)
+                return self._wrong_shape(answer, value, run.trial)
             if value.dtype != owner.dtype:
-                names = [str(each.dtype).removeprefix("torch.") for each in (value, owner)]
-                return Diagnosis("wrong-dtype", f"it is {names[0]}; {answer.name} is {names[1]}")
+                given, expected = (str(tensor.dtype).removeprefix("torch.") for tensor in (value, owner))
+                return Diagnosis("wrong-dtype", f"it is {given}; {answer.name} is {expected}")
             if count := int((~torch.isfinite(value) & ~torch.from_numpy(run.unjudged(answer))).sum()):
                 return Diagnosis("not-finite", f"{count} of {value.numel()} entries are inf or nan")
         return None
 
-    def _of_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Diagnosis:
-        """A wrong shape, which may be that of a mistake with a name."""
-        found = self._mistakes.get(answer.name)
-        if found is not None and found[1].code != "unknown":
-            return diagnosis_of(found[1])
+    def _wrong_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Diagnosis:
+        """Diagnose a wrong shape: the mistake that gives it, if it is known, or the shape itself."""
+        if answer.name in self._mistakes:
+            mistake = self._mistakes[answer.name].mistake
+            if mistake.code != "unknown":
+                return diagnosis_of(mistake)
         owner = describe(tuple(trial.inputs[answer.name].shape), trial.axes(answer.name))
         says = f"its shape is {describe(tuple(value.shape))}; it should be the shape of {answer.name}, {owner}"
         return Diagnosis("wrong-shape", says)
 
     def _use(self, answer: Answer) -> Diagnosis | None:
-        """The arguments unchanged, and the same answer when called again."""
+        """Diagnose arguments that were changed, and another answer to an equal call; `None` if there is neither."""
         if changed := next((run.report.changed for run in self.runs if run.report.changed), ()):
             return Diagnosis("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
         first, again = (report.gradients.get(answer.name) for report in self.twice)
@@ -282,7 +320,7 @@ class Verdicts:
         """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
-        if any((one.wrong & ~one.kinks).any() for one in compared):
+        if any((comparison.wrong & ~comparison.kinks).any() for comparison in compared):
             return None
         run, (index, *_) = wrong[0], np.argwhere(compared[0].wrong)
         place, array = tuple(map(int, index)), run.array(answer)
@@ -311,7 +349,7 @@ class Verdicts:
                     reported.add(answer.name)
                     yield answer.name, tuple(map(int, np.unravel_index(int(mask.argmax()), mask.shape)))
 
-    def judged_in_tie(self, name: str, index: tuple[int, ...]) -> Judged:
+    def finding_in_tie(self, name: str, index: tuple[int, ...]) -> Finding:
         """Return the verdict on an answer whose share at `index` does not add up with those of the equal entries."""
         value = float(self.runs[0].trial.inputs[name][index])
         return self._failed(Answer(name, name), Diagnosis("wrong-local", SHARES.format(at=_entry(name, index, value))))
@@ -335,64 +373,73 @@ class Verdicts:
         return finite_differences.gradient(partial(loss_of, self.exercise, trial, answer.wrt), values)
 
     @cached_property
-    def _mistakes(self) -> dict[str, tuple[Trial, Mistake]]:
-        """Return the mistake in each wrong answer, with the first trial that it was looked for in.
+    def _mistakes(self) -> dict[str, _Search]:
+        """Return, by name of each wrong answer, the mistake in it and how it was looked for.
 
-        What is not named in all trials is looked for in those alone that count: with other sizes or other tables there
-        may be a second mistake. Then with the author's own choices at kinks, where some entries are wrong besides.
+        A mistake that is not identified in all trials is looked for in those alone that count, as with other sizes or
+        tables there may be a second one. Then it is looked for with the author's own choices at kinks in place of
+        torch's, for some entries may be wrong there.
         """
-        every = self._informative_runs
-        counted = [run for run in every if run in self.runs]
+        runs = self._informative_runs
+        counted = [run for run in runs if run in self.runs]
         wrong = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in counted)]
         cases: list[Case] = []
-        mistakes = self._mistakes_in(every, wrong, Run.with_torchs_choices, cases)
-        for runs, array_in, known in ((counted, Run.with_torchs_choices, cases), (every, Run.array, [])):
-            unnamed = [
-                answer
-                for answer in wrong
-                if mistakes[answer.name][1].code == "unknown"
-                and (len(runs) < len(every) or (array_in is Run.array and any(run.has_choices(answer) for run in runs)))
-            ]
-            more = self._mistakes_in(runs, unnamed, array_in, known)
-            mistakes |= {name: found for name, found in more.items() if found[1].code != "unknown"}
+        mistakes = self._mistakes_in(runs, wrong, Run.with_torchs_choices, cases)
+
+        def unknown() -> list[Answer]:
+            """Return the answers whose mistake is not identified."""
+            return [answer for answer in wrong if mistakes[answer.name].mistake.code == "unknown"]
+
+        def add(more: Mapping[str, _Search]) -> None:
+            """Take over the mistakes that are identified."""
+            mistakes.update({name: search for name, search in more.items() if search.mistake.code != "unknown"})
+
+        if len(counted) < len(runs):
+            add(self._mistakes_in(counted, unknown(), Run.with_torchs_choices, cases))
+        with_choices = [answer for answer in unknown() if any(run.has_choices(answer) for run in runs)]
+        add(self._mistakes_in(runs, with_choices, Run.array, []))
         return mistakes
 
     def _mistakes_in(
         self,
-        every: Sequence[Run],
-        waiting: list[Answer],
+        all_runs: Sequence[Run],
+        answers: list[Answer],
         array_in: Callable[[Run, Answer], np.ndarray | None],
         cases: list[Case],
-    ) -> dict[str, tuple[Trial, Mistake]]:
-        """Return the mistake in each of some wrong answers, with the first trial that it was looked for in.
+    ) -> dict[str, _Search]:
+        """Return, by name of some wrong answers, the mistake in each and how it was looked for.
 
         Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
 
         Args:
-            every: the trials.
-            waiting: the answers; each is wrong in one of the trials.
+            all_runs: the trials.
+            answers: the answers; each is wrong in one of the trials.
             array_in: returns an answer's array in a trial.
             cases: see `find_mistakes`.
         """
-        found: dict[str, tuple[Trial, Mistake]] = {}
-        while waiting:
-            way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
-            runs = [run for run in every if self._way(run) == way]
-            diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
+        searches: dict[str, _Search] = {}
+        remaining = answers
+        while remaining:
+            first = next(run for run in all_runs if any(run.is_wrong(answer) for answer in remaining))
+            runs = [run for run in all_runs if self._operations(run) == self._operations(first)]
+            diagnosable = [answer for answer in remaining if any(run.is_wrong(answer) for run in runs)]
             samples = {answer.name: list(_samples(runs, answer, array_in)) for answer in diagnosable}
+            right = [
+                answer.name for answer in self.exercise.answers if not any(run.is_wrong(answer) for run in all_runs)
+            ]
+            error = ""
             try:
-                right = [each.name for each in self.exercise.answers if not any(run.is_wrong(each) for run in every)]
                 mistakes = find_mistakes(self.exercise, samples, right, cases)
-            except IMPOSSIBLE:  # what forward does cannot be done again step by step
-                mistakes = plain_facts(self.exercise, samples)
-            if len(every) == 1:
-                mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
-            found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
-            waiting = [answer for answer in waiting if answer not in diagnosable]
-        return found
+            except IMPOSSIBLE as raised:  # such as by a forward pass that cannot be run again, operation by operation
+                mistakes, error = plain_facts(self.exercise, samples), describe_error(raised)
+            for name, mistake in mistakes.items():
+                factor = _factor(runs[0], name, mistake) if len(all_runs) == 1 else None
+                searches[name] = _Search(runs[0].trial, factor or mistake, error)
+            remaining = [answer for answer in remaining if answer not in diagnosable]
+        return searches
 
-    def _way(self, run: Run) -> frozenset[Hashable] | None:
-        """Return the operations of the forward pass in a trial, by their places in the source; else `None`."""
+    def _operations(self, run: Run) -> frozenset[Hashable] | None:
+        """Return the operations of forward in a trial, by their places in the source; `None` if it is not recorded."""
         try:
             return frozenset(node.key for node in program_of(self.exercise, run.trial).nodes)
         except IMPOSSIBLE:
@@ -400,8 +447,10 @@ class Verdicts:
 
     def _place(self, answer: Answer) -> str:
         """Return the operations that a mistake is made at, with the inputs that the gradient goes to from there."""
-        trial, mistake = self._mistakes[answer.name]
-        return describe_places(program_of(self.exercise, trial), mistake.at) if mistake.at else ""
+        search = self._mistakes[answer.name]
+        if not search.mistake.at:
+            return ""
+        return describe_places(program_of(self.exercise, search.trial), search.mistake.at)
 
     def _stale(self, answer: Answer) -> Diagnosis | None:
         """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""
@@ -441,7 +490,7 @@ class Verdicts:
         try:
             return evidence_of(self.exercise, answer, [sample_of(answer, run.trial, array)], mistake)
         except IMPOSSIBLE:
-            return ""  # the forward pass is not defined beside this input
+            return ""  # the forward pass is not defined so near to this input
 
 
 def _entry(name: str, place: tuple[int, ...], value: float) -> str:
@@ -449,16 +498,19 @@ def _entry(name: str, place: tuple[int, ...], value: float) -> str:
     return f"{name}[{','.join(map(str, place))}] = {value:.3g}" if place else f"{name} = {value:.3g}"
 
 
-def _passed(answer: Answer) -> Judged:
-    """Return the verdict that an answer is right."""
-    return Judged(AnswerResult(answer.name, "passed", 1.0, 1.0))
+def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
+    """Return the mistake that every entry of an answer is off by one factor; `None` where it is not, or more is known.
 
-
-def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
-    """The factor that every entry of the one call is off by, where nothing better is known."""
+    Args:
+        run: the run of the one call.
+        name: the name of the answer.
+        mistake: the mistake that is known so far.
+    """
     answer = Answer(name, name)
     array = run.array(answer)
-    factor = one_ratio(array, run.right(answer)) if array is not None and found.code == "unknown" else None
+    if array is None or mistake.code != "unknown":
+        return None
+    factor = one_ratio(array, run.right(answer))
     return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
 
 
@@ -472,10 +524,111 @@ def _samples(
 
 
 def differ(value: Any, other: Any) -> bool:
-    """Return whether two gradients of equal calls differ by more than rounding; `None` differs from a tensor."""
+    """Return whether two gradients of equal calls differ by more than rounding.
+
+    A tensor differs from any other value; two values that are no tensors differ if one of them is `None`.
+    """
     if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
         return (value is None) != (other is None)
-    arrays = [one.detach().numpy() for one in (value, other)]
+    arrays = [tensor.detach().numpy() for tensor in (value, other)]
     if arrays[0].shape != arrays[1].shape or (np.isfinite(arrays[0]) != np.isfinite(arrays[1])).any():
         return True
     return scaled_error(*(np.where(np.isfinite(array), array, 0.0) for array in arrays)) > SAME
+
+
+# --- functions with a forward pass of their own --------------------------------------------------------------------
+
+
+def function_findings(findings: Mapping[str, Finding], code: Code, runs: Sequence[Run]) -> tuple[Finding, ...]:
+    """Return the findings, with the faults that only a function can have: a wrong output, or state between its passes.
+
+    Args:
+        findings: by input, the verdict on its gradient; one that passed is replaced where the function has a fault.
+        code: the function.
+        runs: the runs with the given sizes, the given inputs first.
+    """
+    new = dict(findings)
+    if not any(run.report.error for run in runs):
+        call, report = runs[0].tried.call, runs[0].report
+        for fault in (*_state_outside_ctx(code, call, report), *_faults_of_single_gradients(code, call, report)):
+            if fault.answer in new and new[fault.answer].status == "passed":
+                new[fault.answer] = fault
+    return (*_other_output(code, runs), *new.values())
+
+
+def unasked_gradients_note(code: Code, runs: Sequence[Run]) -> str:
+    """Return a note that a function computes every gradient though only one is asked for; empty if it does not.
+
+    Args:
+        code: the function.
+        runs: the runs with the given sizes, the given inputs first.
+    """
+    call = runs[0].tried.call
+    if len(call.wrt) < 2 or any(run.report.error for run in runs):
+        return ""
+    unasked = {other for name in call.wrt for other in code.observe(replace(call, wrt=(name,))).unasked}
+    if not set(call.wrt) <= unasked:
+        return ""
+    return f"{code.name} computes every gradient, asked for or not; ctx.needs_input_grad says which ones are"
+
+
+def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Finding]:
+    """Yield a failed verdict on `out` if the function computes another output than the forward pass."""
+    for run in runs:
+        right = run.trial.out
+        if not run.report.outputs or right is None:
+            continue
+        error = scaled_error(joined(run.report.outputs).double().numpy(), right.numpy())
+        if error > max(SAME, *run.tried.bounds.values()):
+            says = f"{code.name} computes another output than forward, off by {error:.1e} of its largest entry"
+            yield Finding("out", "failed", "unknown", says)
+            return
+
+
+def _state_outside_ctx(code: Code, call: CodeCall, alone: CallReport) -> Iterator[Finding]:
+    """Yield a failed verdict on each gradient that differs if another call is made before its backward pass.
+
+    Args:
+        code: the function.
+        call: the call with the given inputs.
+        alone: the report of that call when no other call is made.
+    """
+    flipped = {
+        name: torch.flip(value, tuple(range(value.dim()))) if is_floating(value) else value
+        for name, value in call.inputs.items()
+    }
+    other = replace(call, inputs=flipped)
+    report = code.observe(call, other)
+    if report.error and code.observe(other).error:
+        return  # it is not defined for the flipped inputs
+    error = f" ({report.error})" if report.error else ""
+    says = f"it is another one if the function is called again before its backward pass{error}"
+    for name in call.wrt:
+        if report.error or differ(alone.gradients[name], report.gradients[name]):
+            advice = "what backward needs must be kept on ctx, one for each call"
+            yield Finding(name, "failed", "not-repeatable", f"{says}: {advice}")
+
+
+def _faults_of_single_gradients(code: Code, call: CodeCall, whole: CallReport) -> Iterator[Finding]:
+    """Yield a failed verdict on each gradient that is lost or another one if it alone is required.
+
+    Args:
+        code: the function, which learns from `ctx.needs_input_grad` which gradients are required.
+        call: the call with the given inputs, in which all of them are required.
+        whole: the report of that call.
+    """
+    for name in call.wrt if len(call.wrt) > 1 else ():
+        report = code.observe(replace(call, wrt=(name,)))
+        where = f"where {name} alone requires a gradient"
+        if report.error:
+            says = f"{where}, {code.name} raises {report.error}: see ctx.needs_input_grad"
+            yield Finding(name, "failed", "error", says)
+        elif report.gradients[name] is None and _is_nonzero(whole.gradients[name]):
+            yield Finding(name, "failed", "missing-answer", f"{where}, it is None: see ctx.needs_input_grad")
+        elif report.gradients[name] is not None and differ(whole.gradients[name], report.gradients[name]):
+            yield Finding(name, "failed", "hard-coded", f"{where}, it is another one: see ctx.needs_input_grad")
+
+
+def _is_nonzero(value: Any) -> bool:
+    """Return whether a gradient is a tensor with an entry that is not 0."""
+    return isinstance(value, torch.Tensor) and bool(value.any())
