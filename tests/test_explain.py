@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import Function
 
+from grader.explain import verdicts
 from grader.explain.axes import smaller
 from grader.results.records import CODES
 from handgrad import explain
@@ -825,3 +826,15 @@ def test_axes_of_large_inputs_are_found_with_small_ones() -> None:
     assert smaller({"x": (300, 128), "w": (128, 128)}) == {"x": (2, 3), "w": (3, 3)}
     assert smaller({"x": (3, 4)}) == {"x": (3, 4)}
     assert sum(shape[0] < 300 for shape in runs) > sum(shape[0] > 300 for shape in runs)
+
+
+def test_an_error_that_ends_the_search_for_a_mistake_is_noted_and_the_gradient_is_wrong_all_the_same(monkeypatch):
+    def failing(*_):
+        raise ValueError("an index beyond the end")
+
+    monkeypatch.setattr(verdicts, "find_mistakes", failing)
+    forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
+    explanation = explain(forward, inputs, **under_test, seed=0)
+    assert [(mistake.answer, mistake.code) for mistake in explanation.mistakes] == [("w", "unknown")]
+    (note,) = (note for note in explanation.notes if "search for the mistake" in note)
+    assert note.startswith("the search for the mistake in w ended with an error (ValueError: an index beyond the end")

@@ -38,6 +38,9 @@ from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradien
 
 INDICES = (torch.int64, torch.int32)
 ONE_CALL = "these are the numbers of one call: a mistake that shows only for other values or sizes is not found"
+SEARCH_FAILED = (
+    "the search for the mistake in {name} ended with an error ({error}), so there are only facts on its numbers"
+)
 UNTRACED = (
     "forward cannot be traced operation by operation (a custom kernel, numpy, or work in place?), so there are only "
     "facts and finite differences"
@@ -455,6 +458,7 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
         yield UNTRACED
     elif verdicts.branches:
         yield BRANCHES
+    yield from (SEARCH_FAILED.format(name=name, error=error) for name, error in verdicts.search_errors.items())
     given = verdicts.runs[0]
     for answer in verdicts.exercise.answers:
         if count := int(given.unjudged(answer).sum()):
