@@ -20,7 +20,7 @@ from grader.errors import UsageError
 from grader.export.exporter import Wanted
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED
-from grader.rendering.recorded_mistakes import RecordedMistakes
+from grader.rendering.marked_graph import RecordedMistakes
 from grader.results.records import CourseResult, dumps
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))

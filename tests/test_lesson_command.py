@@ -14,8 +14,7 @@ from grader.cli import main as cli
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.learner import lesson
-from grader.rendering.console import terminal
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, terminal
 
 Read = Callable[..., str]
 

@@ -13,7 +13,7 @@ import pytest
 from grader.course.course import load_course
 from grader.rendering.picture_data import ExercisePictures as Seen
 from grader.rendering.picture_data import Grid, Picture
-from grader.rendering.render_html import COLOUR, Report
+from grader.rendering.render_html import COLOUR, ResultDisplay
 from grader.results.records import AnswerResult, ExerciseResult, Status
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,8 +27,8 @@ MEAN = AnswerResult(
 TODO = AnswerResult("b.g", "todo", 0.0, 1.0, "todo", "not attempted yet", "", HINTS)
 
 
-def report(*answers: AnswerResult, printed: str = "", hints: int = 1) -> Report:
-    return Report(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, printed), hints)
+def report(*answers: AnswerResult, printed: str = "", hints: int = 1) -> ResultDisplay:
+    return ResultDisplay(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, printed), hints)
 
 
 class Shown(HTMLParser):
@@ -63,7 +63,7 @@ class Shown(HTMLParser):
         return re.sub(r"( [|])+ ", " | ", " ".join("".join(self.texts).split()))
 
 
-def shown(found: Report) -> str:
+def shown(found: ResultDisplay) -> str:
     return Shown(found._repr_html_()).text
 
 
@@ -147,7 +147,7 @@ def test_a_learners_text_is_text():
 def test_a_magic_that_was_passed_over_is_told_only_where_something_is_wrong():
     note = "passed over, for it is no Python (cell 3, line 1: %matplotlib inline)"
     for answers, told in (((PASSED,), False), ((PASSED, MEAN), True), ((TODO,), True)):
-        found = Report(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, "7", (note,)))
+        found = ResultDisplay(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, "7", (note,)))
         assert (note in repr(found), note in found._repr_html_()) == (told, told)
         assert "  | 7" in repr(found)
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from test_picture_terminal import graph, grid, three
 
-from grader.rendering.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
-from grader.rendering.graph_svg import graph_svg
-from grader.rendering.picture_data import ExercisePictures, Graph, Node, Picture
+from grader.rendering.graph_svg import HEIGHT, MARKED_HEIGHT, WIDTH, graph_svg, layout
+from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Picture
 from grader.rendering.picture_html import ABOVE, BELOW, STRONGEST, pictures_html
 
 VOID = {"meta"}
@@ -91,7 +90,7 @@ def test_what_is_not_finite_and_where_nothing_is_wrong_is_seen() -> None:
 
 
 def test_names_are_escaped() -> None:
-    nodes = {"<b>": Node("<b>", "<b>", "(1,)"), "%0": Node("%0", "<i>&", "()", ("<b>",))}
+    nodes = {"<b>": GraphNode("<b>", "<b>", "(1,)"), "%0": GraphNode("%0", "<i>&", "()", ("<b>",))}
     found = page(Picture("<w>", "", (), "a & b"), drawn=Graph(nodes, "%0"))
     assert {"<w>", "a & b", "<b>", "out = <i>&"} <= set(found.words)
 
@@ -113,7 +112,7 @@ def test_text_can_be_read_on_the_strongest_tint_in_light_and_in_dark() -> None:
 
 def test_the_graph_marks_what_is_named_and_describes_itself() -> None:
     nodes = dict(graph().nodes)
-    nodes["%1"] = Node("%1", "sin", "(bs=2, m=4)", ("%0",), marked=("inp.g",))
+    nodes["%1"] = GraphNode("%1", "sin", "(bs=2, m=4)", ("%0",), marked=("inp.g",))
     svg = graph_svg(Graph(nodes, "%2"))
     assert svg.count('class="marked"') == 1
     assert svg.count('class="backward"') == 1
@@ -124,11 +123,11 @@ def test_the_graph_marks_what_is_named_and_describes_itself() -> None:
 
 def chain(length: int) -> Graph:
     """A long chain whose first value is used at every step, and an input of its own at each."""
-    nodes = [Node("x", "x", "()")]
+    nodes = [GraphNode("x", "x", "()")]
     for i in range(length):
-        nodes.append(Node(f"p{i}", f"p{i}", "()"))
+        nodes.append(GraphNode(f"p{i}", f"p{i}", "()"))
         before = f"%{i - 1}" if i else "x"
-        nodes.append(Node(f"%{i}", "f", "()", tuple(dict.fromkeys((before, "x", f"p{i}")))))
+        nodes.append(GraphNode(f"%{i}", "f", "()", tuple(dict.fromkeys((before, "x", f"p{i}")))))
     return Graph({node.key: node for node in nodes}, f"%{length - 1}")
 
 

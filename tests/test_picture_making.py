@@ -20,11 +20,18 @@ from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.learner.session import Session
 from grader.rendering.heat_maps import limit_of
-from grader.rendering.picture_data import NOTHING, WHY, ExercisePictures, Grid, Picture, no_pictures
+from grader.rendering.picture_data import (
+    NOTHING,
+    WHY,
+    ExercisePictures,
+    Grid,
+    Picture,
+    dumps_with_pictures,
+    no_pictures,
+)
 from grader.rendering.picture_html import pictures_html
-from grader.rendering.picture_json import dumps_with_pictures
 from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shaded
-from grader.rendering.picture_terminal import picture_lines
+from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import as_text
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker

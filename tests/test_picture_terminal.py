@@ -15,8 +15,8 @@ from rich.text import Text
 
 from grader.rendering.console import STYLES
 from grader.rendering.heat_maps import limit_of
-from grader.rendering.picture_data import ExercisePictures, Graph, Grid, Node, Picture
-from grader.rendering.picture_terminal import picture_lines
+from grader.rendering.picture_data import ExercisePictures, Graph, Grid, GraphNode, Picture
+from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import Line, as_text
 
 YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
@@ -40,11 +40,11 @@ def three() -> Picture:
 
 def graph(**changes: object) -> Graph:
     nodes = [
-        Node("inp", "inp", "(bs=2, n=3)", answer="inp.g"),
-        Node("w", "w", "(n=3, m=4)"),
-        Node("%0", "@", "(bs=2, m=4)", ("inp", "w")),
-        Node("%1", "sin", "(bs=2, m=4)", ("%0",)),
-        Node("%2", "*", "(bs=2, m=4)", ("%0", "%1")),
+        GraphNode("inp", "inp", "(bs=2, n=3)", answer="inp.g"),
+        GraphNode("w", "w", "(n=3, m=4)"),
+        GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w")),
+        GraphNode("%1", "sin", "(bs=2, m=4)", ("%0",)),
+        GraphNode("%2", "*", "(bs=2, m=4)", ("%0", "%1")),
     ]
     return Graph({node.key: node for node in nodes}, "%2", **changes)  # type: ignore[arg-type]
 
@@ -169,7 +169,7 @@ def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
 
 def test_what_the_diagnosis_names_is_marked_with_the_way_to_it() -> None:
     nodes = dict(graph().nodes)
-    nodes["%0"] = Node("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
+    nodes["%0"] = GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
     lines = shown(drawn=Graph(nodes, "%2", unmarked=("w.g", "b.g")))
     found = as_text(lines).splitlines()
     assert "  |- @  (bs=2, m=4)  <== inp.g" in found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.rendering.picture_data import ExercisePictures, Graph, Grid, Node, Picture
-from grader.rendering.picture_words import pictures_in_words
+from grader.rendering.picture_data import ExercisePictures, Graph, Grid, GraphNode, Picture
+from grader.rendering.picture_text import pictures_in_words
 from grader.rendering.render_text import as_text
 
 YOURS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -56,8 +56,8 @@ def test_arrays_of_two_shapes_are_listed() -> None:
 
 def test_the_forward_pass_is_told_step_by_step_and_where_it_goes_wrong() -> None:
     nodes = [
-        Node("inp", "inp", "(n=2)"), Node("w", "w", "(n=2)"), Node("b", "b", "(n=2)"),
-        Node("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",)), Node("%4", "+", "(m=3,)", ("%3", "b")),
+        GraphNode("inp", "inp", "(n=2)"), GraphNode("w", "w", "(n=2)"), GraphNode("b", "b", "(n=2)"),
+        GraphNode("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",)), GraphNode("%4", "+", "(m=3,)", ("%3", "b")),
     ]  # fmt: skip
     graph = Graph({node.key: node for node in nodes}, "%4", unmarked=("b.g",))
     assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 
 FRONT_ENDS = (
     (("cli", "handgrad ..."), ("nbgrader", "its commands"), ("export", "other platforms"),
@@ -14,9 +14,9 @@ WIDTH, HEIGHT, LEFT, RIGHT, GAP = 198, 50, 24, 876, 20
 Point = tuple[float, float]
 
 
-def packages() -> Picture:
+def packages() -> SvgDrawing:
     """The packages from the front ends down to the child, with the steps of `The path of one w.g` as numbers."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         520,
         "The packages of grader",
@@ -53,14 +53,14 @@ def packages() -> Picture:
     return picture
 
 
-def _package(picture: Picture, corner: Point, width: float, name: str, says: str) -> None:
+def _package(picture: SvgDrawing, corner: Point, width: float, name: str, says: str) -> None:
     (x, y), middle = corner, corner[0] + width / 2
     picture.box(x, y, width, HEIGHT)
     picture.text(middle, y + 21, name, "code")
     picture.text(middle, y + 39, says, "faint small")
 
 
-def _other_process(picture: Picture) -> None:
+def _other_process(picture: SvgDrawing) -> None:
     """The child behind the border of its process, and the bytes that cross it."""
     picture.box(582, 392, 310, 92, "line", 8)
     _package(picture, (598, 426), 278, "child", "runs learner code")
@@ -77,7 +77,7 @@ STEPS: tuple[tuple[str, Point], ...] = (
 )  # fmt: skip
 
 
-def _step(picture: Picture, number: str, place: Point) -> None:
+def _step(picture: SvgDrawing, number: str, place: Point) -> None:
     x, y = place
     picture.parts.append(f'<circle cx="{x}" cy="{y}" r="10" class="marked"/>')
     picture.text(x, y + 4, number, "small")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from grader.rendering.svg_drawing import CELL_WIDTH, Cell, Picture, row_middle
+from grader.rendering.svg_drawing import CELL_WIDTH, GridIndex, SvgDrawing, row_middle
 
 Curve = Callable[[float], float]
 Point = tuple[float, float]
@@ -24,7 +24,7 @@ class Axes:
         y: the least and the greatest y; what is beyond is not drawn.
     """
 
-    picture: Picture
+    picture: SvgDrawing
     corner: Point
     size: Point
     x: Point
@@ -61,7 +61,7 @@ class Axes:
         polyline(self.picture, [self.place(x, f(x)) for x in xs if self.y[0] <= f(x) <= self.y[1]], style)
 
 
-def polyline(picture: Picture, points: Sequence[Point], style: str) -> None:
+def polyline(picture: SvgDrawing, points: Sequence[Point], style: str) -> None:
     """Straight lines from point to point; a second word `dotted` in the style makes them so."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dashes = ' stroke-dasharray="2 4"' if style.endswith("dotted") else ""
@@ -69,12 +69,12 @@ def polyline(picture: Picture, points: Sequence[Point], style: str) -> None:
 
 
 def labelled_grid(
-    picture: Picture,
+    picture: SvgDrawing,
     corner: Point,
     rows: Sequence[Sequence[float]],
     down: Sequence[str],
     along: Sequence[str],
-    marked: Sequence[Cell],
+    marked: Sequence[GridIndex],
 ) -> None:
     """A grid with names for its rows and columns, and cells that stand out."""
     x, y = corner
@@ -85,13 +85,13 @@ def labelled_grid(
         picture.text(x + (j + 0.5) * CELL_WIDTH, y - 8, name, "code faint small")
 
 
-def operation(picture: Picture, x: float, y: float, width: float, name: str, style: str = "") -> None:
+def operation(picture: SvgDrawing, x: float, y: float, width: float, name: str, style: str = "") -> None:
     """A step of a graph, round where values are square; `x` and `y` are its centre."""
     picture.box(x - width / 2, y - 16, width, 32, "marked", 16)
     picture.text(x, y + 5, name, style)
 
 
-def there_and_back(picture: Picture, left: float, right: float, y: float) -> None:
+def there_and_back(picture: SvgDrawing, left: float, right: float, y: float) -> None:
     """A forward arrow to the right and a backward one under it."""
     picture.arrow((left, y - 8), (right, y - 8), "forward")
     picture.arrow((right, y + 8), (left, y + 8), "backward")

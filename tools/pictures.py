@@ -23,17 +23,17 @@ from pictures_13 import copies, order, pieces, tape
 from pictures_14 import directions, hessian_product, jacobian_lines, loop, moments
 from pictures_15 import hides, sizes, tolerance
 
-from grader.rendering.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, SvgDrawing, height_of, row_middle, width_of
 
 ROOT = Path(__file__).resolve().parent.parent
 Table = list[list[float]]
 
 
-def jacobian() -> Picture:
+def jacobian() -> SvgDrawing:
     """Unit 3's weights, and the Jacobian that is made of them."""
     w: Table = [[1, 0, -1], [2, 1, 3]]
     table = [list(column) for column in zip(*w, strict=True)]
-    picture = Picture(
+    picture = SvgDrawing(
         640,
         210,
         "The weights and the Jacobian",
@@ -50,13 +50,13 @@ def jacobian() -> Picture:
     return picture
 
 
-def broadcast() -> Picture:
+def broadcast() -> SvgDrawing:
     """A bias copied into four rows, and the four rows of gradients added up again."""
     bias: Table = [[0.5, -1, 0]]
     upstream: Table = [[1, -1, 2], [0, 3, 1], [2, 0, -1], [1, 1, 0]]
     totals: Table = [[sum(column) for column in zip(*upstream, strict=True)]]
     marked = [(i, 0) for i in range(len(upstream))]
-    picture = Picture(
+    picture = SvgDrawing(
         820,
         230,
         "A broadcast and its backward sum",
@@ -78,13 +78,13 @@ def broadcast() -> Picture:
     return picture
 
 
-def rows() -> Picture:
+def rows() -> SvgDrawing:
     """Three rows picked from four, one of them twice, and where their gradients go."""
     table: Table = [[5, 6], [7, 8], [1, 2], [3, 4]]
     idx = (2, 0, 2)
     upstream: Table = [[1, 0], [10, 20], [100, 5]]
     put_back = [[sum(g[j] for g, row in zip(upstream, idx, strict=True) if row == i) for j in (0, 1)] for i in range(4)]
-    picture = Picture(
+    picture = SvgDrawing(
         820,
         236,
         "Picking rows and putting their gradients back",
@@ -110,7 +110,7 @@ def rows() -> Picture:
     return picture
 
 
-PICTURES: dict[str, Callable[[], Picture]] = {
+PICTURES: dict[str, Callable[[], SvgDrawing]] = {
     "docs/packages.svg": packages,
     "exercises/01_slopes/secants.svg": secants,
     "exercises/02_chain_rule/chain.svg": chain,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from picture_parts import Axes, Curve, operation, there_and_back
 
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 
 
-def secants() -> Picture:
+def secants() -> SvgDrawing:
     """Unit 1's curve with three secants and the tangent, all through the same point."""
-    picture = Picture(
+    picture = SvgDrawing(
         680,
         330,
         "Secants that become a tangent",
@@ -43,9 +43,9 @@ def _line_of_slope(slope: float) -> Curve:
     return lambda x: 4 + slope * (x - 3)
 
 
-def chain() -> Picture:
+def chain() -> SvgDrawing:
     """Unit 2's three steps: a nudge on its way forward, and the gradient on its way back."""
-    picture = Picture(
+    picture = SvgDrawing(
         880,
         252,
         "A nudge forward, a gradient backward",
@@ -77,9 +77,9 @@ def chain() -> Picture:
     return picture
 
 
-def step() -> Picture:
+def step() -> SvgDrawing:
     """One step by itself: what it is given, what it multiplies by, and what it stores."""
-    picture = Picture(
+    picture = SvgDrawing(
         820,
         218,
         "One step and its upstream gradient",

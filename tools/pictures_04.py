@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from picture_parts import labelled_grid
 
-from grader.rendering.svg_drawing import CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_WIDTH, GridIndex, SvgDrawing, height_of, row_middle, width_of
 
 Table = list[list[float]]
 INP: Table = [[1, 2], [0, 1], [2, -1], [-1, 3]]
@@ -18,9 +18,9 @@ UNIT = 26
 TOP, LOW = 52, 152
 
 
-def weight() -> Picture:
+def weight() -> SvgDrawing:
     """One weight: the column that it feeds, and the four products that are added to its gradient."""
-    picture = Picture(
+    picture = SvgDrawing(
         860,
         296,
         "One weight, the column it feeds, the rows that share it",
@@ -46,7 +46,7 @@ def weight() -> Picture:
     return picture
 
 
-def _corner(picture: Picture, left: float, names: tuple[str, str], tables: tuple[Table, Table], style: str) -> None:
+def _corner(picture: SvgDrawing, left: float, names: tuple[str, str], tables: tuple[Table, Table], style: str) -> None:
     """inp, beside it what its rows become, and above that the weights or their gradient; one weight stands out."""
     right = left + 148
     picture.text(left + width_of(INP) / 2, LOW - 12, "inp", "code")
@@ -63,9 +63,9 @@ def _corner(picture: Picture, left: float, names: tuple[str, str], tables: tuple
         picture.line(*ends, "line")
 
 
-def stack() -> Picture:
+def stack() -> SvgDrawing:
     """One outer product for each example, and their sum over the examples."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         176,
         "The (bs, n, m) stack",
@@ -91,9 +91,9 @@ def stack() -> Picture:
     return picture
 
 
-def transposes() -> Picture:
+def transposes() -> SvgDrawing:
     """The two products of the backward pass, and which factor has to be turned in each."""
-    picture = Picture(
+    picture = SvgDrawing(
         820,
         376,
         "Whose transpose it is",
@@ -132,7 +132,7 @@ def transposes() -> Picture:
 
 
 def _cells(
-    picture: Picture, corner: tuple[float, float], shape: tuple[int, int], name: str, marked: list[Cell]
+    picture: SvgDrawing, corner: tuple[float, float], shape: tuple[int, int], name: str, marked: list[GridIndex]
 ) -> None:
     """A matrix without its numbers, and its name above it."""
     x, y = corner

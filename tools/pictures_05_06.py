@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from picture_parts import Axes, Curve, polyline
 
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 
 EDGE = 4.0
 
@@ -34,9 +34,9 @@ ACTIVATIONS: tuple[tuple[str, Curve, Curve], ...] = (
 )
 
 
-def slopes() -> Picture:
+def slopes() -> SvgDrawing:
     """Five activations, each with its slope in the same axes."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         252,
         "Five activations and their slopes",
@@ -50,7 +50,7 @@ def slopes() -> Picture:
     return picture
 
 
-def _panel(picture: Picture, left: float, top: float, name: str, value: Curve, slope: Curve) -> None:
+def _panel(picture: SvgDrawing, left: float, top: float, name: str, value: Curve, slope: Curve) -> None:
     """One pair of curves."""
     axes = Axes(picture, (left, top), (150, 150), (-EDGE, EDGE), (-1, 2))
     picture.text(left + 75, top - 14, name, "code")
@@ -63,9 +63,9 @@ def _panel(picture: Picture, left: float, top: float, name: str, value: Curve, s
         axes.curve(slope, "backward", start, end)
 
 
-def beliefs() -> Picture:
+def beliefs() -> SvgDrawing:
     """One row of cross-entropy's gradient: what the network believes, less what is true."""
-    picture = Picture(
+    picture = SvgDrawing(
         760,
         260,
         "Belief less truth",
@@ -88,7 +88,7 @@ def beliefs() -> Picture:
     return picture
 
 
-def _bars(picture: Picture, left: float, middle: float, values: Sequence[float]) -> None:
+def _bars(picture: SvgDrawing, left: float, middle: float, values: Sequence[float]) -> None:
     """One bar for each value, up or down from the line `middle`; 1 is 75 pixels."""
     polyline(picture, [(left - 8, middle), (left + 158, middle)], "line")
     for i, value in enumerate(values):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from picture_parts import operation, there_and_back
 
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 
 ROW, PARAMETERS = 60, 176
 
 
-def network() -> Picture:
+def network() -> SvgDrawing:
     """The network: values in boxes, operations between them, and what each operation stores on the way back."""
-    picture = Picture(
+    picture = SvgDrawing(
         920,
         256,
         "The network as a graph",
@@ -38,9 +38,9 @@ def network() -> Picture:
     return picture
 
 
-def tied() -> Picture:
+def tied() -> SvgDrawing:
     """One matrix in two places: two contributions, which are added."""
-    picture = Picture(
+    picture = SvgDrawing(
         800,
         250,
         "Tied weights as a graph",
@@ -63,7 +63,7 @@ def tied() -> Picture:
 
 
 def _row(
-    picture: Picture,
+    picture: SvgDrawing,
     start: float,
     pitch: float,
     values: Sequence[tuple[str, str]],

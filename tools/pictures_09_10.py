@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from grader.rendering.svg_drawing import Cell, Picture
+from grader.rendering.svg_drawing import GridIndex, SvgDrawing
 
 Table = list[list[float]]
 SMALL_WIDTH, SMALL_HEIGHT = 40, 24
 HEAVIEST = 0.75
 
 
-def _heat(picture: Picture, x: float, y: float, rows: Table, limit: float, show: str = "{:.2f}") -> None:
+def _heat(picture: SvgDrawing, x: float, y: float, rows: Table, limit: float, show: str = "{:.2f}") -> None:
     """A table of numbers, each redder the larger, bluer the more negative; `limit` is as dark as it gets."""
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
@@ -22,14 +22,16 @@ def _heat(picture: Picture, x: float, y: float, rows: Table, limit: float, show:
             picture.text(left + SMALL_WIDTH / 2, top + SMALL_HEIGHT / 2 + 4, text, "code small")
 
 
-def _tint(picture: Picture, x: float, y: float, width: float, height: float, share: float) -> None:
+def _tint(picture: SvgDrawing, x: float, y: float, width: float, height: float, share: float) -> None:
     """A colour laid over a cell: `share` is from -1, blue, to 1, red."""
     style, weight = ("backward" if share > 0 else "forward"), HEAVIEST * min(abs(share), 1)
     size = f'width="{width:g}" height="{height:g}"'
     picture.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}-fill" fill-opacity="{weight:.2f}"/>')
 
 
-def _cells(picture: Picture, x: float, y: float, size: tuple[int, int], side: float, marked: Iterable[Cell]) -> None:
+def _cells(
+    picture: SvgDrawing, x: float, y: float, size: tuple[int, int], side: float, marked: Iterable[GridIndex]
+) -> None:
     """Small empty cells, some of which stand out."""
     chosen = set(marked)
     for i in range(size[0]):
@@ -37,9 +39,9 @@ def _cells(picture: Picture, x: float, y: float, size: tuple[int, int], side: fl
             picture.box(x + j * side, y + i * side, side, side, "marked" if (i, j) in chosen else "box", 0)
 
 
-def norm_graph() -> Picture:
+def norm_graph() -> SvgDrawing:
     """Batch norm in named steps, with shapes, and how many contributions come back to each."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         300,
         "Batch norm in named steps",
@@ -77,9 +79,9 @@ def norm_graph() -> Picture:
     return picture
 
 
-def norm_touches() -> Picture:
+def norm_touches() -> SvgDrawing:
     """One nudged entry, and the entries of out that move, for three normalisations."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         270,
         "What one entry touches",
@@ -103,7 +105,7 @@ def norm_touches() -> Picture:
     return picture
 
 
-def norm_jacobian() -> Picture:
+def norm_jacobian() -> SvgDrawing:
     """The rates of a standardized row, path by path, and their sum."""
     hat = [-1.5, -0.5, 0.0, 0.5, 1.5]
     count, std = len(hat), 2.0
@@ -112,7 +114,7 @@ def norm_jacobian() -> Picture:
     mean = [[-1 / count / std for _ in places] for _ in places]
     width = [[-hat[i] * hat[j] / count / std for j in places] for i in places]
     total = [[direct[i][j] + mean[i][j] + width[i][j] for j in places] for i in places]
-    picture = Picture(
+    picture = SvgDrawing(
         930,
         220,
         "The rates of a standardized row",
@@ -131,9 +133,9 @@ def norm_jacobian() -> Picture:
     return picture
 
 
-def windows() -> Picture:
+def windows() -> SvgDrawing:
     """One input entry in several windows, through several taps; and back."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         250,
         "What one entry and one weight of a convolution touch",
@@ -160,9 +162,9 @@ def windows() -> Picture:
     return picture
 
 
-def conv_graph() -> Picture:
+def conv_graph() -> SvgDrawing:
     """A convolution as windows, a matrix product and a bias, with shapes."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         200,
         "A convolution as windows and a matrix product",
@@ -193,11 +195,11 @@ def _correlate(signal: Sequence[float], kernel: Sequence[float]) -> list[float]:
     return [sum(signal[i + k] * kernel[k] for k in range(size)) for i in range(len(signal) - size + 1)]
 
 
-def turned() -> Picture:
+def turned() -> SvgDrawing:
     """The worked upstream gradient, padded, with the kernel as it is and turned round."""
     kernel, upstream = [1.0, 2.0, -1.0], [1.0, 0.0, 2.0]
     padded = [0.0, 0.0, *upstream, 0.0, 0.0]
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         236,
         "The kernel turned round",
@@ -221,7 +223,7 @@ def turned() -> Picture:
     return picture
 
 
-def image_gradient() -> Picture:
+def image_gradient() -> SvgDrawing:
     """The gradients of a two-dimensional convolution's input and kernel, as heat maps."""
     kernel = [[1.0, 2.0], [0.0, -1.0]]
     upstream = [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
@@ -238,7 +240,7 @@ def image_gradient() -> Picture:
             for di in (0, 1):
                 for dj in (0, 1):
                     dense[i + di][j + dj] += g * kernel[di][dj]
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         250,
         "Stamping the kernel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture
+from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, SvgDrawing
 
 INPUTS, WX, WH, FIRST_STATE = (1.0, -1.0, 2.0), 1.0, 0.5, 0.5
 SIZES, MOMENTS = (1.5, 1.0, 0.9, 0.5), 12
@@ -13,7 +13,7 @@ SCORES = ((1.0,), (0.0, 1.0), (2.0, 0.0, 1.0), (0.0, 1.0, 1.0, 0.0))
 UPSTREAM = ((1.0,), (2.0, -1.0), (1.0, -2.0, 0.0), (0.0, 2.0, -1.0, 1.0))
 
 
-def unrolled() -> Picture:
+def unrolled() -> SvgDrawing:
     """Unit 11's three moments with their numbers, forward and backward."""
     states = [FIRST_STATE]
     for x in INPUTS:
@@ -21,7 +21,7 @@ def unrolled() -> Picture:
     gradients = [1.0]
     for state in reversed(states[1:]):
         gradients.insert(0, gradients[0] * (1 - state**2) * WH)
-    picture = Picture(
+    picture = SvgDrawing(
         860,
         330,
         "Three moments of a recurrent network",
@@ -52,9 +52,9 @@ def unrolled() -> Picture:
     return picture
 
 
-def touches() -> Picture:
+def touches() -> SvgDrawing:
     """What a nudge of one entry of wh moves, moment by moment."""
-    picture = Picture(
+    picture = SvgDrawing(
         720,
         220,
         "What one weight touches",
@@ -79,9 +79,9 @@ def touches() -> Picture:
     return picture
 
 
-def vanishing() -> Picture:
+def vanishing() -> SvgDrawing:
     """How much of a gradient is left after so many moments, for weights of several sizes."""
-    picture = Picture(
+    picture = SvgDrawing(
         720,
         248,
         "A gradient on its way back",
@@ -100,7 +100,7 @@ def vanishing() -> Picture:
     return picture
 
 
-def _heat(picture: Picture, x: float, y: float, row: Sequence[float], limit: float) -> None:
+def _heat(picture: SvgDrawing, x: float, y: float, row: Sequence[float], limit: float) -> None:
     """One row of shaded cells with their numbers: orange above 0, blue below."""
     for j, value in enumerate(row):
         left = x + j * CELL_WIDTH
@@ -119,9 +119,9 @@ def _heat(picture: Picture, x: float, y: float, row: Sequence[float], limit: flo
         )
 
 
-def attention() -> Picture:
+def attention() -> SvgDrawing:
     """Attention's forward pass as a graph with shapes, and the way back."""
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         262,
         "Attention as a graph",
@@ -148,9 +148,9 @@ def attention() -> Picture:
     return picture
 
 
-def one_key() -> Picture:
+def one_key() -> SvgDrawing:
     """What a nudge of one key moves."""
-    picture = Picture(
+    picture = SvgDrawing(
         760,
         220,
         "What one key touches",
@@ -186,10 +186,10 @@ def causal_weights() -> tuple[list[list[float]], list[list[float]]]:
     return weights, gradients
 
 
-def causal() -> Picture:
+def causal() -> SvgDrawing:
     """A causal attention's weights and its scores' gradient as heat maps."""
     weights, gradients = causal_weights()
-    picture = Picture(
+    picture = SvgDrawing(
         620,
         240,
         "Causal weights and the gradient of the scores",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from picture_parts import Point
 
-from grader.rendering.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, SvgDrawing, height_of, row_middle, width_of
 
 STEPS = ("input x0", "input x1", "mul 0 1", "add 2 0", "mul 3 2")
 TAKEN = ((), (), (0, 1), (2, 0), (3, 2))
@@ -12,9 +12,9 @@ VALUES, GRADIENTS = (2, 3, 6, 8, 48), (48, 28, 14, 6, 1)
 PITCH = 42
 
 
-def tape() -> Picture:
+def tape() -> SvgDrawing:
     """The tape of the lesson's program, with its values and its gradients."""
-    picture = Picture(
+    picture = SvgDrawing(
         760,
         300,
         "A tape, filled and walked back",
@@ -41,9 +41,9 @@ def tape() -> Picture:
     return picture
 
 
-def order() -> Picture:
+def order() -> SvgDrawing:
     """Value 2 passing on at once, and passing on when both contributions have arrived."""
-    picture = Picture(
+    picture = SvgDrawing(
         800,
         280,
         "Too early, and in time",
@@ -56,7 +56,7 @@ def order() -> Picture:
     return picture
 
 
-def _diamond(picture: Picture, left: float, title: str, sent: int, total: int) -> None:
+def _diamond(picture: SvgDrawing, left: float, title: str, sent: int, total: int) -> None:
     places: dict[int, Point] = {4: (170, 74), 3: (60, 134), 2: (250, 164), 0: (150, 232)}
     picture.text(left + 170, 34, title)
     points = {number: (left + x, y) for number, (x, y) in places.items()}
@@ -87,12 +87,12 @@ def _diamond(picture: Picture, left: float, title: str, sent: int, total: int) -
         picture.text(x + 16, y + 5, has, "code backward-fill small")
 
 
-def copies() -> Picture:
+def copies() -> SvgDrawing:
     """One contribution, added up for a bias and for a column."""
     contribution = [[1.0, 2, 0, 1], [0, 1, 1, 3], [2, 0, 1, 1]]
     bias = [[sum(column) for column in zip(*contribution, strict=True)]]
     column = [[sum(row)] for row in contribution]
-    picture = Picture(
+    picture = SvgDrawing(
         720,
         250,
         "Copies are added up",
@@ -116,9 +116,9 @@ def copies() -> Picture:
     return picture
 
 
-def pieces() -> Picture:
+def pieces() -> SvgDrawing:
     """A chain of nine steps, of whose states every third is kept."""
-    picture = Picture(
+    picture = SvgDrawing(
         800,
         220,
         "A chain in pieces",

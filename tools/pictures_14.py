@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Picture, height_of, row_middle, width_of
+from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, SvgDrawing, height_of, row_middle, width_of
 
 X0, X1 = 2, 3
 STEPS, BETAS = (1, 2, 5, 10, 50, 200, 1000), (0.9, 0.999)
@@ -21,10 +21,10 @@ def rates() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     return values, tangents, gradients
 
 
-def directions() -> Picture:
+def directions() -> SvgDrawing:
     """Forward mode and reverse mode through the same graph, which meet in one entry of the Jacobian."""
     values, tangents, gradients = rates()
-    picture = Picture(
+    picture = SvgDrawing(
         900,
         340,
         "Two directions through one graph",
@@ -55,10 +55,10 @@ def _between(start: Point, end: Point) -> tuple[Point, Point]:
     return (start[0] + right * (HALF + 3), start[1]), (end[0] - right * (HALF + 4), end[1] + (start[1] - end[1]) * 0.12)
 
 
-def jacobian_lines() -> Picture:
+def jacobian_lines() -> SvgDrawing:
     """A Jacobian with the column that forward mode gives and the row that reverse mode gives."""
     table = [[21.0, 16.0], [2.0, 1.0], [3.0, 2.0]]  # the third output is p itself
-    picture = Picture(
+    picture = SvgDrawing(
         820,
         262,
         "A Jacobian by columns and by rows",
@@ -85,9 +85,9 @@ def jacobian_lines() -> Picture:
     return picture
 
 
-def hessian_product() -> Picture:
+def hessian_product() -> SvgDrawing:
     """The way of v through a logistic regression, and the matrix that is never made."""
-    picture = Picture(
+    picture = SvgDrawing(
         860,
         230,
         "A Hessian times a vector, without the Hessian",
@@ -113,9 +113,9 @@ def hessian_product() -> Picture:
     return picture
 
 
-def moments() -> Picture:
+def moments() -> SvgDrawing:
     """How much of a moment that began with zeros is gradients after so many steps."""
-    picture = Picture(
+    picture = SvgDrawing(
         640,
         190,
         "How much of a moment is gradients",
@@ -141,9 +141,9 @@ def moments() -> Picture:
     return picture
 
 
-def loop() -> Picture:
+def loop() -> SvgDrawing:
     """A fixed point: out is used in its own making, and the gradient comes around, too."""
-    picture = Picture(
+    picture = SvgDrawing(
         760,
         250,
         "Backwards through a fixed point",

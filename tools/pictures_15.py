@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.rendering.svg_drawing import CELL_HEIGHT, Picture
+from grader.rendering.svg_drawing import CELL_HEIGHT, SvgDrawing
 
 Rows = list[list[float]]
 Wrong = Callable[[Sequence[float], int, int], Rows]
@@ -52,7 +52,7 @@ def is_hidden(wrong: Wrong, g: Sequence[float], bs: int, n: int) -> bool:
     return all(math.isclose(a, b) for found, row in pairs for a, b in zip(found, row, strict=True))
 
 
-def hides() -> Picture:
+def hides() -> SvgDrawing:
     """Which trial does not see which mistake, for the mean of each row."""
     left, top, width = 330, 84, 78
     height = top + len(MISTAKES) * CELL_HEIGHT + 44
@@ -61,7 +61,7 @@ def hides() -> Picture:
         f"{trial[0]} {trial[1]} hides {sum(row[j] for row in hidden)} of {len(MISTAKES)}"
         for j, trial in enumerate(TRIALS)
     )
-    picture = Picture(left + len(TRIALS) * width + 24, height, "What each trial hides", f"{told}.")
+    picture = SvgDrawing(left + len(TRIALS) * width + 24, height, "What each trial hides", f"{told}.")
     for j, (name, sizes, *_) in enumerate(TRIALS):
         picture.text(left + (j + 0.5) * width, 46, name, "small")
         picture.text(left + (j + 0.5) * width, 66, sizes, "code faint small")
@@ -76,11 +76,11 @@ def hides() -> Picture:
     return picture
 
 
-def sizes() -> Picture:
+def sizes() -> SvgDrawing:
     """At which sizes three mistakes show, and the least of them."""
     shown = ("no division by n", "divided by all entries", "numbers in wrong places")
     side = len(SIZES) * CELL_HEIGHT
-    picture = Picture(
+    picture = SvgDrawing(
         760,
         282,
         "Where a bug shows",
@@ -112,10 +112,10 @@ def _upstream(bs: int) -> list[float]:
     return [(-1) ** i * (0.5 + 0.75 * i) for i in range(bs)]
 
 
-def tolerance() -> Picture:
+def tolerance() -> SvgDrawing:
     """Relative errors of right and of wrong answers on one scale, and the room between them."""
     left, right_end, level = 60, 800, 120
-    picture = Picture(
+    picture = SvgDrawing(
         860,
         210,
         "The room for a tolerance",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.classroom.student_results import StudentResults
     from grader.course.course import Course, CourseExercise
     from grader.export.exporter import Exported
-    from grader.rendering.recorded_mistakes import RecordedMistakes
+    from grader.rendering.marked_graph import RecordedMistakes
     from grader.results.records import ExerciseResult
 
 Platform = Literal[
@@ -139,7 +139,7 @@ def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
         if not any(answer.mistake for answer in result.answers):
             return ""
         from grader.rendering.picture_html import forward_pass_html
-        from grader.rendering.recorded_mistakes import RecordedMistakes
+        from grader.rendering.marked_graph import RecordedMistakes
 
         album.extend([] if album else [RecordedMistakes()])
         graph = album[0].graph(exercise, result, seed)

@@ -36,8 +36,7 @@ def lesson(
     from grader.course.course import open_course
     from grader.learner import lesson as lessons
     from grader.learner.progress import Progress, next_exercise
-    from grader.rendering.console import print_lines, terminal
-    from grader.rendering.plain_mode import is_plain
+    from grader.rendering.console import is_plain, print_lines, terminal
 
     course = open_course(Path.cwd())
     following = next_exercise(Progress.load(course.root), course.exercises) or course.exercises[0]

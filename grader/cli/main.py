@@ -118,7 +118,7 @@ def _fail(message: str, code: int) -> None:
 
 def _plain(wanted: bool) -> None:
     if wanted:
-        from grader.rendering.plain_mode import ask_for_plain
+        from grader.rendering.console import ask_for_plain
 
         ask_for_plain()
 

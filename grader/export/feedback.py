@@ -13,8 +13,7 @@ from html import escape
 from grader.classroom.student_results import StudentResults
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
-from grader.rendering.check_html import page
-from grader.rendering.render_html import Report
+from grader.rendering.render_html import ResultDisplay, page
 from grader.results.points import total
 from grader.results.records import AnswerResult, ExerciseResult
 
@@ -122,7 +121,7 @@ def _is_tried(result: ExerciseResult) -> bool:
 
 def _report(exercise: CourseExercise, result: ExerciseResult) -> str:
     aside = _points([result], result.max_score)
-    return Report(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
+    return ResultDisplay(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
 
 
 def _for_learners(result: ExerciseResult) -> ExerciseResult:

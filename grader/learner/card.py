@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grader.course.course import Course
 from grader.rendering.render_text import Line
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 from grader.results.codes import meaning
 
 from .progress import Progress, UnitProgress, by_unit
@@ -101,7 +101,7 @@ def card_svg(card: Card) -> str:
         for each in found:
             lines.append((each.code, "code"))
             lines += [(line, "faint small") for line in textwrap.wrap(meaning(each.code), WORDS)]
-    picture = Picture(WIDTH, 96 + STEP * len(lines), f"{card.unit}: {card.title}", _solved(card))
+    picture = SvgDrawing(WIDTH, 96 + STEP * len(lines), f"{card.unit}: {card.title}", _solved(card))
     picture.text(LEFT, 34, card.course, "faint small", "start")
     picture.text(LEFT, 60, f"{card.unit}  {card.title}", "", "start")
     for number, (words, style) in enumerate(lines):

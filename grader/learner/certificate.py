@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from html import escape
 
-from grader.rendering.check_html import page
+from grader.rendering.render_html import page
 from grader.rendering.render_text import Line
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 from grader.results.codes import meaning
 
 from .card import Card, Met
@@ -53,7 +53,7 @@ def certificate_svg(cards: Sequence[Card], day: date) -> str:
     """The certificate as the text of an SVG file, with no name and no path in it."""
     met = met_in(cards)
     overcome = [each.code for each in met if each.overcome]
-    picture = Picture(WIDTH, 150 + STEP * len(cards), cards[0].course, totals(cards))
+    picture = SvgDrawing(WIDTH, 150 + STEP * len(cards), cards[0].course, totals(cards))
     picture.text(LEFT, 40, cards[0].course, "", "start")
     picture.text(WIDTH - LEFT, 40, day.isoformat(), "faint small", "end")
     picture.text(LEFT, 66, totals(cards), "faint small", "start")

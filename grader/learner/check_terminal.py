@@ -63,7 +63,7 @@ def print_results(
 ) -> None:
     """Print the verdicts on stdout, with the pictures if there are any."""
     if format == "html":
-        from grader.rendering.check_html import check_page
+        from grader.rendering.render_html import check_page
 
         print(check_page(session.course, chosen, results, album or ()), end="")
     elif format == "json":
@@ -80,7 +80,7 @@ def _print_json(
     if album is None:
         print(dumps(result), end="")
     else:
-        from grader.rendering.picture_json import dumps_with_pictures
+        from grader.rendering.picture_data import dumps_with_pictures
 
         print(dumps_with_pictures(result.record, album), end="")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.rendering.console import report_width
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, report_width
 from grader.rendering.render_text import Line, wrapped
 from grader.results.records import AnswerResult
 

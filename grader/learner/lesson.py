@@ -14,8 +14,7 @@ from rich.console import Console, RenderableType
 from grader.course.course import Course
 from grader.errors import CourseError, InfrastructureError
 from grader.files import FOLDER, remedy, write_atomically
-from grader.rendering.console import report_width, styled
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, report_width, styled
 from grader.rendering.render_text import Line
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")

@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from grader.course.course import CourseExercise
-from grader.rendering.console import report_width
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, report_width
 from grader.rendering.render_text import Line, Style
 
 from .progress import UnitProgress

@@ -6,7 +6,7 @@ import textwrap
 
 import torch
 
-from grader.rendering.svg_drawing import Picture
+from grader.rendering.svg_drawing import SvgDrawing
 
 from .curve_words import MARGIN, columns, continued, height_of, loss_at, sides
 from .trained import Curve, Trained
@@ -20,7 +20,7 @@ LINE, MOST_LINES, WORDS = 18, 16, 42
 def drawn(trained: Trained) -> str:
     """The picture as the text of an SVG file."""
     about = f"Two loss curves over {len(trained.yours.losses)} steps: with the learner's gradients, and with torch's."
-    picture = Picture(2 * LEFT + 2 * WIDTH + GAP, TOP + HEIGHT + 60, trained.training.title, about)
+    picture = SvgDrawing(2 * LEFT + 2 * WIDTH + GAP, TOP + HEIGHT + 60, trained.training.title, about)
     picture.text(LEFT, 30, trained.training.title, "", "start")
     _curves(picture, trained)
     if hasattr(trained.training, "plane"):
@@ -32,7 +32,7 @@ def drawn(trained: Trained) -> str:
     return picture.svg()
 
 
-def _curves(picture: Picture, trained: Trained) -> None:
+def _curves(picture: SvgDrawing, trained: Trained) -> None:
     picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
     for share in (0.0, 0.5, 1.0):
         picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(trained, share):.2g}", "small faint", "end")
@@ -54,7 +54,7 @@ def _points(curve: Curve, trained: Trained) -> list[tuple[float, float]]:
     return [(LEFT + (column + 0.5) * scale, TOP + HEIGHT * (1 - height)) for column, height in enumerate(heights)]
 
 
-def _plane(picture: Picture, trained: Trained) -> None:
+def _plane(picture: SvgDrawing, trained: Trained) -> None:
     left, size = LEFT + WIDTH + GAP, HEIGHT / PLACES
     picture.box(left, TOP, HEIGHT, HEIGHT, "box", 0)
     for row, says in enumerate(sides(trained, PLACES, PLACES).tolist()):

@@ -13,8 +13,7 @@ from typing import Any
 from rich.console import Group
 from rich.live import Live
 
-from grader.rendering.console import print_lines, styled, terminal
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, print_lines, styled, terminal
 
 from .curve_words import chart, continued, learned, progress_line, verdict
 from .train import OnPart

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import HandgradError, UsageError
-from grader.rendering.console import print_lines, report_width, terminal
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import is_plain, print_lines, report_width, terminal
 from grader.rendering.render_text import Line, wrapped
 from grader.sandbox.worker import Worker, start_worker
 

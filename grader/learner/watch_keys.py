@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from grader.course.course import CourseExercise
 from grader.errors import UsageError
-from grader.rendering.console import drawn, report_width
-from grader.rendering.plain_mode import is_plain
+from grader.rendering.console import drawn, is_plain, report_width
 from grader.rendering.render_text import Line, answer_in_need, differences, hint_lines, key_legend
 
 from . import lesson, watch_views, workspace

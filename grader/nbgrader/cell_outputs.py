@@ -9,7 +9,7 @@ from dataclasses import replace
 from nbformat import NotebookNode, from_dict
 
 from grader.course.course import CourseExercise
-from grader.rendering.render_html import Report
+from grader.rendering.render_html import ResultDisplay
 from grader.results.records import ExerciseResult
 
 from .source_notebook import answer_id, check_id, solution_id
@@ -27,7 +27,7 @@ def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mappi
             cell.outputs = [points_output(answer.score / answer.max_score, cell)]
     beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
     if beside is not None:
-        report = Report(exercise, replace(result, printed=""))
+        report = ResultDisplay(exercise, replace(result, printed=""))
         shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
         beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
 

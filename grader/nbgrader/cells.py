@@ -44,10 +44,10 @@ def check(exercise_id: str, hints: int = 1) -> None:
         return
     from IPython.display import display
 
-    from grader.rendering.render_html import Report
+    from grader.rendering.render_html import ResultDisplay
 
     exercise, result, seen = _verdicts().verdict_with_pictures(exercise_id, _cells(shell))
-    display(Report(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
+    display(ResultDisplay(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
 
 
 def score(exercise_id: str, answer: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ from rich.text import Text
 
 from grader.course.course import CourseExercise
 
-from .plain_mode import is_plain
 from .render_text import Line
 
 if TYPE_CHECKING:
@@ -25,14 +25,16 @@ STYLES = {
     "hot4": "bold white on color(202)",
 }  # fmt: skip
 MAX_WIDTH = 100
+ACCESSIBLE = "ACCESSIBLE"
+OFF = ("", "0")
 
 
 def drawn(seen: ExercisePictures, width: int) -> Iterator[Line]:
     """The pictures of one exercise; in plain mode, the same in words."""
     if is_plain():
-        from .picture_words import pictures_in_words as lines
+        from .picture_text import pictures_in_words as lines
     else:
-        from .picture_terminal import picture_lines as lines
+        from .picture_text import picture_lines as lines
     yield from lines(seen, width)
 
 
@@ -86,3 +88,13 @@ class Spinner:
         """Say what is being done now."""
         if self.status is not None:
             self.status.update(f"{self.what} {detail}")
+
+
+def is_plain() -> bool:
+    """Whether somebody asked for plain text: by `--plain`, by ACCESSIBLE=1, or with a terminal that only prints."""
+    return os.environ.get(ACCESSIBLE, "") not in OFF or os.environ.get("TERM") == "dumb"
+
+
+def ask_for_plain() -> None:
+    """What `--plain` does, for this program and those that it starts."""
+    os.environ[ACCESSIBLE] = "1"

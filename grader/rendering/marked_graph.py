@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from grader.course.course import CourseExercise
+from grader.course.exercise import Exercise
 from grader.course.shapes import describe, describe_guessed
+from grader.diagnosis.diagnose import faithful_program_of
 from grader.diagnosis.operators.places import operation_label
-from grader.program.forward import Node as Operation
-from grader.program.forward import Place
+from grader.program.forward import Node, Place
 from grader.program.program import Program
-from grader.reference.trial import Trial
+from grader.reference.references import first_trial, random_numbers
+from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.results.records import AnswerResult, ExerciseResult
 
-from .picture_data import Graph, Node
+from .picture_data import Graph, GraphNode
 
 
 def graph_of(
@@ -31,7 +35,7 @@ def graph_of(
     keys = {node.id: names.get(node.id, f"%{node.id}") for node in shown}
     answered = {i: answers[name] for name, i in program.forward.targets.items() if name in answers}
     nodes = {
-        keys[node.id]: Node(
+        keys[node.id]: GraphNode(
             keys[node.id],
             names.get(node.id) or operation_label(node),
             _shape(node, names.get(node.id, ""), trial),
@@ -50,7 +54,47 @@ def graph_of(
     return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked))
 
 
-def _shape(node: Operation, name: str, trial: Trial) -> str:
+def _shape(node: Node, name: str, trial: Trial) -> str:
     """Return the shape of a value with the names of its axes."""
     axes = trial.axes(name) if name else None
     return describe(node.value.shape, axes) if axes else describe_guessed(node.value.shape, trial.setting.sizes)
+
+
+class RecordedMistakes:
+    """Draws what records say; what several of them speak of is made once."""
+
+    def __init__(self) -> None:
+        self._trials: dict[tuple[str, int], Trial] = {}
+
+    def graph(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> Graph | None:
+        """The forward pass, if any operation in it is named as the place of a mistake.
+
+        Args:
+            seed: that of the record; the graph has the sizes that the record speaks of.
+        """
+        wrong = [answer for answer in result.answers if answer.mistake]
+        if not wrong or exercise.is_quiz or not isinstance(exercise.function, Exercise):
+            return None
+        try:
+            trial = self._first_trial(exercise, exercise.function, seed)
+        except IMPOSSIBLE:
+            return None
+        program = faithful_program_of(exercise.function, trial)
+        if program is None:
+            return None
+        named = {answer.name: _places(answer) for answer in wrong}
+        marked = {name: places for name, places in named.items() if places}
+        wrt = {answer.wrt: answer.name for answer in exercise.function.answers if answer.wrt and answer.name in marked}
+        return graph_of(program, trial, wrt, marked) if marked else None
+
+    def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
+        key = exercise.id, seed
+        if key not in self._trials:
+            self._trials[key] = first_trial(declaration, random_numbers(seed, exercise.id))
+        return self._trials[key]
+
+
+def _places(answer: AnswerResult) -> tuple[Place, ...]:
+    """Return where an answer's mistake was made, as its record says; of an older record nowhere."""
+    places = (answer.mistake or {}).get("at", ())
+    return tuple((place[0], place[1]) for place in places if len(place) == 2)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grader.course.shapes import Axes
 from grader.results.records import AnswerResult, ExerciseResult
+from grader.safe_text import escaped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +26,7 @@ WHY = {
 }
 NOTHING = "there is no array to draw"
 Kind = Literal["values", "difference"]
+SCHEMA = "handgrad/shown@1"
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """An input, or the result of an operation.
 
     Args:
@@ -100,7 +104,7 @@ class Graph:
         unmarked: the answers drawn whose diagnosis names no operation.
     """
 
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, GraphNode]
     out: str
     unmarked: tuple[str, ...] = ()
 
@@ -145,3 +149,52 @@ def without_repeats(pictures: Sequence[Picture]) -> Iterator[Picture]:
             yield from found
         else:
             yield Picture(", ".join(picture.answer for picture in found), note=note)
+
+
+def dumps_with_pictures(record: Mapping[str, Any], album: Sequence[ExercisePictures]) -> str:
+    """A record of results, as it is without pictures, and the pictures."""
+    parts = {"schema": SCHEMA, "result": record, "shown": [_exercise_json(seen) for seen in album]}
+    lines = (f'"{name}": {json.dumps(part, ensure_ascii=False, allow_nan=False)}' for name, part in parts.items())
+    return escaped("{" + ",\n ".join(lines) + "}\n")
+
+
+def _exercise_json(seen: ExercisePictures) -> dict[str, Any]:
+    graph = None if seen.graph is None else _graph_json(seen.graph)
+    return {"exercise": seen.exercise, "answers": [_picture_json(picture) for picture in seen.pictures], "graph": graph}
+
+
+def _picture_json(picture: Picture) -> dict[str, Any]:
+    grids = [_grid_json(grid) for grid in picture.grids]
+    return {"name": picture.answer, "trial": picture.where, "note": picture.note, "grids": grids}
+
+
+def _grid_json(grid: Grid) -> dict[str, Any]:
+    """An array as nested lists; `nan` and `inf` as strings."""
+    return {
+        "title": grid.title,
+        "kind": grid.kind,
+        "shaded": grid.shaded,
+        "axes": [None if axis.startswith("_") or axis.isdigit() else axis for axis in grid.axes],
+        "shape": list(grid.shape),
+        "values": _entries(grid.values.tolist()),
+    }
+
+
+def _entries(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_entries(value) for value in values]
+    return values if math.isfinite(values) else f"{values:g}"
+
+
+def _graph_json(graph: Graph) -> dict[str, Any]:
+    nodes = [
+        {
+            "key": node.key,
+            "label": node.label,
+            "shape": node.shape,
+            "operands": list(node.operands),
+            "marked": list(node.marked),
+        }
+        for node in graph.nodes.values()
+    ]
+    return {"out": graph.out, "nodes": nodes}

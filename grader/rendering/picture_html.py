@@ -19,22 +19,22 @@ ROOM = TableLimits(rows=24, columns=24, slices=6)
 def pictures_html(shown: ExercisePictures) -> str:
     """The pictures of one exercise as HTML that refers to nothing outside itself."""
     if not shown.pictures:
-        return _div("Everything is right, so there is nothing to draw.")
+        return div("Everything is right, so there is nothing to draw.")
     drawn = [_picture(picture) for picture in without_repeats(shown.pictures)]
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
-    drawn += [_div(escape(note), "opacity: 0.8; margin-top: 0.4em") for note in notes]
+    drawn += [div(escape(note), "opacity: 0.8; margin-top: 0.4em") for note in notes]
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
 
 
 def _picture(picture: Picture) -> str:
     said = picture.where if picture.grids else picture.note
-    head = _div(f'<b>{escape(picture.answer)}</b>&ensp;<span style="opacity: 0.8">{escape(said)}</span>')
+    head = div(f'<b>{escape(picture.answer)}</b>&ensp;<span style="opacity: 0.8">{escape(said)}</span>')
     parts = []
     for band in bands(picture, ROOM):
-        parts += [_div(escape(line), "opacity: 0.8") for line in band.caption.splitlines()]
+        parts += [div(escape(line), "opacity: 0.8") for line in band.caption.splitlines()]
         tables = "".join(_figure(table) for table in band.tables)
-        parts.append(_div(tables, "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0"))
-    return _div("".join([head, *parts]), "margin: 0.6em 0")
+        parts.append(div(tables, "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0"))
+    return div("".join([head, *parts]), "margin: 0.6em 0")
 
 
 def _figure(table: Table) -> str:
@@ -47,7 +47,7 @@ def _figure(table: Table) -> str:
         count = max((len(row) for row in table.rows), default=0)
         rows.insert(0, _row(_corner(table), (_index(str(table.first[1] + j)) for j in range(count))))
     style = "border-collapse: collapse; margin: 0.2em 0; font-variant-numeric: tabular-nums; font-size: 13px"
-    more = _div(left_out(table), "opacity: 0.8") if left_out(table) else ""
+    more = div(left_out(table), "opacity: 0.8") if left_out(table) else ""
     inside = f'{caption}<table style="{style}">{"".join(rows)}</table>{more}'
     return f'<figure style="margin: 0; max-width: 100%; overflow-x: auto">{inside}</figure>'
 
@@ -84,14 +84,12 @@ def _tint(cell: Cell) -> str:
 
 def forward_pass_html(graph: Graph) -> str:
     """The forward pass with what is wrong marked."""
-    head = _div('<b>forward pass</b>&ensp;<span style="opacity: 0.8">from the inputs down to the output</span>')
+    head = div('<b>forward pass</b>&ensp;<span style="opacity: 0.8">from the inputs down to the output</span>')
     said = ""
     if graph.unmarked:
-        said = _div(
-            f"Nothing is marked for {escape(', '.join(graph.unmarked))}: no operation is named.", "opacity: 0.8"
-        )
-    return _div(f"{head}{graph_svg(graph)}{said}", "margin: 0.6em 0")
+        said = div(f"Nothing is marked for {escape(', '.join(graph.unmarked))}: no operation is named.", "opacity: 0.8")
+    return div(f"{head}{graph_svg(graph)}{said}", "margin: 0.6em 0")
 
 
-def _div(content: str, style: str = "") -> str:
+def div(content: str, style: str = "") -> str:
     return f'<div style="{style}">{content}</div>' if style else f"<div>{content}</div>"

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from grader.course.course import CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
 from .picture_data import ExercisePictures
-from .picture_html import pictures_html
+from .picture_html import div, pictures_html
 from .render_text import as_text, exercise_report, group_alike, printed_lines
 
 WIDTH, WIDEST = 80, 200
@@ -29,10 +29,18 @@ MARK: dict[Status, str] = {
 SAYS_DONE = "All right. Go on with the next exercise."
 SAYS_RUN = "Run the exercise's cell first, and check again."
 SAYS_TODO = "Write your answer in the exercise's cell, run that cell, and check again."
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; padding: 1rem;
+  max-width: 60rem; margin: 0 auto; }
+h1 { font-size: 1.2rem; }
+summary { cursor: pointer; }
+"""
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class ResultDisplay:
     """The verdict on one exercise, as a notebook displays it.
 
     Args:
@@ -63,13 +71,13 @@ class Report:
         title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{what}"
         groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
         said = self._noise(WIDEST)
-        noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
+        noise = [div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
         step = next_step(self.result) if self.of_notebook else ""
-        then = [_div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if step else []
+        then = [div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if step else []
         edge = f"border-left: 4px solid {COLOUR[self.result.status]}; padding: 0.2em 0 0.2em 0.8em"
-        body = "".join([_div(title), *groups, *self._pictures(), *noise, *then])
+        body = "".join([div(title), *groups, *self._pictures(), *noise, *then])
         widest = "48em" if self.shown is None else "60em"
-        return _div(body, f"{edge}; margin: 0.3em 0; max-width: {widest}; line-height: 1.45; overflow-wrap: anywhere")
+        return div(body, f"{edge}; margin: 0.3em 0; max-width: {widest}; line-height: 1.45; overflow-wrap: anywhere")
 
     def _pictures(self) -> list[str]:
         """What there is to draw, folded away in a notebook; nothing where nothing is."""
@@ -109,11 +117,11 @@ def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
     mark = f'<b style="color: {COLOUR[first.status]}">{MARK[first.status]}</b>'
     says = "ok" if first.status == "passed" else _text(first.message)
-    evidence = _div(_text(first.evidence)) if first.evidence else ""
+    evidence = div(_text(first.evidence)) if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
-    helps = _div(evidence + hints, "padding-left: 1.4em") if evidence or hints else ""
-    fact = _div(f"{mark}&ensp;{names}&ensp;{says}", "padding-left: 1.4em; text-indent: -1.4em")
-    return _div(fact + helps, "margin-top: 0.5em")
+    helps = div(evidence + hints, "padding-left: 1.4em") if evidence or hints else ""
+    fact = div(f"{mark}&ensp;{names}&ensp;{says}", "padding-left: 1.4em; text-indent: -1.4em")
+    return div(fact + helps, "margin-top: 0.5em")
 
 
 def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
@@ -123,8 +131,8 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     label = f"hint {number} of {number + len(hints) - 1}"
     rest = _hints(hints[1:], shown, number + 1)
     if number <= shown:
-        return f"{_div(f'<b>{label}:</b> {_text(hints[0])}')}{rest}"
-    return f'<details><summary style="display: list-item">{label}</summary>{_div(_text(hints[0]))}{rest}</details>'
+        return f"{div(f'<b>{label}:</b> {_text(hints[0])}')}{rest}"
+    return f'<details><summary style="display: list-item">{label}</summary>{div(_text(hints[0]))}{rest}</details>'
 
 
 def _text(text: str) -> str:
@@ -132,5 +140,33 @@ def _text(text: str) -> str:
     return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
-def _div(content: str, style: str = "") -> str:
-    return f'<div style="{style}">{content}</div>' if style else f"<div>{content}</div>"
+def check_page(
+    course: Course,
+    chosen: Sequence[CourseExercise],
+    results: Sequence[ExerciseResult],
+    album: Sequence[ExercisePictures],
+) -> str:
+    """The whole page, in ASCII, so that no terminal or pipe can spoil it."""
+    pictures = {seen.exercise: seen for seen in album}
+    reports = [
+        ResultDisplay(exercise, result, shown=pictures.get(exercise.id), of_notebook=False)._repr_html_()
+        for exercise, result in zip(chosen, results, strict=True)
+    ]
+    title = f"{course.config.title}: check"
+    return page(title, [f"<h1>{escape(title)}</h1>", *reports])
+
+
+def page(title: str, body: Sequence[str], style: str = "") -> str:
+    """A page of these parts, in ASCII; it runs no script and loads nothing.
+
+    Args:
+        style: more of it, for this page.
+    """
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{escape(title)}</title>'
+        f"<style>{STYLE}{style}</style>"
+    )
+    inside = "\n".join(body)
+    whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{inside}</body></html>\n'
+    return whole.encode("ascii", "xmlcharrefreplace").decode()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-Cell = tuple[int, int]
+GridIndex = tuple[int, int]
 CELL_WIDTH, CELL_HEIGHT = 44, 28
 HEAD = 7
 
@@ -54,7 +54,7 @@ text { fill: currentColor; font: 14px system-ui, -apple-system, "Segoe UI", sans
 
 
 @dataclass
-class Picture:
+class SvgDrawing:
     """One picture, on a page of its own colour or inside another page.
 
     Args:
@@ -106,7 +106,7 @@ class Picture:
         self.parts.append(f'<path d="{curve}" class="{style}"/>')
         self.parts.append(f'<polygon points="{corners}" class="{style}-fill"/>')
 
-    def grid(self, x: float, y: float, rows: Sequence[Sequence[float]], marked: Sequence[Cell] = ()) -> None:
+    def grid(self, x: float, y: float, rows: Sequence[Sequence[float]], marked: Sequence[GridIndex] = ()) -> None:
         """A table of numbers; `x` and `y` are its upper left corner, `marked` cells stand out."""
         for i, row in enumerate(rows):
             for j, value in enumerate(row):

@@ -7,9 +7,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from grader.course.shapes import describe
+
 from .heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, left_out
-from .picture_data import OUT, ExercisePictures, Graph, Node, Picture, without_repeats
-from .render_text import Line, Style
+from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Grid, Picture, without_repeats
+from .render_text import Line, Style, wrapped
 
 INDENT, GAP = "  ", "   "
 STEPS = 4
@@ -19,6 +23,7 @@ HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
 MEANS: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
 WAY = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
+MOST_ENTRIES = 8
 
 
 def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
@@ -180,7 +185,7 @@ def _tree(graph: Graph, key: str, lead: str, below: str, drawn: set[str], named:
         yield from _tree(graph, source, *leads, drawn, ways)
 
 
-def _node(graph: Graph, node: Node, lead: str, *, again: bool, named: Sequence[str]) -> Line:
+def _node(graph: Graph, node: GraphNode, lead: str, *, again: bool, named: Sequence[str]) -> Line:
     name = f"{OUT} = {node.label}" if node.key == graph.out else node.label
     own: Style = "mark" if node.marked else "bold" if node.operands else ""
     line: list[tuple[str, Style]] = [(INDENT + lead, "mark" if named else "dim"), (name, own)]
@@ -201,3 +206,72 @@ def _cut(line: Line, width: int) -> Line:
     if _length(line) <= width:
         return line
     return tuple(part for number, part in enumerate(line) if number != 2 or part[1] != "dim")
+
+
+def pictures_in_words(shown: ExercisePictures, width: int) -> Iterator[Line]:
+    """The pictures of one exercise, as sentences of at most `width` columns to a line."""
+    if not shown.pictures:
+        yield from wrapped(f"{shown.exercise}: everything is right.", width, "", "")
+    for picture in without_repeats(shown.pictures):
+        for sentence in _sentences(picture):
+            yield from wrapped(sentence, width, "", "", indent=0)
+    if shown.graph is not None:
+        for sentence in _forward_pass(shown.graph):
+            yield from wrapped(sentence, width, "", "", indent=0)
+
+
+def _sentences(picture: Picture) -> Iterator[str]:
+    if not picture.grids:
+        yield f"{picture.answer}: {picture.note}."
+        return
+    if picture.where:
+        yield f"{picture.answer}, {picture.where}."
+    yours, off = picture.grids[0], picture.grids[-1]
+    if off.kind == "difference" and off.shape == yours.shape:
+        yield from _compared(picture.answer, yours, off)
+    else:
+        for grid in picture.grids:
+            yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_listed(grid)}."
+
+
+def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
+    """How many entries are off, and those that are furthest off."""
+    broken = ~np.isfinite(off.values)
+    large, small = int((off.values > 0).sum()), int((off.values < 0).sum())
+    right = off.values.size - large - small - int(np.isnan(off.values).sum())
+    counts = [f"{count} {what}" for count, what in ((large, "too high"), (small, "too low"), (right, "right")) if count]
+    if off.values.size != 1:
+        yield f"Of {off.values.size} entries, {', '.join(counts) or 'none is a number'}."
+    wrong = np.argwhere((off.values != 0) | broken)
+    furthest = sorted(wrong, key=lambda at: -abs(np.nan_to_num(off.values[tuple(at)], nan=np.inf)))
+    if len(furthest) > 1:
+        yield "The furthest off first:"
+    for at in map(tuple, furthest[:MOST_ENTRIES]):
+        place = f"{name}[{', '.join(map(str, at))}]" if at else name
+        value, error = yours.values[at], off.values[at]
+        how = "too high" if error > 0 else "too low" if error < 0 else "no number to compare"
+        yield f"{place}: yours is {value:.3g}, {how}."
+    if len(furthest) > MOST_ENTRIES:
+        yield f"And {len(furthest) - MOST_ENTRIES} more."
+
+
+def _listed(grid: Grid) -> str:
+    entries = grid.values.ravel()
+    more = f", and {entries.size - MOST_ENTRIES} more" if entries.size > MOST_ENTRIES else ""
+    return ", ".join(f"{value:.3g}" for value in entries[:MOST_ENTRIES]) + more
+
+
+def _forward_pass(graph: Graph) -> Iterator[str]:
+    """Each operation with what it is computed from, inputs first, and which of them a finding names."""
+    yield "The forward pass, from the inputs to the output:"
+    names: dict[str, str] = {}
+    steps = [node for node in graph.nodes.values() if node.operands]
+    for node in graph.nodes.values():
+        names[node.key] = f"step {steps.index(node) + 1}" if node.operands else node.label
+    for number, node in enumerate(steps, 1):
+        of = " and ".join(names[key] for key in node.operands)
+        out = ", which is the output" if node.key == graph.out else ""
+        here = f". Here it goes wrong, for {', '.join(node.marked)}" if node.marked else ""
+        yield f"Step {number}: {node.label} of {of}{out}, shape {node.shape}{here}."
+    if graph.unmarked:
+        yield f"For {', '.join(graph.unmarked)} no operation is named."
