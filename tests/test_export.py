@@ -25,8 +25,7 @@ from platform_formats import (
 from grader.classroom.student_results import StudentResults
 from grader.cli.export import Platform
 from grader.course.course import PACKAGE, Course, load_course
-from grader.export.exporter import Exported, Wanted
-from grader.export.graded_work import LONGEST, NOT_GRADED
+from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
 from grader.export.json_results import whole_factor
 from grader.export.platforms import PLATFORMS
 from grader.files import write_atomically
@@ -69,7 +68,7 @@ def hostile(text: str) -> StudentResults:
 
 
 def exported(course: Course, platform: str, record: StudentResults, **wanted: Any) -> dict[str, bytes]:
-    return dict(PLATFORMS[platform](course, [record], Wanted(runner=RUNNER, **wanted)).files)
+    return dict(PLATFORMS[platform](course, [record], ExportOptions(runner=RUNNER, **wanted)).files)
 
 
 def document(course: Course, platform: str, record: StudentResults) -> Any:
@@ -180,7 +179,7 @@ def test_hostile_text_proposes_no_grade_to_vpl(course: Course, text: str) -> Non
 @pytest.mark.parametrize("text", HOSTILE)
 def test_files_of_a_class_have_names_that_any_system_takes(course: Course, text: str) -> None:
     records = [replace(BEN, student=name) for name in (text or "x", f"{text}/../x", "BEN", "ben", "..", "con")]
-    files = PLATFORMS["vpl"](course, records, Wanted()).files
+    files = PLATFORMS["vpl"](course, records, ExportOptions()).files
     assert len({name.casefold() for name in files}) == len(records)
     assert all(re.fullmatch(r"[\w.-]+\.vpl\.txt", name) and not name.startswith(".") for name in files)
     assert max(map(len, files)) < 100
@@ -310,7 +309,7 @@ def test_a_record_of_nothing_is_a_score_of_nothing(course: Course) -> None:
 
 
 def test_an_export_of_nobody_is_empty(course: Course) -> None:
-    assert PLATFORMS["junit"](course, [], Wanted()) == Exported({})
+    assert PLATFORMS["junit"](course, [], ExportOptions()) == Exported({})
 
 
 FORGED = ("\x00", "\x1b[2J", "\ufffe\uffff", "\x0b\x85", "a\nb", "x" * 300, "<&>\"'", "\u202egnorts")
@@ -339,7 +338,7 @@ def test_every_student_has_files_of_a_name_that_may_be_written(course: Course, t
         replace(handed(each), student=student) for each, student in zip(CLASS[:2], (name, f"{name}2"), strict=True)
     ]
     for platform in sorted(set(PLATFORMS) - {"canvas", "moodle"}):
-        files = PLATFORMS[platform](course, records, Wanted(runner=RUNNER)).files
+        files = PLATFORMS[platform](course, records, ExportOptions(runner=RUNNER)).files
         for file in files:
             assert Path(file).name == file
             write_atomically(tmp_path / platform / file, b"")

@@ -16,9 +16,8 @@ from test_export import HOSTILE
 from grader.classroom.student_results import StudentResults
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
-from grader.export.csv_cells import CellTable
-from grader.export.exporter import Exported, Wanted
-from grader.export.grade_sheets import canvas, moodle
+from grader.export.grade_sheets import CellTable, canvas, moodle
+from grader.export.graded_work import Exported, ExportOptions
 
 # As Canvas exports it: a row that says what is posted by hand, one with the points, and columns that are worked out.
 CANVAS = (
@@ -55,7 +54,7 @@ def named(record: StudentResults, student: str) -> StudentResults:
 
 def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Course) -> None:
     records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
-    made = canvas(course, records, Wanted(sheet=CANVAS.encode(), column="Linear, by hand"))
+    made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Linear, by hand"))
     expected = CANVAS.replace("10.00,,100.00", "10.00,100,100.00").replace("7.5,40.00", "7.5,40")
     assert made.files["canvas.csv"].decode() == expected
     assert made.problems == ()
@@ -68,7 +67,7 @@ def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Cours
 )
 def test_a_student_is_known_by_number_login_or_name(course: Course, student: str) -> None:
     made = canvas(
-        course, [named(BEN, student)], Wanted(sheet=CANVAS.encode(), column="Linear, by hand (902)", out_of=5)
+        course, [named(BEN, student)], ExportOptions(sheet=CANVAS.encode(), column="Linear, by hand (902)", out_of=5)
     )
     assert [row[6] for row in rows(made)[3:]] == ["", "2", ""]
     assert made.notes[0].endswith("1 had other points before.")
@@ -76,21 +75,21 @@ def test_a_student_is_known_by_number_login_or_name(course: Course, student: str
 
 @pytest.mark.parametrize("student", ["Ben", "1", "Section B", "nobody", "", "40.00", "Franklin"])
 def test_who_has_no_row_is_named_and_enters_nothing(course: Course, student: str) -> None:
-    made = canvas(course, [named(BEN, student)], Wanted(sheet=CANVAS.encode(), column="Slopes"))
+    made = canvas(course, [named(BEN, student)], ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
     assert made.files["canvas.csv"].decode() == CANVAS
     assert len(made.problems) == 1
 
 
 def test_two_records_of_one_row_enter_nothing(course: Course) -> None:
     records = [named(BEN, "12"), named(ADA, "Ben Franklin")]
-    made = canvas(course, records, Wanted(sheet=CANVAS.encode(), column="Slopes"))
+    made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
     assert made.files["canvas.csv"].decode() == CANVAS
     assert "12, Ben Franklin" in made.problems[0]
 
 
 def test_two_rows_of_one_name_are_nobodys(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
-    made = canvas(course, [named(BEN, "Ben Franklin")], Wanted(sheet=twins.encode(), column="Slopes"))
+    made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))
     assert made.files["canvas.csv"].decode() == twins
     assert made.problems
 
@@ -98,35 +97,35 @@ def test_two_rows_of_one_name_are_nobodys(course: Course) -> None:
 @pytest.mark.parametrize("platform", [canvas, moodle])
 def test_what_could_not_be_graded_leaves_the_cell_as_it_was(course: Course, platform: object) -> None:
     sheet = CANVAS if platform is canvas else MOODLE
-    wanted = Wanted(sheet=sheet.encode(), column="Linear, by hand" if platform is canvas else "")
+    wanted = ExportOptions(sheet=sheet.encode(), column="Linear, by hand" if platform is canvas else "")
     made = platform(course, [named(EVE, "Ben Franklin")], wanted)  # type: ignore[operator]
     assert next(iter(made.files.values())).decode() == sheet
 
 
 def test_which_column_must_be_clear(course: Course) -> None:
     with pytest.raises(UsageError, match=r"--column. There are: Slopes \(901\), Linear, by hand \(902\)\.$"):
-        canvas(course, [BEN], Wanted(sheet=CANVAS.encode()))
+        canvas(course, [BEN], ExportOptions(sheet=CANVAS.encode()))
     with pytest.raises(UsageError, match="--column"):
-        canvas(course, [BEN], Wanted(sheet=CANVAS.encode(), column="Linear"))
+        canvas(course, [BEN], ExportOptions(sheet=CANVAS.encode(), column="Linear"))
     one = CANVAS.replace('"Linear, by hand (902)"', "Total Final Score")
-    assert rows(canvas(course, [named(ADA, "11")], Wanted(sheet=one.encode())))[3][5] == "10"
+    assert rows(canvas(course, [named(ADA, "11")], ExportOptions(sheet=one.encode())))[3][5] == "10"
 
 
 @pytest.mark.parametrize("sheet", ["", "\n", "a,b\n1,2\n", MOODLE])
 def test_what_is_no_gradebook_of_canvas_is_told(course: Course, sheet: str) -> None:
     with pytest.raises(UsageError, match=r"Canvas|empty"):
-        canvas(course, [BEN], Wanted(sheet=sheet.encode(), column="Grade"))
+        canvas(course, [BEN], ExportOptions(sheet=sheet.encode(), column="Grade"))
 
 
 @pytest.mark.parametrize("platform", [canvas, moodle])
 def test_without_a_file_of_the_platform_it_says_where_to_get_one(course: Course, platform: object) -> None:
     with pytest.raises(UsageError, match=r"export it \(.+\), and name it with --fill"):
-        platform(course, [BEN], Wanted())  # type: ignore[operator]
+        platform(course, [BEN], ExportOptions())  # type: ignore[operator]
 
 
 def test_moodle_gets_points_and_feedback(course: Course) -> None:
     records = [named(ADA, "Ada Lovelace_411_assignsubmission_file_"), named(BEN, "ben@uni.edu")]
-    made = moodle(course, records, Wanted(sheet=MOODLE.encode()))
+    made = moodle(course, records, ExportOptions(sheet=MOODLE.encode()))
     before, found = list(csv.reader(io.StringIO(MOODLE, newline=""))), rows(made)
     assert [row[4] for row in found[1:]] == ["50", "20"]
     assert found[1][9] == "<p>5 of 5 points</p>"
@@ -139,7 +138,7 @@ def test_moodle_in_another_language_takes_the_column_that_is_named(course: Cours
     german = MOODLE.replace("Grade,", "Bewertung,", 1).replace("Maximum Grade", "Beste Bewertung")
     german = german.replace("Participant ", "Teilnehmer/in").replace(",", ";")
     made = moodle(
-        course, [named(BEN, "x_412_assignsubmission_file_")], Wanted(sheet=german.encode(), column="bewertung")
+        course, [named(BEN, "x_412_assignsubmission_file_")], ExportOptions(sheet=german.encode(), column="bewertung")
     )
     table = CellTable(made.files["moodle.csv"])
     assert [table.values(row)[4] for row in (1, 2)] == ["", "2"]
@@ -148,7 +147,7 @@ def test_moodle_in_another_language_takes_the_column_that_is_named(course: Cours
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_one_cell_of_escaped_words(course: Course, text: str) -> None:
     record = named(handed(result("x", wrong("inp.g", "error", text, text), passed("w.g"))), "411 x")
-    made = moodle(course, [named(record, "Ada Lovelace")], Wanted(sheet=MOODLE.encode()))
+    made = moodle(course, [named(record, "Ada Lovelace")], ExportOptions(sheet=MOODLE.encode()))
     found, before = rows(made), list(csv.reader(io.StringIO(MOODLE, newline="")))
     assert [len(row) for row in found] == [len(row) for row in before]
     assert found[1][4] == "33.333"
@@ -156,7 +155,7 @@ def test_hostile_text_is_one_cell_of_escaped_words(course: Course, text: str) ->
     tags = _Tags()
     tags.feed(found[1][9])
     assert set(tags.seen) == {"p", "ul", "li", "b", "br"} - (set() if text else {"br"})
-    assert canvas(course, [named(record, text)], Wanted(sheet=CANVAS.encode(), column="Slopes")).problems
+    assert canvas(course, [named(record, text)], ExportOptions(sheet=CANVAS.encode(), column="Slopes")).problems
 
 
 class _Tags(HTMLParser):

@@ -17,9 +17,8 @@ from grader.classroom.student_results import StudentResults
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
-from grader.export.exporter import Wanted
 from grader.export.feedback import feedback
-from grader.export.graded_work import NOT_GRADED
+from grader.export.graded_work import NOT_GRADED, ExportOptions
 from grader.rendering.marked_graph import RecordedMistakes
 from grader.results.records import CourseResult, dumps
 
@@ -57,7 +56,7 @@ class _Page(HTMLParser):
 
 
 def read(course: Course, record: StudentResults) -> _Page:
-    return _Page(feedback(course, record, Wanted())["feedback.html"].decode("ascii"))
+    return _Page(feedback(course, record, ExportOptions())["feedback.html"].decode("ascii"))
 
 
 def test_it_says_points_findings_evidence_and_hints(course: Course) -> None:
@@ -95,7 +94,7 @@ def test_hostile_text_is_shown_and_nothing_more(course: Course, text: str) -> No
 
 
 def test_it_can_be_read_on_a_phone_and_asks_for_nothing(course: Course) -> None:
-    page = feedback(course, handed(BEN), Wanted())["feedback.html"].decode()
+    page = feedback(course, handed(BEN), ExportOptions())["feedback.html"].decode()
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     assert "default-src 'none'" in page
     assert not re.search(r"(src|href)=|url\(|@import", page)
@@ -104,7 +103,7 @@ def test_it_can_be_read_on_a_phone_and_asks_for_nothing(course: Course) -> None:
 def test_a_record_of_another_course_is_told(course: Course) -> None:
     other = replace(CLASS[0].exercises[0], id="no_such_thing")
     with pytest.raises(UsageError, match="no_such_thing is no exercise of"):
-        feedback(course, StudentResults("x", "ada", (other,)), Wanted())
+        feedback(course, StudentResults("x", "ada", (other,)), ExportOptions())
 
 
 # --- pictures

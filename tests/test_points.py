@@ -18,12 +18,11 @@ from grader.classroom.grades_table import GradesTable
 from grader.classroom.report_files import answer_table
 from grader.classroom.student_results import StudentResults, read_record
 from grader.course.course import Course, load_course
-from grader.export.exporter import Wanted
 from grader.export.grade_sheets import canvas
-from grader.export.graded_work import max_score, score, share
+from grader.export.graded_work import ExportOptions, max_score, score, share
 from grader.export.gradescope import results_json
 from grader.export.json_results import classroom50, prairielearn, submitty, whole_points
-from grader.export.vpl import vpl
+from grader.export.platforms import vpl
 from grader.results.points import exact, part, shown, total
 from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
 
@@ -146,7 +145,7 @@ def test_the_units_add_up_to_the_total_in_every_output(
     line, _ = tally.add(read)
     assert line.score == record.score
     assert tally.report().max_score == most
-    gradescope = json.loads(results_json(None, read, Wanted())["results.json"])  # type: ignore[arg-type]
+    gradescope = json.loads(results_json(None, read, ExportOptions())["results.json"])  # type: ignore[arg-type]
     assert gradescope["score"] == record.score
     assert total(test["max_score"] for test in gradescope["tests"]) == pytest.approx(most, rel=1e-12)
     if not share_right:
@@ -195,7 +194,7 @@ def test_full_marks_are_full_in_every_file(tmp_path: Path) -> None:
     lines = list(csv.DictReader(io.StringIO(answers.getvalue().decode("utf-8-sig"))))
     assert total(float(row["score"]) for row in lines) == total(float(row["max_score"]) for row in lines) == most
     files = {
-        name: next(iter(export(course, record, Wanted()).values())).decode()
+        name: next(iter(export(course, record, ExportOptions()).values())).decode()
         for name, export in {
             "gradescope": results_json, "prairielearn": prairielearn, "submitty": submitty, "classroom50": classroom50,
             "vpl": vpl,
@@ -208,7 +207,7 @@ def test_full_marks_are_full_in_every_file(tmp_path: Path) -> None:
     assert whole["score"] == whole["max-score"] == sum(test["max-score"] for test in whole["tests"])
     assert f"Grade :=>>{most:g}" in files["vpl"]
     sheet = b"Student,ID,SIS Login ID,Section,Work (7)\n    Points Possible,,,,10\nada,1,ada,a,\n"
-    filled = canvas(course, [record], Wanted(sheet=sheet)).files["canvas.csv"]
+    filled = canvas(course, [record], ExportOptions(sheet=sheet)).files["canvas.csv"]
     assert filled.decode().splitlines()[-1].endswith(",10")
 
 

@@ -20,7 +20,7 @@ from grader.safe_text import one_line
 if TYPE_CHECKING:
     from grader.classroom.student_results import StudentResults
     from grader.course.course import Course, CourseExercise
-    from grader.export.exporter import Exported
+    from grader.export.graded_work import Exported
     from grader.rendering.marked_graph import RecordedMistakes
     from grader.results.records import ExerciseResult
 
@@ -56,7 +56,7 @@ def export(
 ) -> None:
     """For instructors: write results as another platform reads them."""
     from grader.classroom.course_choice import class_course
-    from grader.export.exporter import Wanted
+    from grader.export.graded_work import ExportOptions
     from grader.export.platforms import PLATFORMS
     from grader.garbage import without_garbage_collection
 
@@ -65,7 +65,7 @@ def export(
         records, unread = _records(results)
         records = [_restrict_to_units(course, record, unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
-        wanted = Wanted(out_of, sheet, column, *_surroundings(course, to, records))
+        wanted = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
         if to == "feedback":
             wanted = replace(wanted, picture=_pictures())
         made = PLATFORMS[to](course, records, wanted)
@@ -138,8 +138,8 @@ def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
     def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
         if not any(answer.mistake for answer in result.answers):
             return ""
-        from grader.rendering.picture_html import forward_pass_html
         from grader.rendering.marked_graph import RecordedMistakes
+        from grader.rendering.picture_html import forward_pass_html
 
         album.extend([] if album else [RecordedMistakes()])
         graph = album[0].graph(exercise, result, seed)

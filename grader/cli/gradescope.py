@@ -47,7 +47,7 @@ def _make(autograder: Path, units: Sequence[str]) -> None:
     import secrets
 
     from grader.classroom.course_choice import class_course
-    from grader.export.gradescope_zip import autograder as made
+    from grader.export.gradescope import autograder as made
     from grader.files import write_atomically
 
     course = class_course(Path.cwd())
@@ -63,15 +63,13 @@ def _make(autograder: Path, units: Sequence[str]) -> None:
 
 def _try(source: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:
     """Grade by an unpacked autograder; the exit code is 3 where there is no score."""
-    from grader.export.exporter import Wanted
-    from grader.export.graded_work import is_graded
-    from grader.export.gradescope import results_json
-    from grader.export.gradescope_run import graded_submission, open_source
+    from grader.export.graded_work import ExportOptions, is_graded
+    from grader.export.gradescope import graded_submission, open_source, results_json
     from grader.sandbox.isolation import choose, machine
 
     course, secret = open_source(source)
     record = graded_submission(course, secret, submission, choose(machine(), isolation))
-    content = results_json(course, record, Wanted())["results.json"]
+    content = results_json(course, record, ExportOptions())["results.json"]
     if out is None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

@@ -17,8 +17,7 @@ from grader.rendering.render_html import ResultDisplay, page
 from grader.results.points import total
 from grader.results.records import AnswerResult, ExerciseResult
 
-from .exporter import Wanted
-from .graded_work import NOT_GRADED, is_graded, max_score, notes, number, score, text
+from .graded_work import NOT_GRADED, ExportOptions, is_graded, max_score, notes, number, score, text
 
 STYLE = """
 body { max-width: 42rem; overflow-wrap: anywhere; }
@@ -33,10 +32,10 @@ code { display: inline-block; max-width: 100%; }
 svg { max-width: 100%; height: auto; }
 """
 TODO = "not attempted yet"
-Picture = Callable[[CourseExercise, ExerciseResult], str]
+DrawMistakes = Callable[[CourseExercise, ExerciseResult], str]
 
 
-def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+def feedback(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
     """The page of one student.
 
     Raises:
@@ -92,7 +91,7 @@ def _points(results: Iterable[ExerciseResult], most: float) -> str:
 
 
 def _unit(
-    title: str, exercises: Sequence[CourseExercise], found: Mapping[str, ExerciseResult], picture: Picture
+    title: str, exercises: Sequence[CourseExercise], found: Mapping[str, ExerciseResult], picture: DrawMistakes
 ) -> list[str]:
     """A unit's exercises: first those that are not right yet, then the names of those that are, and of the rest."""
     tried = [(each, found[each.id]) for each in exercises if each.id in found and _is_tried(found[each.id])]
@@ -111,7 +110,7 @@ def _unit(
     ]
 
 
-def _picture(record: StudentResults, wanted: Wanted, exercise: CourseExercise, result: ExerciseResult) -> str:
+def _picture(record: StudentResults, wanted: ExportOptions, exercise: CourseExercise, result: ExerciseResult) -> str:
     return "" if record.seed is None else wanted.picture(exercise, result, record.seed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain
@@ -14,10 +14,10 @@ from grader.course.course import Course
 from grader.errors import UsageError
 from grader.safe_text import no_formula
 
-from .csv_cells import CellTable
-from .exporter import Exported, Wanted
-from .graded_work import answers, is_graded, max_score, number, of_points, score, share, text
+from .graded_work import Exported, ExportOptions, answers, is_graded, max_score, number, of_points, score, share, text
 
+BYTE_ORDER_MARK = "\ufeff"
+DELIMITERS = ",;\t"
 NAMED = 5
 MOST_FEEDBACK = 60
 WORDS = re.compile(r"[^\W_]+")
@@ -28,8 +28,69 @@ POSSIBLE, READ_ONLY = "Points Possible", "(read only)"
 GRADE, MAXIMUM, FEEDBACK = "grade", "maximum grade", "feedback comments"
 
 
+@dataclass
+class CsvCell:
+    """One cell as it is written, and what follows it: a delimiter, the end of a line, or nothing."""
+
+    written: str
+    end: str
+
+    @property
+    def value(self) -> str:
+        """The cell as a reader gets it."""
+        if len(self.written) > 1 and self.written.startswith('"') and self.written.endswith('"'):
+            return self.written[1:-1].replace('""', '"')
+        return self.written
+
+
+class CellTable:
+    """The rows of a CSV file by RFC 4180, delimited by commas, semicolons or tabs; the first row is its header.
+
+    Raises:
+        UsageError: it is empty.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        try:
+            text, self._encoding = content.decode("utf-8"), "utf-8"
+        except UnicodeDecodeError:  # any byte is a character of it, and the same byte again when it is written
+            text, self._encoding = content.decode("latin-1"), "latin-1"
+        self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        text = text.removeprefix(BYTE_ORDER_MARK)
+        first = text.partition("\n")[0]
+        if not first.strip():
+            raise UsageError("The CSV file is empty: export it once more, and name it with --fill.")
+        self._delimiter = max(DELIMITERS, key=first.count)
+        self.rows = list(self._read(text))
+
+    def _read(self, text: str) -> Iterator[list[CsvCell]]:
+        quoted, plain = r'"(?:[^"]|"")*+(?:"|\Z)', rf'[^"{self._delimiter}\r\n]+'
+        cell = re.compile(rf"((?:{quoted}|{plain})*+)({self._delimiter}|\r\n|\n|\r|\Z)")
+        row: list[CsvCell] = []
+        for found in cell.finditer(text):
+            if found.end() == found.start() and not row:  # after the end of the last line
+                return
+            row.append(CsvCell(found[1], found[2]))
+            if found[2] != self._delimiter:
+                yield row
+                row = []
+
+    def values(self, row: int) -> list[str]:
+        return [cell.value for cell in self.rows[row]]
+
+    def put(self, row: int, column: int, value: str) -> None:
+        """Write one cell, in quotes if it needs them."""
+        needs = any(c in value for c in f'"\r\n{self._delimiter}')
+        self.rows[row][column].written = '"' + value.replace('"', '""') + '"' if needs else value
+
+    def content(self) -> bytes:
+        """The whole file; a character that its encoding does not have is written as HTML does it."""
+        text = "".join(f"{cell.written}{cell.end}" for row in self.rows for cell in row)
+        return (self._mark + text).encode(self._encoding, "xmlcharrefreplace")
+
+
 @dataclass(frozen=True)
-class Sheet:
+class GradeSheet:
     """Where the points go.
 
     Args:
@@ -44,7 +105,7 @@ class Sheet:
     feedback: int | None = None
 
 
-def canvas(course: Course, records: Sequence[StudentResults], wanted: Wanted) -> Exported:
+def canvas(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
     """Canvas's gradebook. What is left alone: the cells of whoever could not be graded, or has no record.
 
     Raises:
@@ -63,12 +124,12 @@ def canvas(course: Course, records: Sequence[StudentResults], wanted: Wanted) ->
     column = _column(header, wanted.column, open_ones)
     last = header.index("Section") if "Section" in header else column
     most = _points(possible[column]) if column < len(possible) else None
-    sheet = Sheet(table, column, range(min(last, column)))
+    sheet = GradeSheet(table, column, range(min(last, column)))
     rows = [each for each in range(1, len(table.rows)) if each != row]
     return _filled(sheet, records, wanted, dict.fromkeys(rows, most), "canvas.csv")
 
 
-def moodle(course: Course, records: Sequence[StudentResults], wanted: Wanted) -> Exported:
+def moodle(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
     """The grading worksheet of a Moodle assignment, with feedback comments where it has a column for them.
 
     Raises:
@@ -80,7 +141,7 @@ def moodle(course: Course, records: Sequence[StudentResults], wanted: Wanted) ->
     column = _column(header, wanted.column, [at for at, name in enumerate(names) if name == GRADE])
     maximum = names.index(MAXIMUM) if MAXIMUM in names else None
     feedback = names.index(FEEDBACK) if FEEDBACK in names else None
-    sheet = Sheet(table, column, range(column), feedback)
+    sheet = GradeSheet(table, column, range(column), feedback)
     most = {}
     for row in range(1, len(table.rows)):
         values = table.values(row)
@@ -88,7 +149,7 @@ def moodle(course: Course, records: Sequence[StudentResults], wanted: Wanted) ->
     return _filled(sheet, records, wanted, most, "moodle.csv")
 
 
-def _table(wanted: Wanted, where: str) -> CellTable:
+def _table(wanted: ExportOptions, where: str) -> CellTable:
     if wanted.sheet is None:
         raise UsageError(f"Points are entered in a CSV file of yours: export it ({where}), and name it with --fill.")
     return CellTable(wanted.sheet)
@@ -120,7 +181,11 @@ def _points(cell: str) -> float | None:
 
 
 def _filled(
-    sheet: Sheet, records: Sequence[StudentResults], wanted: Wanted, most: Mapping[int, float | None], name: str
+    sheet: GradeSheet,
+    records: Sequence[StudentResults],
+    wanted: ExportOptions,
+    most: Mapping[int, float | None],
+    name: str,
 ) -> Exported:
     """The sheet with the points of everybody whose points are known and whose row is found.
 
@@ -156,7 +221,7 @@ def _differs(before: str, points: str) -> bool:
 
 
 def _rows_of(
-    sheet: Sheet, records: Sequence[StudentResults], rows: Iterable[int]
+    sheet: GradeSheet, records: Sequence[StudentResults], rows: Iterable[int]
 ) -> tuple[list[tuple[StudentResults, int]], tuple[str, ...]]:
     """Each record with the one row that it is of; and a sentence on those that have none."""
     known: defaultdict[str, set[int]] = defaultdict(set)

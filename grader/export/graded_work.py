@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from grader.classroom.student_results import StudentResults
+from grader.course.course import Course, CourseExercise
 from grader.results.points import shown, total
 from grader.results.records import AnswerResult, ExerciseResult
-from grader.safe_text import MARKDOWN, as_markdown, one_line
+from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 MARKS = re.compile(rf"{MARKDOWN.pattern}|@\w|#\d|\bwww\.|:\w+:|\]:|\A\W|\A\d+[.)]")
 NOT_GRADED = "This could not be graded, and that is not your doing. No points are lost: ask whoever teaches the course."
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What an export is made with besides the results.
+
+    Args:
+        out_of: how many points the platform counts in; its own or the course's if left out.
+        sheet: the platform's own CSV file, to be filled; `None` where there is none.
+        column: the column of that file which takes the points; found if left out.
+        runner: the variables by which a platform's runner names what it grades.
+        lines: where each exercise's function begins in the file that was graded, counted from 1, by exercise.
+        picture: draws what the record of a seed says of an exercise as HTML; empty where there is nothing to draw.
+    """
+
+    out_of: float | None = None
+    sheet: bytes | None = None
+    column: str = ""
+    runner: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+    picture: Callable[[CourseExercise, ExerciseResult, int], str] = lambda exercise, result, seed: ""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export came to.
+
+    Args:
+        files: content by name; a name is one file name without a folder.
+        notes: what whoever asked for the export should know, a sentence each.
+        problems: the same, of what is not in the files.
+    """
+
+    files: Mapping[str, bytes]
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+Exporter = Callable[[Course, Sequence[StudentResults], ExportOptions], Exported]
 
 
 class GradedAnswer(NamedTuple):
@@ -122,3 +164,8 @@ def tagless(words: str) -> str:
 def notes(record: StudentResults) -> tuple[str, ...]:
     """What was ignored of the submission, and why."""
     return tuple(text(note) for note in record.notes)
+
+
+def as_json(document: Any) -> bytes:
+    """Return a document as one line of JSON, in which everything that does not print is escaped."""
+    return (escaped(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n").encode()

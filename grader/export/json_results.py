@@ -12,9 +12,19 @@ from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.results.points import exact
 
-from .exporter import Wanted
-from .graded_work import NOT_GRADED, GradedAnswer, answers, is_graded, max_score, notes, of_points, share, tagless
-from .gradescope import as_json
+from .graded_work import (
+    NOT_GRADED,
+    ExportOptions,
+    GradedAnswer,
+    answers,
+    as_json,
+    is_graded,
+    max_score,
+    notes,
+    of_points,
+    share,
+    tagless,
+)
 
 MOST_BYTES = 1_000_000  # PrairieLearn takes no more than 1 MB
 FINEST = 1000
@@ -26,7 +36,7 @@ OF_RUNNER = {
 }  # fmt: skip
 
 
-def prairielearn(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+def prairielearn(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
     """Return `results.json` of an external grader for PrairieLearn.
 
     What was not graded, or cannot be read as Python, is not gradable: it costs neither points nor an attempt
@@ -60,7 +70,7 @@ def _prairielearn_test_entry(answer: GradedAnswer) -> dict[str, Any]:
     }
 
 
-def submitty(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+def submitty(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
     """Return `validation_results.json` of a custom validator for Submitty.
 
     What was not graded is a failure of the validator, which the instructor sees (submitty.org, Python Custom
@@ -83,7 +93,7 @@ def submitty(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
     return {"validation_results.json": as_json(document)}
 
 
-def classroom50(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+def classroom50(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
     """Return `result.json` as `classroom50/result/v1`, in whole numbers of points.
 
     There is no file if something could not be graded, so that the runner reports an error and no score.

@@ -2,26 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from .exporter import Exporter, each
+from grader.classroom.student_results import StudentResults
+from grader.course.course import Course
+from grader.rendering.render_text import group_alike
+from grader.results.records import Status
+
 from .feedback import feedback
-from .github import github
 from .grade_sheets import canvas, moodle
+from .graded_work import (
+    NOT_GRADED,
+    Exported,
+    Exporter,
+    ExportOptions,
+    GradedAnswer,
+    answers,
+    is_graded,
+    markdown,
+    max_score,
+    notes,
+    number,
+    of_points,
+    score,
+    share,
+    tagless,
+    text,
+)
 from .gradescope import results_json
 from .json_results import classroom50, prairielearn, submitty
-from .junit import junit
-from .vpl import vpl
+
+LONGEST_STUDENT = 60  # characters
+LONGEST_NAME = 160  # bytes: with a number, the platform's own name and that of an unfinished file it is one of 255
+StudentExporter = Callable[[Course, StudentResults, ExportOptions], Mapping[str, bytes]]
+MOST_ANNOTATIONS = 10  # of one kind that GitHub shows of a step
+MOST_BYTES = 1_000_000  # a summary may have 1 MiB
+STATUS = {"passed": "right", "failed": "wrong", "todo": "not attempted", "error": "**not graded**"}
+TAGS: dict[Status, str] = {"failed": "failure", "error": "error", "todo": "skipped"}
+
+
+def for_each_student(export_one: StudentExporter) -> Exporter:
+    """The exporter of a platform that takes one student at a time.
+
+    Of one student the files have the platform's own names; of several, each name begins with the student's.
+    """
+
+    def export(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
+        if len(records) == 1:
+            return Exported(export_one(course, records[0], wanted))
+        files: dict[str, bytes] = {}
+        taken: set[str] = set()
+        for record in records:
+            student = _unique_file_name(record.student, taken)
+            for name, content in export_one(course, record, wanted).items():
+                files[f"{student}.{name}"] = content
+        return Exported(files)
+
+    return export
+
+
+def _unique_file_name(student: str, taken: set[str]) -> str:
+    """Return a name for a student's file that any file system accepts and nobody else has; it is added to `taken`."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT]
+    safe = safe.encode()[:LONGEST_NAME].decode("utf-8", "ignore") or "_"
+    name, number = safe, 2
+    while name.casefold() in taken:
+        name, number = f"{safe}-{number}", number + 1
+    taken.add(name.casefold())
+    return name
+
+
+def github(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+    """`annotations.txt`, to be printed by a step, and `summary.md`, to be added to `$GITHUB_STEP_SUMMARY`."""
+    lines = list(_annotations(course, record, wanted))
+    if len(lines) > MOST_ANNOTATIONS:
+        more = len(lines) - MOST_ANNOTATIONS + 1
+        lines[MOST_ANNOTATIONS - 1 :] = [command("error", f"{more} more are in the summary of this run.", title="more")]
+    annotations = "".join(f"{line}\n" for line in lines)
+    return {"annotations.txt": annotations.encode(), "summary.md": _summary(record).encode()}
+
+
+def _annotations(course: Course, record: StudentResults, wanted: ExportOptions) -> Iterator[str]:
+    for exercise in record.exercises:
+        for group in group_alike(exercise):
+            first = GradedAnswer(exercise, group[0])
+            if first.answer.status not in ("failed", "error"):
+                continue
+            names = ", ".join(answer.name for answer in group)
+            code = first.code if first.is_graded else "not graded"
+            place = {"file": _file(course, exercise.id, exercise.unit), "line": str(wanted.lines.get(exercise.id, 1))}
+            yield command("error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}"))
+
+
+def _file(course: Course, exercise: str, unit: str) -> str:
+    known = (each.file for each in course.exercises if each.id == exercise)
+    return next(known, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
+
+
+def command(name: str, message: str, **properties: str) -> str:
+    """A workflow command, escaped as actions/toolkit does it."""
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name} {listed}::{_data(message)}"
+
+
+def _data(words: str) -> str:
+    words = words.replace("##[", "# #[")  # the older form of a command, which may stand anywhere in a line
+    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(words: str) -> str:
+    return _data(words).replace(":", "%3A").replace(",", "%2C")
+
+
+def _summary(record: StudentResults) -> str:
+    """Points, and what there is to say of each answer that is not right; cut at whole answers."""
+    most = number(max_score(record))
+    total = f"{number(score(record))} of {most} points" if is_graded(record) else "Not everything could be graded"
+    parts, size = [f"## {total}\n\n"], 0
+    for each in answers(record):
+        part = _line(each)
+        size += len(part.encode())
+        if size > MOST_BYTES:
+            parts.append("\nThere is more than a summary can hold.\n")
+            break
+        parts.append(part)
+    parts += [f"\n{markdown(note)}\n" for note in notes(record)[:20]]
+    return "".join(parts)
+
+
+def _line(each: GradedAnswer) -> str:
+    line = f"- {markdown(each.name)}: {of_points(each)}, {STATUS[each.answer.status]}\n"
+    if each.answer.status in ("passed", "todo"):
+        return line
+    return line + "".join(f"  - {markdown(words)}\n" for words in each.sentences)
+
+
+def junit(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+    """Return `junit.xml`: what is not attempted is skipped, and what could not be graded is an error and no failure."""
+    cases = [_test_case(answer) for answer in answers(record)]
+    counts = Counter(child.tag for case in cases for child in case)
+    numbers = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
+    suite = ET.Element(
+        "testsuite",
+        {"name": text(record.course), "tests": str(len(cases)), **{name: str(n) for name, n in numbers.items()}},
+        time="0",
+    )
+    suite.extend(cases)
+    if lines := notes(record):
+        ET.SubElement(suite, "system-out").text = "\n".join(lines)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return {"junit.xml": ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"}
+
+
+def _test_case(answer: GradedAnswer) -> ET.Element:
+    """Return the test case of one answer."""
+    case = ET.Element("testcase", classname=text(answer.exercise.unit), name=answer.name, time="0")
+    if tag := TAGS.get(answer.answer.status):
+        outcome = ET.SubElement(case, tag, message=answer.found)
+        if tag != "skipped":
+            outcome.set("type", answer.code or "error")
+            outcome.text = "\n".join(answer.sentences)
+    return case
+
+
+def vpl(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+    """A block of comments, in which a line that begins with `-` is a title and one that begins with `>` is shown as it
+    is, and then the grade; no grade where something could not be graded, so that none is proposed.
+    """
+    lines = []
+    for each in answers(record):
+        lines.append(f"-{_inert(each.name)} ({of_points(each)})")
+        lines += [f">{_inert(line)}" for line in each.sentences if each.answer.status != "passed"]
+    lines += [f">{_inert(note)}" for note in (*notes(record), *(() if is_graded(record) else (NOT_GRADED,)))]
+    block = "\n".join(["<|--", *lines, "--|>"])
+    most = max_score(record) if wanted.out_of is None else wanted.out_of
+    grade = f"\nGrade :=>>{number(share(record) * most)}\n" if is_graded(record) else "\n"
+    return {"vpl.txt": (block + grade).encode()}
+
+
+def _inert(words: str) -> str:
+    """Text in which VPL finds none of its own marks."""
+    return tagless(words).replace(":=>>", ": = > >").replace("--|>", "- - | >").replace("<|--", "< | - -")
+
 
 PLATFORMS: Mapping[str, Exporter] = {
-    "gradescope": each(results_json),
-    "prairielearn": each(prairielearn),
-    "junit": each(junit),
-    "classroom50": each(classroom50),
-    "github": each(github),
+    "gradescope": for_each_student(results_json),
+    "prairielearn": for_each_student(prairielearn),
+    "junit": for_each_student(junit),
+    "classroom50": for_each_student(classroom50),
+    "github": for_each_student(github),
     "canvas": canvas,
     "moodle": moodle,
-    "submitty": each(submitty),
-    "vpl": each(vpl),
-    "feedback": each(feedback),
+    "submitty": for_each_student(submitty),
+    "vpl": for_each_student(vpl),
+    "feedback": for_each_student(feedback),
 }

@@ -19,11 +19,8 @@ from typer.testing import CliRunner
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
-from grader.export.exporter import Wanted
-from grader.export.graded_work import is_graded
-from grader.export.gradescope import results_json
-from grader.export.gradescope_run import graded_submission, open_source
-from grader.export.gradescope_zip import autograder, requirements
+from grader.export.graded_work import ExportOptions, is_graded
+from grader.export.gradescope import autograder, graded_submission, open_source, requirements, results_json
 
 UNIT = "04_linear"
 MEAN = """\
@@ -141,7 +138,7 @@ def test_a_submission_of_pipes_and_links_is_graded_for_what_is_there(container: 
 def test_a_single_file_is_a_submission(container: Path) -> None:
     course, secret = opened(container)
     record = graded_submission(course, secret, container / "submission" / "lin_grad.py", "none")
-    assert json.loads(results_json(course, record, Wanted())["results.json"])["score"] == 2
+    assert json.loads(results_json(course, record, ExportOptions())["results.json"])["score"] == 2
 
 
 def test_what_is_no_autograder_is_told(tmp_path: Path) -> None:
