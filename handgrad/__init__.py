@@ -65,12 +65,12 @@ if TYPE_CHECKING:  # the same names as in `_NAMES`, for type checkers and editor
     from grader.explain.explanation import Explanation as Explanation
     from grader.nbgrader.cells import check as check
     from grader.nbgrader.cells import score as score
-    from grader.nbgrader.feedback_summary import SummaryFirst as SummaryFirst
+    from grader.nbgrader.feedback import SummaryFirst as SummaryFirst
     from grader.nbgrader.plugin import ExplainScores as ExplainScores
     from grader.nbgrader.plugin import SecureExecute as SecureExecute
     from grader.nbgrader.plugin import SubmissionExporter as SubmissionExporter
-    from grader.nbgrader.release import KeepStubs as KeepStubs
     from grader.nbgrader.restore import RestoreCells as RestoreCells
+    from grader.nbgrader.source_notebook import KeepStubs as KeepStubs
     from grader.nbgrader.submission import find_renamed as find_renamed
 
 _NAMES = {
@@ -85,9 +85,9 @@ _NAMES = {
     ),
     "grader.explain.explain": "explain",
     "grader.explain.explanation": "Explanation",
-    "grader.nbgrader.feedback_summary": "SummaryFirst",
+    "grader.nbgrader.feedback": "SummaryFirst",
     "grader.nbgrader.plugin": "ExplainScores SecureExecute SubmissionExporter",
-    "grader.nbgrader.release": "KeepStubs",
+    "grader.nbgrader.source_notebook": "KeepStubs",
     "grader.nbgrader.restore": "RestoreCells",
     "grader.nbgrader.submission": "find_renamed",
     "grader.nbgrader.cells": "check score",

@@ -9,7 +9,7 @@ import pytest
 from grader.course.course import Course, load_course
 from grader.course.course_file import Unit
 from grader.errors import CourseError
-from grader.nbgrader.lesson_notebook import HOW_TO_ANSWER, Lesson, notebook_lesson
+from grader.nbgrader.source_notebook import HOW_TO_CHECK, Lesson, notebook_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
@@ -41,7 +41,7 @@ def test_a_real_lesson_is_whole_and_sends_nobody_to_a_terminal(unit: Unit):
     assert text.startswith(f"# {int(unit.id[:2])}. ")
     assert text.count("\n## ") == written.count("\n## ")
     assert text.count("```pycon") == written.count("```pycon")
-    assert text.endswith(HOW_TO_ANSWER)
+    assert text.endswith(HOW_TO_CHECK)
     assert not any(word in text for word in ("pytest", "handgrad", "README.md", ".py`", "Next: "))
 
 
@@ -68,7 +68,7 @@ def test_a_picture_of_the_unit_comes_along_and_what_lies_elsewhere_becomes_text(
 def test_only_a_block_of_nothing_but_commands_is_replaced(small: Course):
     kept = "```\nout = inp\npytest_is_no_command = 1\n```\n\n```text\n   handgrad is named here\n```\n"
     text = lesson(small, f"{kept}\n```sh\npytest exercises/01_first/\n\nhandgrad check relu_grad\n```\n").text
-    assert text == f"{kept}\n{HOW_TO_ANSWER}"
+    assert text == f"{kept}\n{HOW_TO_CHECK}"
 
 
 def test_a_missing_lesson_is_named(small: Course):

@@ -19,8 +19,7 @@ from grader.cli import main as cli
 from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
 from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merged
-from grader.nbgrader.lesson_notebook import notebook_lesson
-from grader.nbgrader.source_notebook import grade_id, source_notebook
+from grader.nbgrader.source_notebook import grade_id, notebook_lesson, source_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

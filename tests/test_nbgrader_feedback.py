@@ -8,7 +8,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.nbgrader.feedback_summary import SummaryFirst, exercises
+from grader.nbgrader.feedback import SummaryFirst, exercises
 
 ATTACHED = {"x.png": {"image/png": "AAAA"}}
 LESSON = "# Lines\n\n![a picture](attachment:x.png)\n\n```\n</details>\n```\n\n- one"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from grader.classroom.class_report import Counts
 from grader.classroom.student_results import read_folder
-from grader.nbgrader.gradebook_results import Finding, read_comment, read_gradebook
+from grader.nbgrader.gradebook_results import AnswerComment, read_comment, read_gradebook
 from grader.results.codes import UNNAMED
 
 
@@ -106,28 +106,34 @@ def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(grade
 @pytest.mark.parametrize(
     ("comment", "found"),
     [
-        ("w.g: too small [mean-for-sum]", {"w.g": Finding("too small", "mean-for-sum")}),
-        ("w.g: too small [mean-for-sum]\nhint: see w[0]", {"w.g": Finding("too small", "mean-for-sum")}),
-        ("w.g: off at w[a] and [b]", {"w.g": Finding("off at w[a] and [b]", None)}),
-        ("- **w.g**: too\nsmall [mean-for-sum] hint", {"w.g": Finding("too\nsmall", "mean-for-sum")}),
-        ("`b.g, w.g`: not [y] [unknown]", {"w.g": Finding("not [y]", "unknown"), "b.g": Finding("not [y]", "unknown")}),
-        ("a [x]: no exit [crash]", {name: Finding("a [x]: no exit", "crash") for name in LIN}),
-        ("all: bad\nw.g: fine [todo]", {**dict.fromkeys(LIN, Finding("all: bad")), "w.g": Finding("fine", "todo")}),
-        ("No response.", dict.fromkeys(LIN, Finding("No response.", "todo"))),
-        ("- w.g: ``a `b` < c`` [error]\n  Hint: see [todo]", {"w.g": Finding("a `b` < c", "error")}),
+        ("w.g: too small [mean-for-sum]", {"w.g": AnswerComment("too small", "mean-for-sum")}),
+        ("w.g: too small [mean-for-sum]\nhint: see w[0]", {"w.g": AnswerComment("too small", "mean-for-sum")}),
+        ("w.g: off at w[a] and [b]", {"w.g": AnswerComment("off at w[a] and [b]", None)}),
+        ("- **w.g**: too\nsmall [mean-for-sum] hint", {"w.g": AnswerComment("too\nsmall", "mean-for-sum")}),
+        (
+            "`b.g, w.g`: not [y] [unknown]",
+            {"w.g": AnswerComment("not [y]", "unknown"), "b.g": AnswerComment("not [y]", "unknown")},
+        ),
+        ("a [x]: no exit [crash]", {name: AnswerComment("a [x]: no exit", "crash") for name in LIN}),
+        (
+            "all: bad\nw.g: fine [todo]",
+            {**dict.fromkeys(LIN, AnswerComment("all: bad")), "w.g": AnswerComment("fine", "todo")},
+        ),
+        ("No response.", dict.fromkeys(LIN, AnswerComment("No response.", "todo"))),
+        ("- w.g: ``a `b` < c`` [error]\n  Hint: see [todo]", {"w.g": AnswerComment("a `b` < c", "error")}),
         (
             "- b.g, w.g: too small [mean-for-sum]\n- inp.g: not attempted yet [todo]",
             {
-                "b.g": Finding("too small", "mean-for-sum"),
-                "w.g": Finding("too small", "mean-for-sum"),
-                "inp.g": Finding("not attempted yet", "todo"),
+                "b.g": AnswerComment("too small", "mean-for-sum"),
+                "w.g": AnswerComment("too small", "mean-for-sum"),
+                "inp.g": AnswerComment("not attempted yet", "todo"),
             },
         ),
         ("", {}),
-        ("[[[", dict.fromkeys(LIN, Finding("[[["))),
+        ("[[[", dict.fromkeys(LIN, AnswerComment("[[["))),
     ],
 )
-def test_a_comment_says_which_mistake_it_was(comment: str, found: dict[str, Finding]) -> None:
+def test_a_comment_says_which_mistake_it_was(comment: str, found: dict[str, AnswerComment]) -> None:
     assert read_comment(comment, LIN) == found
 
 

@@ -11,7 +11,7 @@ from nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD,
 
 from grader.classroom.student_results import StudentResults
 from grader.nbgrader.gradebook_results import read_gradebook
-from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
+from grader.nbgrader.submission import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
 
 pytestmark = pytest.mark.slow
 

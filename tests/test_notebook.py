@@ -17,12 +17,12 @@ from nbgrader.nbgraderformat import MetadataValidator
 from grader.authoring.build import stub
 from grader.course.course import CourseExercise, load_course
 from grader.course.course_file import Unit
-from grader.nbgrader.lesson_notebook import notebook_lesson
 from grader.nbgrader.source_notebook import (
     answer_id,
     check_id,
     grade_id,
     is_derived,
+    notebook_lesson,
     solution_id,
     source_notebook,
     stub_of,

@@ -19,7 +19,7 @@ from grader.course.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.learner.session import Session
 from grader.nbgrader import cells
-from grader.nbgrader.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
+from grader.nbgrader.cells import NO_NOTEBOOK, OURS, KernelSession, _undisturbed, check, score
 from grader.nbgrader.source_notebook import SETUP
 from grader.results.records import AnswerResult, ExerciseResult, Status
 
@@ -253,7 +253,7 @@ def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytes
     monkeypatch.delenv(COURSE_VARIABLE, raising=False)
     monkeypatch.setattr(Session, "check_cells", grade)
     monkeypatch.setattr(Session, "warm_up", lambda _session: None)
-    verdicts = Verdicts()
+    verdicts = KernelSession()
     given = [verdicts.verdict("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
     assert given == ["error", "passed", "passed", "failed"]
     assert verdicts.verdict_with_pictures("relu_grad", ["a", "b"])[1].status == "todo"

@@ -15,7 +15,7 @@ from grader.course.course import CourseExercise, load_course
 from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
-from grader.nbgrader.lesson_notebook import notebook_lesson
+from grader.nbgrader.source_notebook import notebook_lesson
 from grader.quiz.answer_sheet import Sheet
 from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
 from grader.results.records import ExerciseResult

@@ -125,7 +125,7 @@ def test_the_doctor_tries_a_graded_run() -> None:
 def test_a_session_of_nbgrader_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first submission has not been opened then."""
     from grader.course.course import load_course
-    from grader.nbgrader.autograde_session import AutogradeSession
+    from grader.nbgrader.plugin import AutogradeSession
 
     monkeypatch.setattr(warm_process, "_command", lambda *_given: ["/bin/false"])
     with pytest.raises(InfrastructureError, match="A graded run does not work here"):

@@ -70,7 +70,7 @@ def score(exercise_id: str, answer: str) -> float:
     return float(min(max(found.score, 0.0), found.max_score))
 
 
-class Verdicts:
+class KernelSession:
     """What a kernel keeps between checks: the course, a warm worker, and the last verdict on each exercise."""
 
     def __init__(self) -> None:
@@ -131,8 +131,8 @@ class Verdicts:
 
 
 @cache
-def _verdicts() -> Verdicts:
-    verdicts = Verdicts()
+def _verdicts() -> KernelSession:
+    verdicts = KernelSession()
     atexit.register(verdicts.session.close)
     return verdicts
 

@@ -16,8 +16,7 @@ from grader.course.course_file import Unit
 from grader.errors import CourseError, InfrastructureError
 from grader.files import keep_copy, write_atomically
 
-from .lesson_notebook import notebook_lesson
-from .source_notebook import grade_id, is_derived, source_notebook
+from .source_notebook import grade_id, is_derived, notebook_lesson, source_notebook
 
 CONFIG_FILE = "nbgrader_config.py"
 RELEASE = (

@@ -24,7 +24,7 @@ CODE = re.compile(r"\[([a-z]+(?:-[a-z]+)*)\]")
 
 
 @dataclass(frozen=True)
-class Finding:
+class AnswerComment:
     """What a comment says of an answer; the code is `None` where it gives none."""
 
     message: str
@@ -112,7 +112,7 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
             yield from (_student_results(counted, name, work[name]) for name in work)
 
 
-def read_comment(comment: str, answers: Collection[str]) -> dict[str, Finding]:
+def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComment]:
     """What a comment says of each answer: `w.g: message [code]`, for one or several, with hints after it.
 
     What stands before the first such line is said of all answers that have no line of their own.
@@ -129,13 +129,13 @@ def read_comment(comment: str, answers: Collection[str]) -> dict[str, Finding]:
     return {name: _finding("\n".join(lines)) for name, lines in parts.items()}
 
 
-def _finding(text: str) -> Finding:
+def _finding(text: str) -> AnswerComment:
     """The message ends where the code stands, on the first line if it is there; other brackets belong to it."""
     for part in (text.partition("\n")[0], text):
         found = [match for match in CODE.finditer(part) if match[1] in CODES]
         if found:
-            return Finding(_unmarked(part[: found[-1].start()]), found[-1][1])
-    return Finding(_unmarked(text), "todo" if text.strip() == UNCHANGED else None)
+            return AnswerComment(_unmarked(part[: found[-1].start()]), found[-1][1])
+    return AnswerComment(_unmarked(text), "todo" if text.strip() == UNCHANGED else None)
 
 
 def _unmarked(text: str) -> str:
@@ -235,12 +235,12 @@ def _student_results(counted: _CountedCells, student: str, work: _StudentRecord)
     results = []
     for key, cells in exercises.items():
         findings = read_comment(work.comments.get(key, ""), [place.answer for _, place in cells])
-        answers = [_answer(place, findings.get(place.answer, Finding("")), cell, work) for cell, place in cells]
+        answers = [_answer(place, findings.get(place.answer, AnswerComment("")), cell, work) for cell, place in cells]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
     return StudentResults(counted.course, student, tuple(results), penalties=work.penalties)
 
 
-def _answer(place: _Cell, finding: Finding, cell: str, work: _StudentRecord) -> AnswerResult:
+def _answer(place: _Cell, finding: AnswerComment, cell: str, work: _StudentRecord) -> AnswerResult:
     """One answer: to do where nothing was handed in or touched, an error (not the student's) where it is not graded."""
     if cell not in work.scores:
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.api import Comment, Grade, Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties, ComputeChecksums, LockCells, SaveCells
+from sqlalchemy import make_url
 from sqlalchemy.exc import SAWarning
 from tornado.log import app_log
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
 
-from grader.classroom.submissions import Submission
+from grader.classroom.submissions import Content, Submission, UnreadFile
 from grader.course.course import Course
 from grader.course.course_file import Unit
+from grader.errors import CourseError, UsageError
+from grader.files import write_atomically
 from grader.results.records import ExerciseResult, exercise_from_json
+from grader.safe_text import as_markdown
 
-from .cell_outputs import share_of
-from .comments import comment
-from .configuration import Settings, settings_for
-from .file_notebooks import graded_notebook, write_page
-from .source_notebook import answer_id, solution_id
-from .submission_files import TIMESTAMP, timestamp_in
-from .unit_assignments import prepare_assignment
+from .feedback import comment, share_of, write_outputs
+from .source_notebook import (
+    LESSON_ID,
+    SETUP_ID,
+    KeepStubs,
+    Lesson,
+    answer_id,
+    grade_id,
+    notebook_lesson,
+    solution_id,
+    source_notebook,
+)
+from .submission import TIMESTAMP, add_notes, timestamp_in
+
+CONFIG_FILE = "nbgrader_config.py"
+NOTHING = "# Nothing was handed in for this exercise."
 
 
 @contextmanager
@@ -160,3 +178,128 @@ def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:
         return None
     found = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
     return next((stamp for stamp in found if stamp is not None), None)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an instructor configured.
+
+    Args:
+        folder: the nbgrader course folder, `None` where the gradebook stands alone.
+    """
+
+    folder: Path | None
+    config: Config
+
+    def autograded(self, student: str, assignment: str) -> Path | None:
+        """Where nbgrader keeps a graded submission."""
+        if self.folder is None:
+            return None
+        directory = CourseDirectory(config=self.config)
+        directory.root = str(self.folder.resolve())
+        return Path(directory.format_path(directory.autograded_directory, student, assignment))
+
+
+def settings_for(url: str) -> Settings:
+    """The settings beside the gradebook, if it is a file, or else here.
+
+    Raises:
+        UsageError: the configuration cannot be run.
+    """
+    address = make_url(url)
+    beside = [Path(address.database).parent] if address.get_backend_name() == "sqlite" and address.database else []
+    folder = next((place for place in (*beside, Path()) if (place / CONFIG_FILE).is_file()), None)
+    if folder is None:
+        return Settings(None, Config())
+    try:
+        config = PyFileConfigLoader(CONFIG_FILE, path=str(folder)).load_config()
+    except Exception as error:  # whatever an instructor's file raises
+        raise UsageError(
+            f"{folder / CONFIG_FILE} cannot be used ({type(error).__name__}: {error}): correct it."
+        ) from error
+    return Settings(folder, config)
+
+
+def graded_notebook(
+    released: NotebookNode, course: Course, submission: Submission, results: Sequence[ExerciseResult]
+) -> NotebookNode:
+    """The released notebook with a student's files in its cells, and the verdicts as their outputs."""
+    notebook = copy.deepcopy(released)
+    notebook.cells = [cell for cell in notebook.cells if grade_id(cell) not in (LESSON_ID, SETUP_ID)]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, 1):
+        cell.execution_count = number
+    cells = {grade_id(cell): cell for cell in code}
+    for result in results:
+        if result.id in cells:
+            cells[result.id].source = _text(submission.files.get(result.id))
+        write_outputs(course.find(result.id), result, cells)
+    add_notes(notebook, [as_markdown(note) for note in submission.notes])
+    return notebook
+
+
+def write_page(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: datetime | None) -> None:
+    """Write a graded notebook, and beside it when the files were handed in, where that is known."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
+    if stamped is not None:
+        write_atomically(stamped, f"{stamp} UTC\n".encode())
+
+
+def _text(content: Content | None) -> str:
+    if content is None:
+        return NOTHING
+    if isinstance(content, UnreadFile):
+        return f"# {content.why}"
+    if isinstance(content, tuple):
+        return "\n\n".join(content)
+    return content.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> NotebookNode:
+    """The unit's notebook as it is released; its assignment, cells and points are in the gradebook from now on.
+
+    What is there already stays as it is; an answer that has no cell yet is added, for every student.
+    """
+    notebook = _released_notebook(course, unit)
+    gradebook.update_or_create_assignment(unit.id)
+    try:
+        known = gradebook.find_notebook(unit.id, unit.id)
+    except MissingEntry:
+        place = {"notebook": unit.id, "assignment": unit.id, "db_url": url}
+        SaveCells().preprocess(copy.deepcopy(notebook), ResourcesDict(nbgrader=place))
+        gradebook.db.expire_all()
+        known = gradebook.find_notebook(unit.id, unit.id)
+    _add_missing(gradebook, course, unit, known)
+    return notebook
+
+
+def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
+    """What `nbgrader generate_assignment` makes of the unit's source notebook."""
+    try:
+        lesson = notebook_lesson(course, unit)
+    except CourseError:
+        lesson = Lesson("", ())
+    notebook = source_notebook(course, unit, lesson)
+    for step in (LockCells(), KeepStubs(), ComputeChecksums()):
+        notebook, _ = step.preprocess(notebook, ResourcesDict())
+    return notebook
+
+
+def _add_missing(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any) -> None:
+    """Add the answers and exercises to the gradebook that a notebook released earlier did not have."""
+    grades = {cell.name for cell in notebook.grade_cells}
+    solutions = {cell.name for cell in notebook.solution_cells}
+    for exercise in course.exercises:
+        if exercise.unit != unit.id:
+            continue
+        if exercise.id not in solutions:
+            added = gradebook.add_solution_cell(exercise.id, unit.id, unit.id)
+            gradebook.db.add_all(Comment(cell_id=added.id, notebook=each) for each in notebook.submissions)
+        for answer in exercise.declaration.answers:
+            name = answer_id(exercise.id, answer.name)
+            if name not in grades:
+                most = exercise.points_of_answer
+                cell = gradebook.add_grade_cell(name, unit.id, unit.id, max_score=most, cell_type="code")
+                gradebook.db.add_all(Grade(cell_id=cell.id, notebook=each) for each in notebook.submissions)
+    gradebook.db.commit()

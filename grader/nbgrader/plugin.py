@@ -5,8 +5,14 @@ They take the places of nbgrader's own, and judge where student code cannot reac
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
 import sys
-from collections.abc import Mapping
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,25 +24,29 @@ from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.utils import remove, rmtree
 from traitlets import Enum, Integer, Unicode
 
-from grader.course.course import CourseExercise, load_course, notebook_course
-from grader.errors import HandgradError
+from grader.course.course import Course, CourseExercise, load_course, notebook_course
+from grader.errors import HandgradError, InfrastructureError
+from grader.judging.grading_pool import GradingPool, Part
+from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.sandbox.source_text import files_beside
+from grader.sandbox.source_text import Files, files_beside
 
-from .autograde_session import AutogradeSession
-from .cell_outputs import points_output, write_outputs
-from .comments import comment
-from .handed_in_again import forget_outdated, mark
+from .feedback import comment, points_output, write_outputs
 from .source_notebook import answer_id, solution_id
-from .submission import read_submitted, unread_note, unread_notebook
-from .submission_files import why_unread
+from .submission import read_submitted, unread_note, unread_notebook, why_unread
 
 SESSION, FINDINGS = "_handgrad_session", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
 SETTING = 'c.SecureExecute.isolation = "{}"'
+METADATA_KEY, MADE_FROM = "handgrad", "made_from"
+NO_RECORD = (
+    "%s has changed since %s was graded, perhaps, which does not say what it was made from: "
+    "look at it, and grade it again with --force"
+)
 
 
 class SubmissionExporter(NotebookExporter):
@@ -214,3 +224,114 @@ def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> 
         for exercise in session.course.exercises
         if any(answer_id(exercise.id, name) in cells for name in exercise.answer_names)
     ]
+
+
+class AutogradeSession:
+    """Grade the cells of notebooks, one notebook after the other, the exercises of each in parallel.
+
+    Args:
+        course: the course to grade with; the expected numbers are never shown to students.
+        isolation: how student code is isolated.
+        seed: the seed of every trial; drawn at random if not given.
+
+    Raises:
+        NoGradedRuns: student code cannot be run here.
+    """
+
+    def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
+        policy = course.policy.model_copy(update={"show_expected": False})
+        self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
+        most = max(len(unit.ids) for unit in course.config.units)
+        self.pool = GradingPool(self.course, isolation, min(os.cpu_count() or 1, most), seed)
+        weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
+        self.pool.probe()
+
+    @property
+    def seed(self) -> int:
+        """Return the seed of every trial."""
+        return self.pool.grader.seed
+
+    def verdicts(
+        self, exercises: Sequence[CourseExercise], cells: Sequence[str], beside: Files
+    ) -> list[ExerciseResult]:
+        """Grade what a notebook's code cells define; return the result of each of these exercises.
+
+        Args:
+            beside: the files in the notebook's folder, which it may import.
+
+        Raises:
+            InfrastructureError: there is none, which is not the student's doing.
+            SpecError: a declaration of the course cannot be used.
+        """
+        self.pool.prepare(exercises)
+        shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
+        parts = ((first, [Part(each.id, tuple(cells), beside) for each in share]) for first, share in enumerate(shares))
+        try:
+            graded = [found for found in self.pool.grade(parts) if found is not None]
+        except BaseException:  # Ctrl-C waits for no student's code
+            self.pool.close()
+            raise
+        if failure := next((found.failure for found in graded if found.failure), ""):
+            raise InfrastructureError(f"The notebook could not be graded: {failure}")
+        found = {result.id: result for each in graded for result in each.results}
+        results = [found[each.id] for each in exercises]
+        for result in results:
+            if all(answer.status == "error" for answer in result.answers):
+                raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")
+        return results
+
+
+def content_hash(folder: Path) -> str:
+    """A hash of the notebooks and Python files that were handed in, as far as they are the student's own."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.glob("*") if path.suffix in (".ipynb", ".py")):
+        if path.is_file() and not why_unread(path, folder):
+            found.update(repr((path.name, path.read_bytes())).encode())
+    return found.hexdigest()
+
+
+def mark(metadata: dict[str, Any], folder: Path) -> None:
+    """Note in a graded notebook what it was made from."""
+    metadata[METADATA_KEY] = {MADE_FROM: content_hash(folder)}
+
+
+def forget_outdated(converter: Any) -> None:
+    """Remove the graded notebooks of submissions that have changed since, so that `nbgrader autograde` makes them anew.
+
+    Args:
+        converter: nbgrader's, which has listed the submissions.
+    """
+    for name, notebooks in converter.assignments.items():
+        source = Path(name)
+        graded = _graded_folder(converter, source)
+        known = {path: _made_from(path) for book in notebooks if (path := graded / Path(book).name).is_file()}
+        if converter.force or not known:
+            continue
+        if any(found not in (None, content_hash(source)) for found in known.values()):
+            converter.log.warning("%s was handed in again, and is graded again: its content has changed", source)
+            if converter.coursedir.notebook_id == "*":
+                rmtree(str(graded))
+            for path in known if graded.exists() else ():
+                remove(str(path))
+        elif None in known.values() and _is_newer(source, known):
+            converter.log.warning(NO_RECORD, source, graded)
+
+
+def _graded_folder(converter: Any, source: Path) -> Path:
+    """Where nbgrader keeps what it makes of a submission."""
+    pattern = converter._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
+    return Path(converter._format_dest(**re.match(pattern, str(source)).groupdict()))  # type: ignore[union-attr]
+
+
+def _made_from(path: Path) -> str | None:
+    """What a graded notebook says that it was made from."""
+    try:
+        return str(json.loads(path.read_bytes())["metadata"][METADATA_KEY][MADE_FROM])
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None
+
+
+def _is_newer(source: Path, graded: Mapping[Path, object]) -> bool:
+    """A submission was written after it was graded, by the clocks of its files."""
+    last = max(path.stat().st_mtime for path in graded)
+    return any(path.lstat().st_mtime > last for path in source.glob("*.ipynb"))

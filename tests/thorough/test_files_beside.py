@@ -15,7 +15,7 @@ from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.learner.watch_checks import Checks
-from grader.nbgrader.cells import Verdicts
+from grader.nbgrader.cells import KernelSession
 from grader.results.records import ExerciseResult
 from grader.sandbox.source_text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 from grader.sandbox.worker import Worker
@@ -228,7 +228,7 @@ def test_the_cells_of_a_notebook_import_them(tmp_path: Path, worker: Worker, mon
     """A score is used again until a cell was run or such a file changed."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path)
-    verdicts = Verdicts()
+    verdicts = KernelSession()
     monkeypatch.setattr(verdicts.session, "_worker", worker)
     cells = ["import torch", RIGHT["the module"]]
     assert verdicts.verdict("lin_grad", cells)[1].status == "passed"

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbgrader_class import BMM, RIGHT, UNIT, answered, hand_in, nbgrader, read, released, released_folder, totals
 
-from grader.nbgrader.handed_in_again import content_hash
+from grader.nbgrader.plugin import content_hash
 
 AGAIN = "submitted/{0}/04_linear was handed in again, and is graded again: its content has changed"
 

@@ -1,21 +1,28 @@
-"""nbgrader's feedback page, made to begin with the points of each exercise; the lesson is folded away."""
+"""Writes a verdict as outputs of a notebook's cells: points for nbgrader, and feedback beside the answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 
 from nbconvert.exporters.exporter import ResourcesDict
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_markdown_cell
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution, is_task
 
+from grader.course.course import CourseExercise
 from grader.export.feedback import summary_html
 from grader.export.graded_work import number
+from grader.rendering.render_html import ResultDisplay
+from grader.rendering.render_text import group_alike
 from grader.results.points import total
+from grader.results.records import AnswerResult, ExerciseResult
+from grader.safe_text import as_markdown
 
-from .source_notebook import LESSON_ID, grade_id
+from .source_notebook import LESSON_ID, answer_id, check_id, grade_id, solution_id
 
 # In place of nbgrader's own list, in which every answer is a line that says "Test cell".
 STYLE = (
@@ -24,6 +31,55 @@ STYLE = (
     "</style>"
 )
 FOLDED = '<details><summary style="display: list-item">The lesson</summary>\n\n{}\n\n</details>'
+
+
+def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
+    """Write the points into the outputs of their cells, and the report beside the answers.
+
+    Args:
+        cells: the notebook's code cells by grade_id.
+    """
+    for answer in result.answers:
+        cell = cells.get(answer_id(exercise.id, answer.name))
+        if cell is not None and answer.status != "error":  # whose cell is left to a person, as one of no known test is
+            cell.outputs = [points_output(answer.score / answer.max_score, cell)]
+    beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
+    if beside is not None:
+        report = ResultDisplay(exercise, replace(result, printed=""))
+        shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
+        beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
+
+
+def points_output(share: float, cell: NotebookNode) -> NotebookNode:
+    """An output that nbgrader reads as this share of the cell's points: a plain float, and never more than all."""
+    value = share_of(float(cell.metadata["nbgrader"]["points"]), share)
+    output: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
+        {
+            "output_type": "execute_result",
+            "data": {"text/plain": repr(value)},
+            "metadata": {},
+            "execution_count": cell.execution_count,
+        }
+    )
+    return output
+
+
+def share_of(most: float, share: float) -> float:
+    """So much of the points that a cell is worth; nothing, where the share is no number."""
+    return min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0
+
+
+def comment(result: ExerciseResult) -> str | None:
+    """A line for each mistake, with the answers that it is in, its code and the first hint; `None` if all passed."""
+    lines = [_line(group) for group in group_alike(result) if group[0].status != "passed"]
+    return "\n".join(lines) or None
+
+
+def _line(answers: Sequence[AnswerResult]) -> str:
+    first = answers[0]
+    names = ", ".join(answer.name for answer in answers)
+    hint = f"\n  Hint: {as_markdown(first.hints[0])}" if first.status == "failed" and first.hints else ""
+    return f"- {names}: {as_markdown(first.message)} [{first.code}]{hint}"
 
 
 class SummaryFirst(NbGraderPreprocessor):  # type: ignore[misc]
