@@ -15,7 +15,7 @@ from rich.text import Text
 
 from grader.rendering.console import STYLES
 from grader.rendering.heat_maps import limit_of
-from grader.rendering.picture_data import ExercisePictures, Graph, Grid, GraphNode, Picture
+from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Grid, Picture
 from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import Line, as_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.rendering.picture_data import ExercisePictures, Graph, Grid, GraphNode, Picture
+from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Grid, Picture
 from grader.rendering.picture_text import pictures_in_words
 from grader.rendering.render_text import as_text
 
