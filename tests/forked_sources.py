@@ -31,10 +31,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     if sys.argv[1] == "removed":
-        from grader.child import plain_torch, preloaded_modules
+        from grader.child import preloaded_modules
         from grader.child.autograd_removal import remove
+        from grader.child.worker_process import make_torch_plain
 
-        plain_torch.settle()
+        make_torch_plain()
         preloaded_modules.load()
         remove()
     elif sys.argv[1] == "plain":

@@ -17,32 +17,51 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
+import torch.jit
 
-from . import plain_torch, protocol, warm_memory
+from . import protocol
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, huge_pages, malloc, prctl
+from .no_autograd import raising_function
 
 if TYPE_CHECKING:
     from .confinement import Confinement
 
 PATCHABLE = (builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg)
-"""What learner code may patch by accident or habit, and the next job would trip over."""
+"""Modules and classes that learner code may patch by accident or habit; in `pipe` the next job would meet the patch."""
 SPECIALIZED = 12  # times that code runs before Python has specialized it
+
+# Most of what a short-lived child costs is page faults: each page that it writes to is copied for it, 4 KiB at a time.
+# Small objects go where there is room, and after an import there is room on thousands of half-empty pages, so that a
+# child which fills these copies them all. C's allocator fills holes in the same way, with what torch asks of it. And
+# memory that is not copied has to be mapped at the fork and unmapped at the child's end, page by page, or 2 MiB at a
+# time. With all of this arranged beforehand a child has half the page faults, and takes half the processor time.
+LARGEST, STEP = 512, 16  # bytes: the sizes that Python's allocator serves from pages of their own
+HOLES = 1 << 19  # bytes of each size: more than there is room for on half-empty pages after the imports
+C_SIZES = (*range(69_000, 4_200, -1024), *range(4_200, 1_040, -64), *range(1_040, 24, -16))  # bytes, the largest first
+HEAP_END_BLOCKS, ENOUGH = 40, 8  # blocks that use up the heap's end; blocks in a row that find no hole any more
+YOUNG = 10_000  # objects that wait for a garbage collection, which writes to each of them: few children have as many
+_fillers: list[object] = []
 
 
 def main() -> None:
-    """Entry: `fork FD ISOLATION` with a control socket, or `pipe` with frames on stdin and stdout."""
+    """Run the worker process as the command line says.
+
+    The arguments are `fork FD ISOLATION`, with the descriptor of a control socket, or `pipe`, with frames on stdin and
+    stdout.
+    """
     isolation = sys.argv[3] if sys.argv[1] == "fork" else "none"
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
-    confinement = _settle(isolation)
+    confinement = _prepare(isolation)
     forbid_accidents()
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -54,15 +73,19 @@ def main() -> None:
 
 
 def serve_fork(control: socket.socket, null: int, confinement: Confinement | None) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
+    """Fork a child for each job, until the grader closes its end of the control socket.
 
-    It says in packets: once that it is ready; for each job a handle of the child, and when that has ended, its exit
-    code and its processor time in milliseconds. Where the system refuses a child: the number of the error.
+    Args:
+        control: brings two file descriptors for each job: the file with the job's frame, and the pipe for the reply.
+            The packets sent on it are `ready`, once; for each job a handle of the child, and after its end its exit
+            code and its processor time in milliseconds; where the system refuses a child, the number of the error.
+        null: the descriptor of the null device, which becomes stdin, stdout and stderr.
+        confinement: the layers that confine each child; `None` without isolation.
     """
     parent, in_use = os.getpid(), Memory.in_use()
-    _silence(null)  # until here, it has words for whatever keeps it from being ready
+    _silence(null)  # not before: an error until here is printed, and the grader reads it
     control.send(b"ready")
-    while fds := socket.recv_fds(control, 1, 2)[1]:  # nothing at all, once the grader has ended
+    while fds := socket.recv_fds(control, 1, 2)[1]:  # empty once the grader has ended
         job, result = fds
         try:
             pid = fork()
@@ -79,7 +102,12 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
 
 
 def _oversee_child(control: socket.socket, pid: int) -> None:
-    """Report how a child ends; it is killed if the grader ends before it."""
+    """Report how a child ends, and kill it if the grader ends before it.
+
+    Args:
+        control: the socket on which a handle of the child is sent, then its exit code and processor time.
+        pid: the process id of the child.
+    """
     handle = os.pidfd_open(pid)
     socket.send_fds(control, [b"started"], [handle])
     waiting = select.poll()
@@ -95,8 +123,8 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
 
 
 def _kill_strays() -> None:
-    """End everything the child started: as subreaper, this process inherits what it left behind."""
-    with contextlib.suppress(ChildProcessError):  # once there is none
+    """Kill every process that a child started and left behind: as their subreaper, this process inherits them."""
+    with contextlib.suppress(ChildProcessError):  # raised when none is left
         while True:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 for child in children_of(os.getpid()):
@@ -111,15 +139,15 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
         parent: the process id of the warm process, with which this one dies.
         job: the descriptor of the file with the job's frame.
         result: the descriptor that the reply is written to.
-        confinement: what the process may no longer do, if it is isolated.
-        in_use: the memory that the warm process uses; the job's limit comes on top of it.
+        confinement: the layers that confine the process; `None` without isolation.
+        in_use: the memory that the warm process uses; the job's limit is added to it.
     """
     code = 1
     try:
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            _exit(code)  # it died before its death could be heard of
+            _exit(code)  # the parent died before PDEATHSIG was set
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
@@ -137,7 +165,7 @@ def serve_pipe(null: int) -> None:
     """Answer jobs from stdin on what was stdout, one after the other, until stdin is closed.
 
     Args:
-        null: the descriptor of the null device, to which learner code prints.
+        null: the descriptor of the null device, which becomes stdin, stdout and stderr of learner code.
     """
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
@@ -162,10 +190,16 @@ def serve_pipe(null: int) -> None:
         sys.modules.update(modules)
         for owner, attributes in originals:
             _undo_patches(owner, attributes)
-        plain_torch.reset()
+        _reset_settings()
 
 
 def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
+    """Give a module or class its former attributes again, and delete those that a class did not have.
+
+    Args:
+        owner: one of `PATCHABLE`.
+        attributes: its attributes by name, as they were before the first job.
+    """
     now = vars(owner)
     for name in [name for name, value in attributes.items() if now.get(name) is not value]:
         setattr(owner, name, attributes[name])
@@ -173,12 +207,24 @@ def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
         delattr(owner, name)
 
 
-def _settle(isolation: str) -> Confinement | None:
-    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened.
+def _reset_settings() -> None:
+    """Restore the settings of torch and numpy that learner code may have changed for the whole process."""
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    np.seterr(all="warn")
 
-    What confines a child comes back, unless nothing does.
+
+def _prepare(isolation: str) -> Confinement | None:
+    """Prepare this process for jobs: make torch plain, load all that learner code may import, and warm everything up.
+
+    Args:
+        isolation: of the jobs, such as `box`.
+
+    Returns:
+        The layers that confine a child; `None` for the isolation `none`.
     """
-    plain_torch.settle()
+    make_torch_plain()
     os.chdir(os.sep)
     os.environ["LOGNAME"] = "learner"
     if isolation == "none":
@@ -191,12 +237,77 @@ def _settle(isolation: str) -> Confinement | None:
     preloaded_modules.load()
     autograd_removal.remove()
     _rehearse(SPECIALIZED)
-    warm_memory.settle()
+    _arrange_memory()
     return prepare(with_landlock=isolation != "seccomp")
 
 
+def make_torch_plain() -> None:
+    """Replace the functions of torch that a graded run cannot have: threads, compilers, devices, measured gradients.
+
+    Those for threads, compilers and devices do nothing from then on; `gradcheck` raises `AutogradUsed`.
+    """
+    torch.set_num_threads(1)
+    for name in ("set_num_threads", "set_num_interop_threads", "use_deterministic_algorithms"):
+        setattr(torch, name, _function_without_effect())
+    for device in (torch.cuda, torch.xpu, torch.mtia):  # there is none, and each would note down who asked for it
+        vars(device).update(manual_seed=_function_without_effect(), manual_seed_all=_function_without_effect())
+    vars(torch).update(compile=_identity_decorator())
+    vars(torch.jit).update(script=_identity_decorator(), trace=_identity_decorator())
+    for name in ("gradcheck", "gradgradcheck"):
+        setattr(torch.autograd, name, raising_function(f"torch.autograd.{name}"))
+
+
+def _function_without_effect() -> Callable[..., None]:
+    """Return a function that does nothing: a new one for each call, as torch's compiler wants one name for each."""
+    return lambda *_args, **_options: None
+
+
+def _identity_decorator() -> Callable[..., Any]:
+    """Return a decorator, usable with options too, that returns a function unchanged."""
+
+    def leave(function: Any = None, *_args: object, **_options: object) -> Any:
+        """Return `function`, or, called with options alone, a decorator that returns its function."""
+        return (lambda later: later) if function is None else function
+
+    return leave
+
+
+def _arrange_memory() -> None:
+    """Make forks cheap: fill the holes in this process's memory for good, and gather it into huge pages."""
+    gc.collect()
+    for size in range(STEP, LARGEST + 1, STEP):
+        make = _object_maker(size)
+        _fillers.extend(make() for _ in range(HOLES // size))
+    _fill_heap()
+    gc.set_threshold(YOUNG)
+    huge_pages()
+
+
+def _fill_heap() -> None:
+    """Take memory from C's allocator, for good, until blocks of every size come from the end of the heap alone."""
+    end = max(malloc(C_SIZES[0]) for _ in range(HEAP_END_BLOCKS))
+    for size in C_SIZES:
+        beyond = 0
+        while beyond < ENOUGH:
+            beyond += malloc(size) > end
+
+
+def _object_maker(size: int) -> Callable[[], object]:
+    """Return a function that makes one Python object of `size` bytes, a multiple of 16, and no other object."""
+    if size == 16:
+        return object
+    if size == 32:
+        return lambda: complex(0.0, 1.0)
+    content = bytearray(size - b"".__sizeof__())
+    return lambda: bytes(content)
+
+
 def _rehearse(times: int) -> None:
-    """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
+    """Answer a small job as a child does, so that all it loads, caches and specializes is there before a fork.
+
+    Args:
+        times: how often.
+    """
     array = np.ones((2, 2), np.float32)
     code = "import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"
     job: dict[str, Any] = {"cells": [code], "cell_limit": None, "filename": "warm.py", "function": "warm"}
@@ -207,6 +318,7 @@ def _rehearse(times: int) -> None:
 
 
 def _silence(null: int) -> None:
+    """Replace stdin, stdout and stderr of this process by the null device, whose descriptor `null` is closed."""
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
