@@ -20,7 +20,7 @@ from grader.errors import HandgradError, InfrastructureError
 from grader.judging.grading_pool import TICK, GradingPool
 from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import machine
-from grader.sandbox.warm_process import readable
+from grader.sandbox.warm_process import is_readable
 
 from .cluster_wire import pack_results, unpack_batch, unpack_setting
 
@@ -80,7 +80,7 @@ class Service:
         try:
             _send(self.popen.stdin.fileno(), ANSWER, message)
             while True:
-                if not readable(self.popen.stdout.fileno(), SILENCE):
+                if not is_readable(self.popen.stdout.fileno(), SILENCE):
                     raise InfrastructureError("the grading service does not answer any more")
                 kind, answer = _receive(self.popen.stdout.fileno())
                 if kind == REFUSAL:

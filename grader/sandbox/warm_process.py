@@ -1,21 +1,26 @@
-"""The process behind every worker: how it is started and ended, and what can come back from it.
+"""The process behind every worker: how it is started, given jobs and ended, in its two kinds.
 
-An `InfrastructureError` says why it cannot start, or was lost before it was ready.
+On Linux a `ForkingProcess` has each job answered by a child of its own; wherever `fork` is unsafe, a `SpawnedProcess`
+answers jobs itself. An `InfrastructureError` says why a process cannot start, or that it was lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import FileIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
@@ -28,29 +33,40 @@ from .isolation import Isolation
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
 
-START_LIMIT = 120.0
-OF_A_SHELL = 128  # what bubblewrap, like a shell, adds to the number of a signal
+START_LIMIT = 120.0  # seconds
 LOOK = 0.25  # seconds between two looks at a process that is starting
-GRACE = 0.6
-LINGER = 0.25
-END_LIMIT = 5.0
+GRACE = 0.6  # seconds after the time limit, in which the child itself ends what takes too long
+LINGER = 0.25  # seconds for a process to end that has closed its channel
+END_LIMIT = 5.0  # seconds for a killed child to end
+STATUS_LIMIT = 5.0  # seconds for the warm process to start a child, and to report its end
+SLICE = 0.25  # seconds of a child's time that are counted at once
+SHELL_SIGNAL = 128  # what bubblewrap, like a shell, adds to the number of a signal
+MESSAGE = 64  # bytes: more than any message of the warm process has
+PIPE = 1 << 20  # bytes: as much as any user may ask for
+SIGNALS_FROM_OUTSIDE = (
+    -9,
+    -15,
+)  # SIGKILL and SIGTERM (by number, for Windows): no isolated child can send them to itself
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
+STOPPED = frozenset("Tt")  # states of a process: by a signal, or by a debugger
+OVERWRITTEN = "it wrote into the grader's channel"
+
 End = Literal["answered", "timeout", "crash"]
-STOPPED = frozenset("Tt")  # by a signal, or by a debugger
-Running = Callable[[Callable[[], None] | None], None]
+EndJob = Callable[[], None]
+Announce = Callable[[EndJob | None], None]
 
 
 @dataclass(frozen=True)
 class Reply:
     """How a job ended, and the frame if it was answered.
 
-    Args:
+    Attributes:
         end: `answered`, `timeout`, or `crash` (the process died or sent something malformed).
-        frame: what was answered, a well-formed frame and nothing more; `None` for every other end.
+        frame: the answer, a well-formed frame and nothing more; `None` for every other end.
         detail: how it crashed, in a few words.
-        killed: by a signal that neither the grader nor a limit sent.
-        cpu: seconds of processor time that the child took, where the job had one of its own.
+        killed: whether a signal ended the child that neither the grader nor a limit sent.
+        cpu: seconds of processor time that the child took; 0 if the job had no child of its own.
     """
 
     end: End
@@ -61,54 +77,80 @@ class Reply:
 
 
 class WarmProcess(ABC):
-    """The warm process: started, waited for until it is ready, given jobs, and ended.
+    """A process that has imported torch and answers jobs; this base starts it, waits until it is ready, and ends it.
 
     Attributes:
-        is_spent: it can be given no other job, and another process must take its place.
+        is_ready: whether it has reported that it is ready.
+        is_spent: whether it can be given no other job, so that another process must take its place.
+        owner: the process id of the process that started it.
     """
 
     is_spent = False
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
-        self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
-        command, environment = _command(arguments, isolation), _environment(isolation)
-        self.words: IO[bytes] | None = None
-        with contextlib.suppress(OSError):  # where no file can be made, it has no last words
-            self.words = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
-        to = self.words or subprocess.DEVNULL
-        try:
-            self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
-        except OSError as error:
-            if self.words:
-                self.words.close()
-            raise could_not_start(f"the system refuses a new process ({error.strerror or error})") from error
-
-    @abstractmethod
-    def says_ready(self, seconds: float) -> bool | None:
-        """Wait so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never."""
-
-    @abstractmethod
-    def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
-        """Answer one job frame within `time_limit` seconds.
+        """Start the process, without waiting until it is ready.
 
         Args:
-            running: it is told how the job can be ended while it is running, and `None` when it is over.
+            arguments: of `grader.child.worker_process.main`.
+            isolation: of the jobs.
+            streams: options of `subprocess.Popen`: which streams and descriptors it inherits.
+
+        Raises:
+            InfrastructureError: the system refuses a process.
+            FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+        """
+        self.is_in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
+        command, environment = _command(arguments, isolation), _environment(isolation)
+        self.errors: IO[bytes] | None = None
+        with contextlib.suppress(OSError):  # without a file, its last error message is not known
+            self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
+        stderr = self.errors or subprocess.DEVNULL
+        try:
+            self.popen = subprocess.Popen(command, stderr=stderr, env=environment, start_new_session=True, **streams)
+        except OSError as error:
+            if self.errors:
+                self.errors.close()
+            raise _could_not_start(f"the system refuses a new process ({error.strerror or error})") from error
+
+    @abstractmethod
+    def is_ready_within(self, seconds: float) -> bool | None:
+        """Wait for the process's message that it is ready.
+
+        Returns:
+            True once it is ready, false if its channel has ended, `None` if there was no message in so many seconds.
+        """
+
+    @abstractmethod
+    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+        """Have one job answered.
+
+        Args:
+            job: its frame.
+            time_limit: seconds; the child itself keeps to it, and is killed soon after.
+            announce: called with a function that ends the job while it is running, and with `None` when it is over.
+
+        Raises:
+            InfrastructureError: the process was lost, or the system refuses it a child.
         """
 
     def await_ready(self) -> None:
-        """Wait until the process has said that it is ready; its end, and whatever holds it up, is noticed at once."""
+        """Wait until the process is ready.
+
+        Raises:
+            InfrastructureError: it has ended, is stopped by a signal or a debugger, or takes longer than `START_LIMIT`.
+        """
         deadline = time.monotonic() + START_LIMIT
-        while not (self.is_ready or (ready := self.says_ready(LOOK))):
+        while not (self.is_ready or (ready := self.is_ready_within(LOOK))):
             if ready is False or self.has_ended():
-                raise self._why_it_ended()
+                raise self._start_error()
             if stopped := [pid for pid, state in states_below(self.popen.pid) if state in STOPPED]:
-                raise could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
+                raise _could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
             if time.monotonic() > deadline:
-                raise could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_words()}")
+                raise _could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_error()}")
         self.is_ready = True
 
     def has_ended(self) -> bool:
-        """It has ended; whoever was forked from the process that started it cannot ask for its exit code."""
+        """Return whether the process has ended; asked by a process forked from the owner, by its state in `/proc`."""
         if os.getpid() == self.owner:
             return self.popen.poll() is not None
         return next(states_below(self.popen.pid), (0, "Z"))[1] == "Z"
@@ -123,47 +165,223 @@ class WarmProcess(ABC):
         self.popen.kill()
         self.popen.wait()
         for child in children:  # the first process of a box takes everything in it along
-            kill(child)
-            readable(child, END_LIMIT)
+            _kill(child)
+            is_readable(child, END_LIMIT)
             os.close(child)
-        if self.words:
-            self.words.close()
+        if self.errors:
+            self.errors.close()
 
-    def ending(self) -> str:
-        """How the process ended, in words; empty if it only fell silent, and is about to be killed."""
+    def _ending(self) -> str:
+        """Describe how the process ended; empty if it is still running, or was started by another process."""
         if os.getpid() != self.owner:
             return ""
         try:
             code = self.popen.wait(LINGER)
         except subprocess.TimeoutExpired:
             return ""
-        if self.in_box and code > OF_A_SHELL:
-            code = OF_A_SHELL - code
-        return how_it_ended(code)
+        if self.is_in_box and code > SHELL_SIGNAL:
+            code = SHELL_SIGNAL - code
+        return _exit_description(code)
 
-    def _why_it_ended(self) -> InfrastructureError:
-        """How a process ended that was not ready yet, and its last words."""
-        ended, said = self.ending(), self._last_words()
-        if ended and "No module named 'torch'" in said:
+    def _start_error(self) -> InfrastructureError:
+        """Return the error for a process that ended before it was ready: how it ended, and its last error message."""
+        ending, message = self._ending(), self._last_error()
+        if ending and "No module named 'torch'" in message:
             return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
-        return could_not_start((ended or "it closed its end of the channel") + said)
+        return _could_not_start((ending or "it closed its end of the channel") + message)
 
-    def _last_words(self) -> str:
-        """The last line that it wrote to its stderr, after a colon; empty where there is none."""
-        if self.words is None:
+    def _last_error(self) -> str:
+        """Return the last line that the process wrote to stderr, after a colon; empty if there is none."""
+        if self.errors is None:
             return ""
-        self.words.seek(0)
-        said = self.words.read().decode(errors="replace").strip().splitlines()
-        return f": {said[-1]}" if said else ""
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
 
 
-def could_not_start(why: str) -> InfrastructureError:
-    """The error that a worker which is not ready ends in; the next job starts another process."""
-    return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
+class ForkingProcess(WarmProcess):
+    """A warm process that forks a child for each job (Linux): it stays clean, and a child is killed in time."""
+
+    def __init__(self, isolation: Isolation) -> None:
+        """Start the process with a socket by which it is given jobs.
+
+        Raises:
+            InfrastructureError: the system refuses the socket or the process.
+            FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+        """
+        try:
+            self.control, child_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        except OSError as error:
+            raise _could_not_start(f"the system refuses a channel to it ({error.strerror})") from error
+        arguments = ["fork", str(child_end.fileno()), isolation]
+        with child_end:
+            try:
+                super().__init__(arguments, isolation, stdin=subprocess.DEVNULL, pass_fds=[child_end.fileno()])
+            except InfrastructureError:
+                self.control.close()
+                raise
+        self.control.settimeout(STATUS_LIMIT)
+
+    def close(self) -> None:
+        """Kill the process and all that it started, and close the socket."""
+        super().close()
+        self.control.close()
+
+    def is_ready_within(self, seconds: float) -> bool | None:
+        """Wait for a message on the socket, as the base class says."""
+        if not is_readable(self.control.fileno(), seconds):
+            return None
+        with contextlib.suppress(OSError):
+            return self.control.recv(1) != b""
+        return False
+
+    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+        """Have one job answered by a child, as the base class says."""
+        reading_end, writing_end = _pipe()
+        with open(reading_end, "rb", buffering=0) as reply:
+            with open(writing_end, "wb", buffering=0), open(os.memfd_create("job"), "wb", buffering=0) as content:
+                child = self._start_child(job, content.fileno(), writing_end)
+            try:
+                announce(lambda: _kill(child))
+                return self._read_outcome(child, reply, time_limit)
+            finally:
+                announce(None)
+                os.close(child)
+
+    def _start_child(self, job: bytes, content: int, result: int) -> int:
+        """Have a child started for a job, and return a handle of it.
+
+        Args:
+            job: its frame.
+            content: the descriptor of an empty file, which brings the frame to the child.
+            result: the descriptor of the pipe that the child writes its reply to.
+
+        Raises:
+            InfrastructureError: the process was lost, or the system refuses it a child.
+        """
+        from grader.child import protocol
+
+        try:
+            protocol.write(content, [job])
+            os.lseek(content, 0, os.SEEK_SET)
+            socket.send_fds(self.control, [b"job"], [content, result])
+            message, fds, _, _ = socket.recv_fds(self.control, MESSAGE, 1)
+        except OSError as error:
+            raise self._lost_error() from error
+        if fds:
+            return fds[0]
+        if not message.isdigit():
+            raise self._lost_error()
+        why = os.strerror(int(message))  # the warm process goes on
+        raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
+
+    def _read_outcome(self, child: int, reply: FileIO, time_limit: float) -> Reply:
+        """Read a child's reply, kill the child if it goes on after that, and return how the job ended.
+
+        Args:
+            child: a handle of the child.
+            reply: the pipe that it writes to.
+            time_limit: in seconds.
+        """
+        from grader.child.protocol import MAX_FRAME
+
+        frame = _read_until(reply, child, time_limit + GRACE, MAX_FRAME)
+        is_killed_here = frame is None or len(frame) > MAX_FRAME or not is_readable(child, LINGER)
+        if is_killed_here:
+            _kill(child)
+        try:
+            code, milliseconds = map(int, self.control.recv(MESSAGE).split())
+        except (OSError, ValueError) as error:
+            raise self._lost_error() from error
+        cpu = milliseconds / 1000
+        is_over_limit = code == -signal.SIGKILL and not is_killed_here and cpu >= time_limit
+        if frame is None or code == -signal.SIGXCPU or is_over_limit:
+            return Reply("timeout", cpu=cpu)
+        if len(frame) > MAX_FRAME:
+            return Reply("crash", detail="it sent more than a reply may hold")
+        outcome = _reply_of(frame, code)
+        killed = outcome.end == "crash" and not is_killed_here and code in SIGNALS_FROM_OUTSIDE
+        return replace(outcome, killed=killed, cpu=cpu)
+
+    def _lost_error(self) -> InfrastructureError:
+        """Mark this process as spent, and return the error for the job that it was lost with."""
+        self.is_spent = True
+        return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
+
+
+class SpawnedProcess(WarmProcess):
+    """A process that answers jobs itself (anywhere); it must be replaced after a crash or a timeout."""
+
+    def __init__(self, isolation: Isolation) -> None:
+        """Start the process with pipes for jobs and replies, and a thread that reads the replies.
+
+        Raises:
+            InfrastructureError: the system refuses the process.
+        """
+        super().__init__(["pipe"], isolation, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.jobs: Any = self.popen.stdin
+        self.replies: queue.Queue[bytearray | None] = queue.Queue()
+        self.reader = threading.Thread(target=_pump, args=(self.popen.stdout, self.replies), daemon=True)
+        self.reader.start()
+
+    def close(self) -> None:
+        """Kill the process and all that it started, and wait for the thread that reads its replies."""
+        super().close()
+        self.reader.join(LINGER)  # a thread that is kept waiting ends with this process
+        with contextlib.suppress(OSError):
+            self.jobs.close()
+
+    def is_ready_within(self, seconds: float) -> bool | None:
+        """Wait for the first frame, as the base class says."""
+        try:
+            return self.replies.get(timeout=seconds) is not None
+        except queue.Empty:
+            return None
+
+    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+        """Have one job answered by the process itself, as the base class says."""
+        started, frame = time.monotonic(), None
+        try:
+            announce(self._kill_process)
+            with contextlib.suppress(OSError):
+                self.jobs.write(job)
+                self.jobs.flush()
+                frame = self.replies.get(timeout=time_limit + GRACE)
+        except queue.Empty:
+            reply = Reply("timeout")
+        else:
+            reply = _reply_of(frame) if frame else Reply("crash", detail=self._ending() or OVERWRITTEN)
+        finally:
+            announce(None)
+        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
+        return reply
+
+    def _kill_process(self) -> None:
+        self.is_spent = True
+        self.popen.kill()
+
+
+class Closing:
+    """A context that calls `close` at its end."""
+
+    def __enter__(self) -> Self:
+        """Return this object."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close this object."""
+        self.close()
+
+    def close(self) -> None:
+        """Release what this object holds; each subclass says what."""
+        raise NotImplementedError
 
 
 def states_below(pid: int) -> Iterator[tuple[int, str]]:
-    """The number and the state, a letter, of a process and of those below it, where `/proc` tells."""
+    """Yield the process id and the state of a process and of all its descendants; nothing where `/proc` is not known.
+
+    The state is a letter as in `/proc/PID/stat`, such as `R` (running), `T` (stopped) or `Z` (ended).
+    """
     waiting = [pid]
     while waiting:
         pid = waiting.pop()
@@ -172,17 +390,43 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
             waiting += children_of(pid)
 
 
+def is_readable(fd: int, seconds: float) -> bool:
+    """Return whether a file descriptor, of any number, has something to read within so many seconds (not on Windows).
+
+    The handle of a process becomes readable when the process ends.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0) * 1000))
+
+
+def _could_not_start(why: str) -> InfrastructureError:
+    """Return the error for a process that does not become ready; the next job starts another one."""
+    return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
+
+
 def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
-    """What starts the warm process: in a box, this package is elsewhere."""
+    """Return the command that starts the warm process; in a box, this package has another path.
+
+    Args:
+        arguments: of `grader.child.worker_process.main`.
+        isolation: of the jobs.
+
+    Raises:
+        FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+    """
     root = PACKAGES if isolation == "box" else str(PACKAGE.parent)
     run = "from grader.child.worker_process import main; main()"
     code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); {run}"
-    words = ["-c", code, *arguments]
-    return command(words) if isolation == "box" else [sys.executable, "-I", *words]
+    options = ["-c", code, *arguments]
+    return command(options) if isolation == "box" else [sys.executable, "-I", *options]
 
 
 def _environment(isolation: Isolation) -> dict[str, str]:
-    """Nothing of the grader's own environment but what Python needs to start; learner code can read all of it."""
+    """Return the environment of the warm process, all of which learner code can read.
+
+    Of the grader's own, it has only the variables that Python needs to start in this isolation.
+    """
     useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     kept = {name: os.environ[name] for name in useful if name in os.environ}
@@ -190,48 +434,102 @@ def _environment(isolation: Isolation) -> dict[str, str]:
     return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 
 
-class Closing:
-    """A context that closes itself."""
+def _reply_of(frame: bytes | bytearray, code: int | None = None) -> Reply:
+    """Return the reply that a frame makes, or a crash if it is empty or malformed.
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-
-def readable(fd: int, seconds: float) -> bool:
-    """Whether a descriptor, of any number, has something to read within so many seconds (not on Windows)."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(max(seconds, 0) * 1000))
-
-
-def checked(frame: bytes | bytearray, code: int | None = None) -> Reply:
-    """The reply a frame makes, or where there is no well-formed one how the process ended, if it has."""
+    Args:
+        frame: all that was sent.
+        code: the exit code of the process that sent it, if it has ended; it describes a crash.
+    """
     from grader.child import protocol
 
-    ended = "" if code is None else how_it_ended(code)
+    ending = "" if code is None else _exit_description(code)
     if not frame:
-        return Reply("crash", detail=ended)
+        return Reply("crash", detail=ending)
     try:
         return Reply("answered", protocol.unpack(frame, protocol.MAX_REPLY_HEADER))
     except ProtocolError as error:
-        return Reply("crash", detail=ended or str(error))
+        return Reply("crash", detail=ending or str(error))
 
 
-def kill(child: int) -> None:
-    """End the process of such a handle, if it has not ended."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        signal.pidfd_send_signal(child, signal.SIGKILL)
-
-
-def how_it_ended(code: int) -> str:
-    """An exit code in words, or the number of a signal, which is below zero."""
+def _exit_description(code: int) -> str:
+    """Describe an exit code; one below zero is the number of the signal that ended the process."""
     if code >= 0:
         return f"the process ended itself with exit code {code}"
     names = {number.value: number.name for number in signal.Signals}
     return f"the process was ended by {names.get(-code, f'signal {-code}')}"
+
+
+def _kill(child: int) -> None:
+    """Kill the process of a handle, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+
+
+def _pipe() -> tuple[int, int]:
+    """Create a pipe, and return the descriptors of its reading and its writing end.
+
+    It holds an honest reply in one piece, if the kernel allows that size: no process is woken twice.
+    """
+    import fcntl  # which Windows does not have
+
+    ends = os.pipe()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE)
+    return ends
+
+
+def _read_until(reply: FileIO, child: int, seconds: float, most: int) -> bytes | None:
+    """Return all that a child writes before it closes its pipe, or the first part if it writes more than `most` bytes.
+
+    Args:
+        reply: the pipe.
+        child: a handle of the child.
+        seconds: that the child may take. The time for which it waits for a processor on a busy machine does not count,
+            nor does time in which this process stands still.
+        most: bytes after which reading ends.
+
+    Returns:
+        The bytes; `None` if the child's time is over before.
+    """
+    frame, waited = bytearray(), 0.0
+    while len(frame) <= most:
+        if seconds <= 0:
+            before, waited = waited, _seconds_waited(child)
+            seconds += waited - before
+        if seconds <= 0:
+            return None
+        slice_, began = min(seconds, SLICE), time.monotonic()
+        has_data = is_readable(reply.fileno(), slice_)
+        seconds -= min(time.monotonic() - began, slice_)
+        if has_data:
+            part = reply.read(PIPE)
+            if not part:
+                break
+            frame += part
+    return bytes(frame)
+
+
+def _seconds_waited(child: int) -> float:
+    """Return for how many seconds a child has waited for a processor; 0 if it has ended or the kernel does not know.
+
+    Args:
+        child: a handle of the child.
+    """
+    with contextlib.suppress(OSError, IndexError):
+        handle = Path(f"/proc/self/fdinfo/{child}").read_text()
+        pid = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
+
+
+def _pump(stream: Any, replies: queue.Queue[bytearray | None]) -> None:
+    """Put each frame of a stream into a queue, and `None` at the end of the stream or of what are frames; close it."""
+    try:
+        from grader.child import protocol  # numpy: not needed before the worker process has been started
+
+        with stream, contextlib.suppress(ProtocolError, OSError, ValueError):  # the end of its replies, like any other
+            while (frame := protocol.read_frame(stream)) is not None:
+                replies.put(frame)
+    finally:
+        replies.put(None)

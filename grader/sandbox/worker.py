@@ -1,4 +1,4 @@
-"""Worker processes as the grader sees them: a job frame goes in; a reply frame comes out, or word of its end.
+"""Worker processes as the grader uses them: a job frame goes in; a reply frame comes out, or how the job ended.
 
 An `InfrastructureError` says why there can be none.
 """
@@ -13,48 +13,61 @@ from collections.abc import Callable
 
 from grader.errors import InfrastructureError
 
-from .forking_process import ForkingProcess
 from .isolation import Isolation
-from .spawned_process import SpawnedProcess
-from .warm_process import Closing, WarmProcess
+from .warm_process import Closing, EndJob, ForkingProcess, SpawnedProcess, WarmProcess
 from .warm_process import Reply as Reply
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
 
 
 class Worker(Closing):
-    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another.
+    """A warm process that answers jobs, one at a time; when it is lost, the next job starts another one.
 
-    Another thread waits for its turn.
+    Several threads may use it: each waits until the jobs before its own are answered.
+
+    Args:
+        start: starts a warm process for an isolation; called at once, and whenever the process must be replaced.
+        isolation: of the jobs.
     """
 
     def __init__(self, start: Callable[[Isolation], WarmProcess], isolation: Isolation) -> None:
+        """Start the first process, without waiting until it is ready.
+
+        Raises:
+            InfrastructureError: the system refuses it.
+        """
         self.isolation, self._start = isolation, start
-        self._turn = threading.Lock()  # of whoever has a job answered
-        self._lock = threading.Lock()  # on what follows
+        self._is_answering = threading.Lock()  # held while a job is answered
+        self._lock = threading.Lock()  # guards the two attributes below
         self._stopped = False
-        self._end_job: Callable[[], None] | None = None
+        self._end_job: EndJob | None = None
         self.process: WarmProcess | None = start(isolation)
 
     @property
     def pid(self) -> int:
-        """The number of its process; 0 where there is none."""
+        """Return the process id; 0 if there is no process."""
         return self.process.popen.pid if self.process is not None else 0
 
     def close(self) -> None:
-        """End the process; a job that comes all the same starts another."""
+        """End the process; a job that is given to the worker afterwards starts another."""
         if self.process is not None:
             self.process.close()
             self.process = None
 
     def run(self, job: bytes, time_limit: float) -> Reply:
-        """Answer one job frame within `time_limit` seconds.
+        """Answer one job.
 
-        A child that is killed by a signal may be the victim of somebody else, or of a machine without memory: it is
-        given a second chance, in a fresh warm process. One that kills itself has no third, and one that was stopped
-        has no second.
+        A child that was killed by a signal from outside is not blamed: its job is answered once more, in a fresh warm
+        process, unless the worker was stopped.
+
+        Args:
+            job: its frame.
+            time_limit: seconds for the job.
+
+        Raises:
+            InfrastructureError: no process could be started, or it was lost with the job.
         """
-        with self._turn:
+        with self._is_answering:
             reply = self._attempt(job, time_limit)
             if reply.killed and not self._stopped:
                 self._replace()
@@ -64,32 +77,40 @@ class Worker(Closing):
     def _attempt(self, job: bytes, time_limit: float) -> Reply:
         process = self._ready_process()
         try:
-            return process.answer(job, time_limit, self._running)
+            return process.answer(job, time_limit, self._set_end_job)
         finally:
             if process.is_spent:
                 self._replace()
 
     def stop(self) -> None:
-        """From another thread: end the job that is running, and every one that comes, until `resume`."""
+        """End the job that is running, and every later one as soon as it runs, until `resume`; for other threads."""
         with self._lock:
             self._stopped = True
             if self._end_job is not None:
                 self._end_job()
 
     def resume(self) -> None:
-        """Answer jobs again."""
+        """Answer jobs again after `stop`."""
         with self._lock:
             self._stopped = False
 
-    def _running(self, end: Callable[[], None] | None) -> None:
-        """A job is running, which `end` ends; or none is running any more."""
+    def _set_end_job(self, end: EndJob | None) -> None:
+        """Remember how to end the job that is running, and end it at once if the worker is stopped.
+
+        Args:
+            end: ends the job; `None` when it is over.
+        """
         with self._lock:
             self._end_job = end
             if end is not None and self._stopped:
                 end()
 
     def _ready_process(self) -> WarmProcess:
-        """The process once it is ready: another one if it ended between two jobs, or could not start before."""
+        """Return the process once it is ready: a new one if the last one ended after its job, or could not start.
+
+        Raises:
+            InfrastructureError: the process does not become ready.
+        """
         if self.process is not None and self.process.is_ready and self.process.has_ended():
             self.close()
         if self.process is None:
@@ -102,30 +123,31 @@ class Worker(Closing):
         return self.process
 
     def _replace(self) -> None:
-        """Another process in place of this one, to be ready soon; if there can be none, the next job says why."""
+        """End the process and start another one; if that fails, the next job tries again and reports the error."""
         self.close()
         with contextlib.suppress(InfrastructureError):
             self.process = self._start(self.isolation)
 
 
 def start_worker(isolation: Isolation) -> Worker:
-    """Start a worker, without waiting until it is warm.
+    """Start a worker, without waiting until its process is ready.
 
     Raises:
-        InfrastructureError: there is no such worker here.
+        InfrastructureError: this platform has no such worker, or the system refuses a process.
     """
-    chosen = worker_mode(isolation)
-    if chosen == "fork" and sys.platform == "linux":
+    mode = worker_mode(isolation)
+    if mode == "fork" and sys.platform == "linux":
         return Worker(ForkingProcess, isolation)
-    if chosen == "spawn":
+    if mode == "spawn":
         return Worker(SpawnedProcess, "none")
-    raise InfrastructureError(f"there is no worker mode {chosen!r} on this platform: set {MODE_VARIABLE}=spawn")
+    raise InfrastructureError(f"there is no worker mode {mode!r} on this platform: set {MODE_VARIABLE}=spawn")
 
 
 def worker_mode(isolation: Isolation) -> str:
-    """`fork` (usual on Linux, and the only one with an isolation) or `spawn`, or what the environment asks for.
+    """Return how a worker answers jobs: `fork` or `spawn`, or what the environment variable `HANDGRAD_WORKER` says.
 
-    A worker that forks can be handed on to a forked process.
+    Every isolation needs `fork`. Without one, `fork` is usual on Linux and `spawn` elsewhere. A worker that forks can
+    be used in a process that was forked from the one that started it.
     """
     usual = "fork" if sys.platform == "linux" else "spawn"
     return "fork" if isolation != "none" else os.environ.get(MODE_VARIABLE) or usual
