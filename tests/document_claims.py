@@ -44,6 +44,7 @@ PATH = re.compile(rf"[\w.<>*-]+(/[\w.<>*-]+)*(/|\.({'|'.join(ENDINGS)}))")
 UNDER = re.compile(rf"({'|'.join(map(re.escape, FOLDERS))})/[\w./<>*-]*")
 DOTTED = re.compile(r"(\w+(?:\.\w+)+)(?:\(\))?")
 IMPORT = re.compile(r"from (handgrad|grader[\w.]*) import ([\w, ]+)")
+CELL = re.compile(r"(?<!\\)\|")
 PLACEHOLDER = re.compile(r"\[?[A-Z]+\]?")
 
 
@@ -76,6 +77,26 @@ class Document:
         shown = [line for language, body in self.blocks if language == "" for line in body.splitlines()]
         drawn = [line for language, body in self.blocks if language == "text" for line in body.splitlines()]
         return [*self.spans, *shown, *(line for line in drawn if line.startswith(PROGRAMS))]
+
+    def table(self, heading: str) -> list[list[str]]:
+        """Return the rows of the table whose first column has this heading, each a list of cells."""
+        (rows,) = [rows for first, rows in self._tables(self.text) if first == heading]
+        return rows
+
+    def tables_of(self, section: str) -> list[list[list[str]]]:
+        """Return the rows of each table in the section under a heading."""
+        body = re.split(rf"^#+ {re.escape(section)}$", self.text, flags=re.MULTILINE)[1]
+        return [rows for _, rows in self._tables(re.split(r"^#+ ", body, flags=re.MULTILINE)[0])]
+
+    @staticmethod
+    def _tables(text: str) -> list[tuple[str, list[list[str]]]]:
+        """Return each table of a text: the heading of its first column, and its rows."""
+        tables = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+        cells = [
+            [[cell.strip().replace("\\|", "|") for cell in CELL.split(line)[1:-1]] for line in table.splitlines()]
+            for table in tables
+        ]
+        return [(head[0], rows) for head, _, *rows in cells]
 
     def findings(self) -> list[str]:
         """Every claim that is not so, in a few words."""

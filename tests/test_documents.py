@@ -10,7 +10,6 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from conftest import ROOT
@@ -20,7 +19,7 @@ from test_session import RIGHT, KeptWorker
 
 from grader.authoring.mistakes_page import source_of
 from grader.cli import main as cli
-from grader.course.course import Course, load_course
+from grader.course.course import Course
 from grader.diagnosis.operators import OPERATORS
 from grader.installing import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.judging.grading import Grader
@@ -241,30 +240,6 @@ def _phrases(text: str) -> list[str]:
     """The words of a screen, without sizes: what stands side by side may stand one below the other."""
     phrases = (re.sub(r"=\d+", "=N", phrase.strip()) for phrase in re.split(r"\n| {2,}", text))
     return [phrase for phrase in phrases if re.search(r"[a-z]{2}", phrase)]
-
-
-def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their_codes(
-    tmp_path: Path, worker: Worker, grader: Grader
-) -> None:
-    contributing = Document(ROOT / "CONTRIBUTING.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    spec, page, *shown = (dedent(body) for language, body in contributing.blocks if language == "python")
-    families = "".join(path.read_text("utf-8") for path in PACKAGE.glob("diagnosis/operators/*.py"))
-    assert shown
-    assert [block for block in shown if block.strip() not in families] == []
-    unit = tmp_path / "solutions/05_activations"
-    unit.mkdir(parents=True)
-    imports = "from handgrad import Exercise, normal, output, stored\n"
-    (unit / "spec.py").write_text(imports + spec, encoding="utf-8")
-    listed = "{id: 05_activations, title: A, exercises: [{id: squareplus_grad, points: 1}]}"
-    (tmp_path / "course.yaml").write_text(f"course: own\ntitle: Own\nunits: [{listed}]\n")
-    squareplus = load_course(tmp_path).find("squareplus_grad")
-    _, *cells = page.split("# %% ")
-    assert len(cells) > 1
-    for cell in cells:
-        head, _, source = cell.partition("\n")
-        (verdict,) = grader.grade(squareplus, source.encode(), worker).answers
-        assert head.partition(" | ")[2] == (f"{verdict.name}: {verdict.code}" if head.startswith("wrong: ") else "")
-        assert (verdict.code is None) == head.startswith("right: ")
 
 
 def test_the_page_on_architecture_has_every_package_and_the_modules_that_all_speak_of() -> None:
