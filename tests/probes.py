@@ -8,7 +8,7 @@ import numpy as np
 from conftest import make_job
 
 from grader.errors import ProtocolError
-from grader.sandbox.checked_reply import Observation, read
+from grader.sandbox.checked_reply import CheckedReply, read
 from grader.sandbox.worker import Reply, Worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -42,7 +42,7 @@ def limit_for(expected: str) -> float:
     return SHORT if "timeout" in expected else PATIENT
 
 
-def observed(reply: Reply) -> Observation:
+def observed(reply: Reply) -> CheckedReply:
     """What the worker observed; fails where it did not answer."""
     assert reply.frame is not None, reply
     return read(reply.frame)

@@ -19,7 +19,7 @@ from test_isolation import assert_harmless, make_precious
 
 from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.sandbox.checked_reply import Observation
+from grader.sandbox.checked_reply import CheckedReply
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -235,7 +235,7 @@ def assert_closed(said: dict[str, str]) -> None:
         assert set(printed.splitlines()) <= set(CLOSED), (what, printed)
 
 
-def answered(source: str, worker: Worker) -> Observation:
+def answered(source: str, worker: Worker) -> CheckedReply:
     """What a worker without autograd reports of `answer(x)`."""
     frame = make_job(source, {"x": np.ones(3, "float32")}, function="answer", time_limit=PATIENT)
     return observed(worker.run(frame, PATIENT))

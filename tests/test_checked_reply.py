@@ -9,7 +9,7 @@ import pytest
 
 from grader.child import protocol
 from grader.errors import ProtocolError
-from grader.sandbox.checked_reply import Observation, read
+from grader.sandbox.checked_reply import CheckedReply, read
 
 FLOATS = np.arange(6, dtype="float32").reshape(2, 3)
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
@@ -23,7 +23,7 @@ def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> prot
 
 def test_a_tensor_is_read_with_its_contents() -> None:
     observed = read(reply(TENSOR, FLOATS))
-    assert isinstance(observed, Observation)
+    assert isinstance(observed, CheckedReply)
     np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), FLOATS)
 
 

@@ -23,7 +23,7 @@ from processes import wait_until
 from grader.child import clock as clock_module
 from grader.child import job_answer, protocol, reply_facts
 from grader.child.clock import MOST_CAUGHT, Clock, OutOfTime
-from grader.sandbox.checked_reply import Call, Observation, read
+from grader.sandbox.checked_reply import Call, CheckedReply, read
 from grader.sandbox.worker import Worker
 
 PREFACE = "import os, signal, time\nfrom grader.child.clock import Clock, OutOfTime\n"
@@ -181,7 +181,7 @@ def time_up_at(opcode: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bo
         monkeypatch.setattr(Clock, "__enter__", enter)
 
 
-def answered() -> Observation:
+def answered() -> CheckedReply:
     header, arrays = protocol.unpack(bytearray(make_job(SOURCE, *[{"x": X}] * CALLS)))
     reply = b"".join(bytes(part) for part in job_answer.answer(header, arrays))
     found, sent = protocol.unpack(bytearray(reply))

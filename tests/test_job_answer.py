@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import make_job
 
-from grader.sandbox.checked_reply import Observation, read
+from grader.sandbox.checked_reply import CheckedReply, read
 from grader.sandbox.worker import Worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -18,7 +18,7 @@ X = np.arange(6, dtype="float32").reshape(2, 3)
 def ask(worker: Worker) -> Any:
     """`ask(source, {...arguments})`: what the worker observed."""
 
-    def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> Observation:
+    def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> CheckedReply:
         reply = worker.run(make_job(source, *argument_sets or ({"x": X},), **options), 10)
         assert reply.frame is not None, reply
         return read(reply.frame)

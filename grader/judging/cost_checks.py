@@ -15,7 +15,7 @@ from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
 from grader.results.records import ExerciseResult
-from grader.sandbox.checked_reply import Nudged, Observation, read
+from grader.sandbox.checked_reply import CheckedReply, Nudged, read
 from grader.sandbox.worker import Reply
 
 from .given_answer import GivenAnswer, TrialCalls
@@ -114,7 +114,7 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     return _fail_answers(exercise, result, dict.fromkeys(wrong, diagnosis))
 
 
-def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: Observation) -> bool:
+def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: CheckedReply) -> bool:
     """Return whether an answer is right in the one call of this trial."""
     given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in observed.facts.calls], observed)
     sound = len(observed.facts.calls) == 1 and given.first_missing is None

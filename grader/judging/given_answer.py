@@ -26,7 +26,7 @@ from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
 from grader.reference.trial import Sample, Trial
-from grader.sandbox.checked_reply import Call, Observation, Value
+from grader.sandbox.checked_reply import Call, CheckedReply, Value
 
 MOST_ROUNDING = 0.1
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
@@ -111,7 +111,7 @@ class GivenAnswer:
     answer: Answer
     trials: Sequence[Trial]
     trial_calls: TrialCalls
-    observed: Observation
+    observed: CheckedReply
 
     @cached_property
     def values(self) -> list[GivenValue]:

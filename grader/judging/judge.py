@@ -23,7 +23,7 @@ from grader.reference.trial import Trial
 from grader.reference.trials_of_run import with_some_repeated
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.autograd_use import autograd_use
-from grader.sandbox.checked_reply import Call, Observation, Raised
+from grader.sandbox.checked_reply import Call, CheckedReply, Raised
 from grader.sandbox.source_text import Source
 
 from . import cost_checks, structure_checks
@@ -47,7 +47,7 @@ class Judge:
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
-    observed: Observation
+    observed: CheckedReply
     names_mistakes: bool = True
 
     def verdicts(self) -> ExerciseResult:

@@ -13,7 +13,7 @@ from grader.diagnosis.mistake import Diagnosis
 from grader.diagnosis.words import hints_when
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
-from grader.sandbox.checked_reply import Call, Facts, Observation
+from grader.sandbox.checked_reply import Call, CheckedReply, Facts
 from grader.sandbox.source_text import Source
 
 from .given_answer import TrialCalls
@@ -88,7 +88,7 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def check_inputs(trial_calls: TrialCalls, observed: Observation) -> dict[bool, Diagnosis]:
+def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, Diagnosis]:
     """Return the first argument that a call changed; under `True`, the first one that is only rounded differently."""
     diagnoses: dict[bool, Diagnosis] = {}
     for trial, call in trial_calls:
@@ -97,7 +97,7 @@ def check_inputs(trial_calls: TrialCalls, observed: Observation) -> dict[bool, D
     return diagnoses
 
 
-def _changed_inputs(call: Call, trial: Trial, observed: Observation) -> Iterator[tuple[bool, Diagnosis]]:
+def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterator[tuple[bool, Diagnosis]]:
     """Yield whether an argument differs by rounding only, as from an added and removed step, and the diagnosis."""
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):

@@ -107,7 +107,7 @@ def _step_yours(trained: Trained, first: int, last: int, modules: Mapping[str, s
     return ""
 
 
-def _read(seen: checked_reply.Observation, before: Curve) -> tuple[torch.Tensor, list[float]]:
+def _read(seen: checked_reply.CheckedReply, before: Curve) -> tuple[torch.Tensor, list[float]]:
     """The state and the losses of a reply.
 
     Raises:

@@ -1,4 +1,7 @@
-"""A worker's reply, read with suspicion: every field checked, every array the one it claims to be."""
+"""A worker's reply, read with suspicion: every field is checked, and every array must be what the reply says of it.
+
+The models are the facts that `grader.child` reports; a field that they do not name is refused.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,19 @@ from grader.child import protocol
 from grader.errors import ProtocolError
 from grader.safe_text import plain
 
-MAX_PRINTED, MAX_TEXT = 20_000, 2_000
-MOST = 160  # entries of anything in a reply; an honest worker sends fewer
+MAX_PRINTED, MAX_TEXT = 20_000, 2_000  # characters
+MOST = 160  # entries of a list or a dict in a reply; an honest worker sends fewer
 
 
 def _readable(longest: int) -> BeforeValidator:
-    """Text as it may be shown and stored: no control characters, no lone surrogates, not too long."""
+    """Return a validator that makes text safe to show and store: no control characters, no lone surrogates.
+
+    Args:
+        longest: characters after which the text is cut.
+    """
 
     def read(text: object) -> object:
+        """Return safe text; anything else than text unchanged, for the next validator to refuse."""
         if not isinstance(text, str) or (len(text) <= longest and text.isascii() and text.isprintable()):
             return text
         return plain(text[:longest].encode("utf-8", "replace").decode())
@@ -28,7 +36,11 @@ def _readable(longest: int) -> BeforeValidator:
 
 
 def _few(entries: object) -> object:
-    """Refuse what has too many entries before any of them is looked at: each wrong one would be remembered."""
+    """Return a list or a dict unchanged if it has few entries; it is checked before them, as each error takes memory.
+
+    Raises:
+        ValueError: it has more than `MOST` entries.
+    """
     if isinstance(entries, (list, dict)) and len(entries) > MOST:
         raise ValueError("too many entries")
     return entries
@@ -44,12 +56,23 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
 
 
-class _Record(BaseModel):
+class _Model(BaseModel):
+    """A part of a reply: immutable, without unknown fields, and without conversions between types."""
+
     model_config = {"frozen": True, "extra": "forbid", "strict": True}
 
 
-class Value(_Record):
-    """What a learner's code left somewhere; its contents are that one of the reply's arrays, if they were sent."""
+class Value(_Model):
+    """A value that learner code returned or stored.
+
+    Attributes:
+        type: the name of its type; empty where the kind says it.
+        dtype: of a tensor, without `torch.`.
+        shape: of a tensor.
+        array: the index of its contents among the arrays of the reply; `None` if they were not sent.
+        items: of a list or a tuple, the first ones.
+        why: the message of the exception that reading the value raised.
+    """
 
     kind: Kind
     type: Text = ""
@@ -60,7 +83,12 @@ class Value(_Record):
     why: Text = ""
 
     @model_validator(mode="after")
-    def _is_its_array(self, reply: ValidationInfo) -> Self:
+    def _check_array(self, reply: ValidationInfo) -> Self:
+        """Return this value if its array, one of the validation's context, is what its fields say of it.
+
+        Raises:
+            ProtocolError: it refers to no array of the reply, or to one of another dtype or shape.
+        """
         if self.array is None:
             if self.kind == "number":
                 raise ProtocolError("the reply names a number and does not send it")
@@ -82,8 +110,15 @@ class Value(_Record):
         return self
 
 
-class Raised(_Record):
-    """An exception in learner code; its lines are those of the learner's file, or of another one, outermost first."""
+class Raised(_Model):
+    """An exception that learner code raised.
+
+    Attributes:
+        kind: what it means, such as `timeout` for the end of the time limit; `raised` if it is no special case.
+        type: the name of the exception's type.
+        lines: the lines of the traceback that are in `file`, outermost first.
+        file: the name of another file of the submission; empty for the learner's own.
+    """
 
     kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory", "absent"]
     type: Text
@@ -92,12 +127,17 @@ class Raised(_Record):
     file: Text = ""
 
 
-class Call(_Record):
-    """One call of the learner's function.
+class Call(_Model):
+    """The facts of one call of the learner's function.
 
-    Args:
-        after: the arguments that it changed.
+    Attributes:
+        returned: what it returned.
+        stored: the attributes set on each tensor argument, by the names of the argument and the attribute.
+        after: the arguments that it changed, by name, with their values after the call.
+        work: elements that its tensor operations wrote.
+        peak: the most bytes that it held at once.
         from_huge: the arguments whose gradient was computed from a tensor that is too large.
+        error: the exception that it raised.
     """
 
     returned: Value
@@ -109,22 +149,32 @@ class Call(_Record):
     error: Raised | None = None
 
 
-class Failed(_Record):
-    """A cell of a notebook that raised; the others were run all the same."""
+class Failed(_Model):
+    """A cell of a notebook that raised an exception; the other cells were run nevertheless.
+
+    Attributes:
+        cell: its index, from 0.
+    """
 
     cell: Count
     error: Raised
 
 
-class Import(_Record):
-    """An import of what graded runs do not have, or pass over; `file` as in `Raised`."""
+class Import(_Model):
+    """An import of a module that graded runs do not have, or pass over.
+
+    Attributes:
+        name: of the module.
+        line: of the import, numbered through all cells from 1.
+        file: the name of another file of the submission; empty for the learner's own.
+    """
 
     name: Text
     line: Count
     file: Text = ""
 
 
-class Nudged(_Record):
+class Nudged(_Model):
     """Hold the least and the greatest step by which a call nudged an argument whose gradient it measured."""
 
     smallest: Step
@@ -132,12 +182,19 @@ class Nudged(_Record):
     is_imaginary: bool
 
 
-class Facts(_Record):
-    """One learner's file or notebook.
+class Facts(_Model):
+    """The facts of a job: one learner's file or notebook, and the calls of its function.
 
-    Args:
+    Attributes:
+        calls: in the order of the job; fewer than it asked for if `error` ended them.
+        printed: the output of the code and of the first call.
+        defined: the names of the functions that it defines, for a message about one that is missing.
+        failed: the cells that raised an exception.
         ignored: the lines that are for IPython alone, and were not run.
-        nudged: the steps of the finite differences that the gradient of an argument was seen to be, by argument.
+        unusual: the imports of modules that graded runs do not have.
+        nudged: by argument, the steps of the finite differences that its gradient was seen to be.
+        stub: whether the function still is a stub, whose body does nothing.
+        error: the exception that ended the job.
     """
 
     calls: FewOf[Call]
@@ -152,25 +209,28 @@ class Facts(_Record):
 
 
 @dataclass(frozen=True)
-class Observation:
-    """Facts and the arrays they refer to."""
+class CheckedReply:
+    """The facts of a reply and the arrays that they refer to."""
 
     facts: Facts
     arrays: tuple[np.ndarray, ...]
 
     def array(self, value: Value | None) -> np.ndarray | None:
-        """The contents of a value, if they were sent."""
+        """Return the contents of a value; `None` if they were not sent."""
         return None if value is None or value.array is None else self.arrays[value.array]
 
 
-def read(frame: protocol.Frame) -> Observation:
-    """Read a reply.
+def read(frame: protocol.Frame) -> CheckedReply:
+    """Read and check a reply.
+
+    Args:
+        frame: from a worker; its arrays become those of the checked reply.
 
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
     """
     arrays = tuple(frame.arrays)
     try:
-        return Observation(Facts.model_validate(frame.header, context=arrays), arrays)
+        return CheckedReply(Facts.model_validate(frame.header, context=arrays), arrays)
     except (ValidationError, RecursionError) as error:
         raise ProtocolError("the reply is malformed") from error
