@@ -222,13 +222,13 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
     """
     trial, first = ratios[0]
     made = [numbers(t) for t, _ in ratios]
-    found: dict[str, float] = {}
+    quotient_of: dict[str, float] = {}
     for expression in made[0]:
         if all(expression in numbers for numbers in made):
             quotients = [r / numbers[expression][1] for (_, r), numbers in zip(ratios, made, strict=True)]
             if _all_close(iter(quotients)):
-                found[expression] = quotients[0]
-    for expression, left in sorted(found.items(), key=lambda pair: not math.isclose(pair[1], 1, rel_tol=CLOSE)):
+                quotient_of[expression] = quotients[0]
+    for expression, left in sorted(quotient_of.items(), key=lambda pair: not math.isclose(pair[1], 1, rel_tol=CLOSE)):
         name, _ = made[0][expression]
         fields = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
         if math.isclose(left, 1, rel_tol=CLOSE):

@@ -54,8 +54,8 @@ def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
         array: an array.
         other: the array to compare with, whose greatest entry says what counts as rounding.
     """
-    found: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
-    return found
+    differs: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
+    return differs
 
 
 def have_right_shapes(samples: Samples) -> bool:
@@ -194,9 +194,9 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
     ]
     if len(known) < LEAST_TRIALS or sum(array.size for _, array in known) < LEAST_ENTRIES:
         return None
-    parts, found = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True))
-    weights = np.linalg.lstsq(parts.T, found, rcond=None)[0]
-    if scaled_error(found, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
+    parts, given = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True))
+    weights = np.linalg.lstsq(parts.T, given, rcond=None)[0]
+    if scaled_error(given, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
     return make_fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
 

@@ -374,13 +374,13 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
             order = np.argsort(own[:, 0], kind="stable")
             column, missing = own[order, 0], wanted[0] - own[:, 0]
             low, high = np.searchsorted(column, missing - bound[0]), np.searchsorted(column, missing + bound[0])
-            found: list[tuple[int, int]] = []
+            matches: list[tuple[int, int]] = []
             for i in map(int, np.flatnonzero(moves & (low < high))):
                 for j in map(int, order[low[i] : high[i]]):
                     if i < j and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
-                        found.append((i, j))
-            found.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
-            for a, b in found[:MOST_SUMS]:
+                        matches.append((i, j))
+            matches.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
+            for a, b in matches[:MOST_SUMS]:
                 first, second = sorted((made[a], made[b]), key=lambda edit: edit.rank)
                 yield TwoEdits(first, second)
 

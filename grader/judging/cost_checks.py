@@ -1,4 +1,4 @@
-"""What a right answer cost: memory that must not be held, gradients not asked for, a forward pass run many times."""
+"""Check what a right answer cost: forbidden memory, gradients that nobody asked for, measured gradients."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def with_measured_flags(
     """Return the result with each right gradient that was measured flagged, or failed if the policy says so."""
     measured = {
         answer.name: _measured_message(answer, nudged[answer.wrt])
-        for answer, answer_found in zip(exercise.function.answers, result.answers, strict=True)
-        if answer_found.code is None and answer.wrt in nudged
+        for answer, judged in zip(exercise.function.answers, result.answers, strict=True)
+        if judged.code is None and answer.wrt in nudged
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
@@ -87,10 +87,12 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
     )
 
 
-def _fail_answers(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:
+def _fail_answers(
+    exercise: CourseExercise, result: ExerciseResult, diagnoses: Mapping[str, Diagnosis]
+) -> ExerciseResult:
     """Return the result with these answers failed, each for its own reason."""
     answers = [
-        answer_result(exercise, answer, found[answer.name]) if answer.name in found else was
+        answer_result(exercise, answer, diagnoses[answer.name]) if answer.name in diagnoses else was
         for answer, was in zip(exercise.function.answers, result.answers, strict=True)
     ]
     return replace(result, answers=tuple(answers))
@@ -109,7 +111,7 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     axes = ", ".join(axes_of(exercise.function.never_holds))
     diagnosis = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
     answers = zip(exercise.function.answers, result.answers, strict=True)
-    passed = [answer for answer, found in answers if found.code is None]
+    passed = [answer for answer, judged in answers if judged.code is None]
     wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
     return _fail_answers(exercise, result, dict.fromkeys(wrong, diagnosis))
 

@@ -1,4 +1,4 @@
-"""Judges a learner's test by the backward passes that it rejects: which one it is mistaken about, and why."""
+"""Judge a learner's test of backward passes by which wrong and right ones it rejects."""
 
 from __future__ import annotations
 
@@ -24,27 +24,36 @@ RETURNS = ". What it returns counts for nothing: only an exception rejects, as f
 
 @dataclass(frozen=True)
 class Examined:
-    """One backward pass, which a test must reject if it is wrong, and the calls in which it was the argument."""
+    """Hold one backward pass that a learner's test was called with.
+
+    Args:
+        given: the backward pass.
+        calls: the calls of the test with it.
+        is_wrong: whether it is wrong, so that the test must reject it by an exception.
+    """
 
     given: BackwardPass
     calls: Sequence[Call]
     is_wrong: bool
 
     @property
-    def fates(self) -> set[bool]:
-        """Whether it was rejected; both, where that depends on the call."""
+    def rejections(self) -> set[bool]:
+        """Return {True} if every call rejected it, {False} if none did, and {True, False} if only some did."""
         return {call.error is not None for call in self.calls}
 
     @property
     def is_judged_rightly(self) -> bool:
-        return self.fates == {self.is_wrong}
+        """Return whether every call rejected it if it is wrong, and none if it is right."""
+        return self.rejections == {self.is_wrong}
 
 
 @dataclass(frozen=True)
 class Examination:
-    """Hold what a learner's test made of every backward pass, in the author's order.
+    """Hold which backward passes a learner's test rejects, in the author's order.
 
     Args:
+        exercise: the exercise, whose answer is a test.
+        source: the learner's source.
         trial_calls: each trial with one of its calls; every trial is there as often as the others.
     """
 
@@ -55,20 +64,21 @@ class Examination:
     @cached_property
     def _all(self) -> list[Examined]:
         trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
-        found = []
+        examined = []
         for index in sorted(trials):
             (given,) = (value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
             calls = [call for trial, call in self.trial_calls if trial.setting.index == index]
-            found.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
-        return found
+            examined.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
+        return examined
 
     @cached_property
     def _counted(self) -> list[Examined]:
+        """Return the backward passes that count for the score: all but the probes, which have names."""
         return [each for each in self._all if not each.given.name]
 
     @cached_property
     def _numbers(self) -> tuple[int, int, int, int]:
-        """How many wrong backward passes are rejected, and of how many; the same of right ones that are accepted."""
+        """Return the numbers of wrong passes rejected, wrong passes, right passes accepted, and right passes."""
         wrong, right = ([e.is_judged_rightly for e in self._counted if e.is_wrong == kind] for kind in (True, False))
         return sum(wrong), len(wrong), sum(right), len(right)
 
@@ -83,7 +93,10 @@ class Examination:
         return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
 
     def diagnosis(self) -> tuple[Diagnosis | None, str]:
-        """The first thing that is wrong with the test, and the backward pass that shows it."""
+        """Return the first diagnosis of the test, and the backward pass that shows it as evidence.
+
+        The diagnosis is `None` if the test is right; the evidence is empty then, or where the pass is too long.
+        """
         for each in self._counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
@@ -92,33 +105,35 @@ class Examination:
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
         rejected, wrong, accepted, right = self._numbers
         counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
-        if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
+        if unsure := next((each for each in self._counted if len(each.rejections) == 2), None):
             says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
-            found = Diagnosis("not-repeatable", f"{says} {counts}", hints_when("drawn"))
-            return found, _shown("called with", unsure.given)
+            diagnosis = Diagnosis("not-repeatable", f"{says} {counts}", hints_when("drawn"))
+            return diagnosis, _shown("called with", unsure.given)
         mistaken = [each for each in self._counted if not each.is_judged_rightly]
         if not mistaken:
             return None, ""
         first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
         code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
         why, hints = self._why(first)
-        found = Diagnosis(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
-        return found, _shown(f"it {verb}", first.given)
+        diagnosis = Diagnosis(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
+        return diagnosis, _shown(f"it {verb}", first.given)
 
     def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
-        """Why a test is mistaken, where that is known: it rejects nothing, and returns something; or what is true of
-        a test that takes the likeliest probe of the same fate so, and a question about it.
+        """Return a clause on why the test misjudges a backward pass, and hints; both empty where that is not known.
+
+        It is known if the test returns its verdict instead of raising an exception, or if it treats a probe of the
+        author alike: then the clause and the hint are those of the probe.
         """
         calls = (call for _, call in self.trial_calls)
         if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):
             return RETURNS, ()
         probes = {each.given.name: each for each in self._all}
         asked = (probes[name] for name in mistaken.given.told_by)
-        probe = next((probe.given for probe in asked if probe.fates == mistaken.fates), None)
+        probe = next((probe.given for probe in asked if probe.rejections == mistaken.rejections), None)
         return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
 
 
 def _shown(what: str, given: BackwardPass) -> str:
-    """The body of a backward pass on one line; empty where that is too long."""
+    """Return "called with: <body>" for a backward pass, its body on one line; empty where that is too long."""
     text = body_shown(given.source)
     return f"{what}: {text}" if 0 < len(text) <= LONGEST_SHOWN else ""

@@ -339,7 +339,7 @@ class GivenAnswer:
             says = "it is None, where zeros are right" if zero else "it is None"
             return Diagnosis("missing-answer", says, hints_when("none-among-several"))
         if not answer.stored:
-            kept = (f"{name}.{key}" for name, found in call.stored.items() for key in found)
+            kept = (f"{name}.{key}" for name, attributes in call.stored.items() for key in attributes)
             elsewhere = next((name for name in kept if name not in trial.expected), None)
             stored = f"; it stored {elsewhere} instead" if elsewhere else ""
             says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"

@@ -1,4 +1,4 @@
-"""Grades one exercise, from a file or the cells of a notebook: runs it, checks its answers, names the mistake."""
+"""Grade one exercise from a file or the cells of a notebook: run it, judge its answers, name the mistakes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ class Grader:
         self._prepared: set[str] = set()
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
-        """Load the trials and references of these exercises, to be shared by processes that are forked from this one.
+        """Load the trials and references of exercises, to be shared by processes that are forked from this one.
 
         Args:
+            exercises: the exercises.
             isolated: whether the trial in tight memory is needed too.
 
         Returns:
@@ -73,6 +74,7 @@ class Grader:
         """Grade one file, or the code cells of a notebook, where an error in one cell does not stop the rest.
 
         Args:
+            exercise: the exercise that it answers.
             content: the bytes of the file or the texts of the cells; `None` if there is no such file.
             worker: runs the code; the answers to a quiz are only read.
             on_judged: called with the judge once the result is there.
@@ -106,6 +108,7 @@ class Grader:
         """Run a submission's code on its trials, judge the reply, and look for the mistakes behind wrong numbers.
 
         Args:
+            code: the submission's code with its trials.
             on_judged: see `grade`.
             on_verdicts: see `grade`; not called if there is no mistake to look for.
         """

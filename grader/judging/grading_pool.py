@@ -238,6 +238,8 @@ class ReadingPool(Closing):
         """Take in one message of a process about its submission, or notice that the process was lost.
 
         Args:
+            process: the process.
+            task: the submission that it reads and judges.
             is_ready: whether the process has sent a message, or ended.
             queue: the submissions to hand out next; this one is appended if another process must continue it.
 
@@ -276,6 +278,8 @@ class ReadingPool(Closing):
         """Close a process that was lost or failed; at the second loss, record a failure of its submission or exercise.
 
         Args:
+            process: the process.
+            task: the submission that it was reading or judging.
             failure: the failure that the process reported; `None` if the process was lost.
         """
         code = self._close_process(process)
@@ -455,9 +459,11 @@ def _why_not_read(is_timeout: bool, code: int | None) -> str:
 
 
 def _why_not_judged(is_timeout: bool, code: int | None, limit: float) -> tuple[str, Status]:
-    """Return why an exercise was not judged, and the status that it gets; see `_why_not_read` for the arguments.
+    """Return why an exercise was not judged, and the status that it gets.
 
     Args:
+        is_timeout: whether the process was ended because it took too much processor time.
+        code: the exit code of the process; `None` if it did not end by itself.
         limit: the processor time that it could take, in seconds.
     """
     if is_timeout:
@@ -546,6 +552,9 @@ class _Judge:
 
         Args:
             known_results: the results of the combined job, by exercise id.
+            exercise: the exercise.
+            content: the bytes of the submitted file, or the texts of a notebook's cells.
+            beside: the other files of the submission by name, which the code may import.
         """
         try:
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))

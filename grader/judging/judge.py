@@ -1,4 +1,4 @@
-"""Judges the answers of one file: each goes through a series of checks, and the first that fails is reported."""
+"""Judge the answers of one file: each goes through a series of checks, and the first that fails is reported."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class Judge:
     """Judge the answers of one file or notebook from the reply of the child that ran it.
 
     Args:
+        exercise: the exercise.
+        source: the learner's source.
+        trials: the trials, in the order of the calls.
+        observed: the reply: what each call returned, stored and raised.
         names_mistakes: whether the mistake behind wrong numbers is looked for, or only plain facts are stated.
     """
 

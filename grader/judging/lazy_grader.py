@@ -1,4 +1,4 @@
-"""Imports the grader as late as possible, because torch is imported with it."""
+"""Import the grader as late as possible, because torch is imported with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 
 def new_grader(seed: int | None = None) -> Grader:
-    """A grader; torch is imported for the first one, which raises ModuleNotFoundError where it is not installed."""
+    """Return a new grader with this seed, or a random one.
+
+    Raises:
+        ModuleNotFoundError: torch, which is imported here at the first call, is not installed.
+    """
     with without_garbage_collection():
         from .grading import Grader
     return Grader(seed)

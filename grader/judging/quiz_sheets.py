@@ -93,9 +93,9 @@ def _shortened(answer: str) -> str:
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
     """Say that a question is not answered, or answered under a name that no question has."""
-    likely = [one for one in unknown[:MOST_MISNAMED] if abs(len(one) - len(name)) <= len(name) // 2]
+    likely = [key for key in unknown[:MOST_MISNAMED] if abs(len(key) - len(name)) <= len(name) // 2]
     near = difflib.get_close_matches(name, likely, 1)
-    found = next((one for one in likely if one in near), None)
-    if found is None:
+    meant = next((key for key in likely if key in near), None)
+    if meant is None:
         return TODO
-    return f"{TODO}: line {found.line} answers {plain(found)}, which is no question; did you mean {name}?"
+    return f"{TODO}: line {meant.line} answers {plain(meant)}, which is no question; did you mean {name}?"

@@ -1,4 +1,4 @@
-"""Checks before any number is compared: is the function there, does it run, does it leave its arguments alone?"""
+"""Check a submission before any number is compared: is the function there, does it run, does it change arguments?"""
 
 from __future__ import annotations
 

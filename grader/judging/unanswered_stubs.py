@@ -1,4 +1,4 @@
-"""Finds stubs that nobody touched: a copy of one below the answer does not take the answer's place."""
+"""Find stubs that were left unchanged, so that a copy of one below the answer does not replace the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.sandbox.definitions import (
 )
 from grader.sandbox.source_text import Source
 
-MOST_TOLD = 5
+MOST_NOTES = 5
 
 
 def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
@@ -44,19 +44,23 @@ def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
 
 def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
     """Return the source without the stubs of an exercise below its answer, and with notes on where they were."""
-    found = [definition for definition in definitions(source.cells, {exercise.id}) if definition.statement is not None]
-    answered = [number for number, definition in enumerate(found) if not is_unanswered(exercise, definition)]
-    copies = [definition for definition in found[answered[-1] + 1 :] if not definition.is_in_block] if answered else []
+    defined = [
+        definition for definition in definitions(source.cells, {exercise.id}) if definition.statement is not None
+    ]
+    answered = [number for number, definition in enumerate(defined) if not is_unanswered(exercise, definition)]
+    copies = (
+        [definition for definition in defined[answered[-1] + 1 :] if not definition.is_in_block] if answered else []
+    )
     if not copies:
         return source
-    answer, cells, notes = found[answered[-1]], list(source.cells), list(source.notes)
+    answer, cells, notes = defined[answered[-1]], list(source.cells), list(source.notes)
     for number in dict.fromkeys(definition.cell for definition in copies):
         below = answer.line if number == answer.cell else 0
         statements = {
             id(definition.statement): definition.statement for definition in copies if definition.cell == number
         }
         cells[number] = _without_copies(cells[number], exercise.given_statements, below, statements)
-    for definition in copies[:MOST_TOLD]:
+    for definition in copies[:MOST_NOTES]:
         same = definition.cell == answer.cell
         where = (
             f"line {definition.line} of {_cell_name(source, definition)}" if same else _cell_name(source, definition)
@@ -72,6 +76,7 @@ def _without_copies(text: str, given: Collection[str], below: int, copies: Mappi
     Every line keeps its number.
 
     Args:
+        text: the source of the cell.
         given: the statements of the stub, as `ast.dump` shows them.
         below: the line in which the answer begins if it is in this cell, else 0.
         copies: the statements that copy the function's stub.

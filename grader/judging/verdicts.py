@@ -1,4 +1,4 @@
-"""A verdict as a result: with its points, its hints, and the record of its mistake."""
+"""Make results of diagnoses: with points, hints and the record of the mistake."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ def answer_result(
     """Return the result of one answer, with its hints and points.
 
     Args:
+        exercise: the exercise.
+        answer: the answer, which has the hints that the exercise declares.
         diagnosis: what is wrong with it; `None` if it is right.
         status: the status of an answer that is neither right nor unanswered.
+        evidence: a sentence on what was measured; may be empty.
         error: the greatest scaled error, if it was measured.
         share: the share of the answer's points that a failed one earns.
     """
