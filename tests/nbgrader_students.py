@@ -176,7 +176,7 @@ MORE = {
     "asks the grader": """
         def lin_grad(inp, out, w, b):
             import gc, sys
-            from grader.reference.references import make_trials
+            from grader.reference.trials import make_trials
             from handgrad import explain, score
             from grader.course.course import load_course
             inp.g, w.g, b.g = [o for o in gc.get_objects() if type(o).__name__ == "Trial"][0].expected.values()

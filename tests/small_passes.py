@@ -32,7 +32,6 @@ from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
 from grader.program.operation import NoCandidate
-from grader.reference.answer_view import End
 from grader.reference.trial import sample_of
 
 X = normal("bs n")
@@ -198,7 +197,7 @@ def right_case(name: str, answer: int, blur: float = 0.0) -> Case:
     exercise = PASSES[name]
     own = exercise.answers[answer]
     samples = [
-        sample_of(own, trial, End(own, trial).right * (1 + blur))
+        sample_of(own, trial, trial.right(own) * (1 + blur))
         for trial in trials_of(exercise)
         if trial.expected[own.name] is not None and trial.setting.kind != EXACT_KIND
     ]

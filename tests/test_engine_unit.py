@@ -12,7 +12,7 @@ import torch
 
 from grader.authoring.build import worked_text
 from grader.course.course import Course
-from grader.reference.references import make_trials
+from grader.reference.trials import make_trials
 
 Program = Sequence[tuple[Any, ...]]
 OPERATIONS: dict[str, Callable[..., Any]] = {

@@ -17,7 +17,7 @@ from grader.course.exercise import Routine
 from grader.course.sampling import BackwardPass
 from grader.diagnosis.evidence import body_shown
 from grader.judging.grading import Grader
-from grader.reference.references import make_trials
+from grader.reference.trials import make_trials
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 

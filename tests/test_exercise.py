@@ -24,7 +24,7 @@ from grader.course.exercise import (
 )
 from grader.course.sampling import normal, number, output, shape, sized, step, upstream, withheld
 from grader.errors import SpecError
-from grader.reference.references import make_trials
+from grader.reference.trials import make_trials
 
 INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
 

@@ -18,7 +18,7 @@ from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.judging.judge import Judge
-from grader.reference import trials_of_run
+from grader.reference import trials
 from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -145,14 +145,14 @@ def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable
 
 def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Grading processes are forked from the one that made them."""
-    makers, make = tmp_path / "makers", trials_of_run.make_trials
+    makers, make = tmp_path / "makers", trials.make_trials
 
     def made(*given: Any) -> object:
         with makers.open("a") as file:
             print(os.getpid(), file=file)
         return make(*given)
 
-    monkeypatch.setattr(trials_of_run, "make_trials", made)
+    monkeypatch.setattr(trials, "make_trials", made)
     graded(course, *a_class(course))
     assert makers.read_text().split() == [str(os.getpid())] * 2
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from grader.course.exercise import Answer, Exercise
-from grader.course.sampling import normal, output
+from grader.course.sampling import Array, normal, output
 from grader.course.trial_sizes import Setting
 from grader.reference.kinks import AllowedGradient, allowed_gradient, wrong_shares
 from grader.reference.references import autograd_answer
@@ -43,13 +43,6 @@ class _Plain:
     """An argument that carries no gradient yet."""
 
     g = None
-
-
-@dataclass
-class _Carrying:
-    """An argument that carries a gradient."""
-
-    g: np.ndarray
 
 
 G = tensor([0.9, -1.4, 0.6], [1.3, 0.5, -2.1])
@@ -275,7 +268,7 @@ def test_a_tie_that_is_wrong_leaves_other_ties_right():
 def test_gradients_that_inputs_carry_already_are_not_shared():
     exercise, trial = trial_of(lambda a, b: torch.maximum(a, b), [1.0, 2.0], a=[1.0, 0], b=[1.0, 1])
     for name, prior in (("a", np.array([5.0, 7.0])), ("b", np.array([-3.0, 0.5]))):
-        trial.arguments[name] = _Carrying(prior)
+        trial.arguments[name] = Array(trial.inputs[name].numpy(), ("n",), prior)
         trial.expected[f"{name}.g"] = trial.expected[f"{name}.g"] + prior
     assert answers_with_wrong_shares(exercise, trial, [6, 7], [-3, 2.5]) == []
     assert answers_with_wrong_shares(exercise, trial, [6, 7], [-2, 2.5]) == ["b.g"]

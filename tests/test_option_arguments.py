@@ -6,8 +6,7 @@ import pytest
 from conftest import Grade
 
 from grader.course.trial_sizes import Setting
-from grader.reference.option_arguments import describe_options, options
-from grader.reference.trial import Trial
+from grader.reference.trial import Trial, describe_options, options
 
 UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g = {}\n"
 

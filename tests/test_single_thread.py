@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.reference.single_thread import one_thread
+from grader.reference.references import one_thread
 
 
 def test_torch_has_its_threads_back_whatever_happens() -> None:

@@ -13,9 +13,8 @@ from grader.course.exercise import Answer, Declaration
 from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.mistake import Diagnosis
 from grader.diagnosis.words import diagnosis_of
-from grader.reference.answer_view import End
-from grader.reference.references import make_trials
 from grader.reference.trial import Sample, Trial, sample_of
+from grader.reference.trials import make_trials
 
 Rule = Callable[[dict[str, Any]], Any]
 TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials remember what was computed for them
@@ -37,7 +36,7 @@ def samples_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5)
     found = []
     for trial in trials_of(exercise, seed):
         known = {**trial.inputs, **trial.expected, "out": trial.out, "out_g": trial.out_g}
-        known |= {"right": trial.expected[answer.name], "before": End(answer, trial).prior}
+        known |= {"right": trial.expected[answer.name], "before": trial.prior(answer)}
         array = np.asarray(rule(known)).astype("float32").astype("float64")
         found.append(sample_of(answer, trial, array))
     return found

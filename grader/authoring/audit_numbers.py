@@ -19,15 +19,9 @@ from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
 from grader.reference.kinks import KINKED, allowed_gradient
-from grader.reference.references import (
-    agrees_with_finite_differences,
-    confirm,
-    derivative_answers,
-    gradcheck,
-    holds_in_one_like,
-)
-from grader.reference.single_thread import one_thread
+from grader.reference.references import agrees_with_finite_differences, derivative_answers, gradcheck, one_thread
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
+from grader.reference.trials import confirm, holds_in_a_similar_trial
 
 Rule = Callable[[Trial], np.ndarray]
 QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
@@ -110,7 +104,7 @@ def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: 
         return
     for trial in trials:
         consistent = partial(_consistent, declaration, thorough=trial is trials[0])
-        if not trial.metered and not holds_in_one_like(declaration, trial, rng, consistent):
+        if not trial.metered and not holds_in_a_similar_trial(declaration, trial, rng, consistent):
             yield (
                 f"autograd, finite differences and gradcheck disagree in {trial.setting.kind}: "
                 "make forward differentiable where its samplers draw."

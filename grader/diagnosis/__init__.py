@@ -9,7 +9,7 @@
 - *program*, *node*, *edge*, *place*, *contribution*, *upstream gradient*, *partner operand*, *einsum letters*: see
   `grader.program`.
 - *prior*: the gradient that an input had before the backward pass, which must add to it; the gradient without it is
-  *new*. An `End` is an answer in one trial with its arrays `right`, `new` and `prior`.
+  *new*. `Trial.right`, `Trial.new` and `Trial.prior` return these arrays.
 - *row*: of an answer, the entries with one index along its first axis; of projections, see `grader.program`. The *row
   contributions* of an axis of the output, such as a batch, are what each of its rows alone adds to an answer.
 - *spot*: the same place, or places, in the program of every trial, such as `x @ w` in the last iteration. It is

@@ -13,7 +13,6 @@ from grader.course.trial_sizes import EXACT_KIND
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
-from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
@@ -287,7 +286,7 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
         return ProgramSample(trial, replace(program, is_value=True), given)
     given = dict(given)
     for name, array in given.items():
-        prior = End(wrong[name][0], trial).prior
+        prior = trial.prior(wrong[name][0])
         if prior is not None and prior.shape == array.shape:
             given[name] = array - prior
     return ProgramSample(trial, program, given)
@@ -359,7 +358,7 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
     for answer in exercise.answers:
         if answer.kind in ("gradient", "jacobian") and trial.expected[answer.name] is not None:
             gradients = program.gradients() if answer.kind == "gradient" else program.jacobians()
-            if scaled_error(gradients[answer.wrt], End(answer, trial).new) > FAITHFUL:
+            if scaled_error(gradients[answer.wrt], trial.new(answer)) > FAITHFUL:
                 raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
 
 

@@ -6,8 +6,7 @@ import re
 
 from grader.course.sampling import Array
 from grader.course.shapes import describe
-from grader.reference.option_arguments import describe_options
-from grader.reference.trial import Trial
+from grader.reference.trial import Trial, describe_options
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 

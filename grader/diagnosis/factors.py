@@ -10,12 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from grader.course.sampling import Array
 from grader.reference.compare import MATCH, scaled_error
-from grader.reference.quantities import axes, numbers, quantities
-from grader.reference.symbolic_numbers import CLOSE, SHAPES_OF_FACTORS, bracketed, spelt
 from grader.reference.trial import Trial
 
+CLOSE = 1e-4  # the largest relative difference of two factors that count as equal
 LOOSE = 10.0  # how much further a factor may be off a form that is still looked at closely
+LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 30  # of the fractions, and the numbers above 1, that are written as one
+SIZE_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
+    "sqrt({})": math.sqrt,
+    "1 / sqrt({})": lambda n: 1 / math.sqrt(n),
+    "{}**2": lambda n: n * n,
+    "1 / {}**2": lambda n: 1 / n**2,
+    "({0} - 1) / {0}": lambda n: (n - 1) / n,
+    "{0} / ({0} - 1)": lambda n: n / (n - 1),
+    "({} - 1)": lambda n: n - 1,
+    "1 / ({} - 1)": lambda n: 1 / (n - 1),
+    "({} + 1)": lambda n: n + 1,
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,83 @@ class Factor:
 
 
 TrialRatios = Sequence[tuple[Trial, float]]
+
+
+def number_text(value: float) -> str:
+    """Return a number as a person would write it: a whole number, a fraction such as 2/3, or three digits."""
+    for denominator in range(1, LARGEST_DENOMINATOR + 1):
+        numerator = value * denominator
+        if denominator > 1 and abs(value) > LARGEST_OVER_ONE:
+            break
+        if abs(numerator - round(numerator)) < CLOSE * max(1, abs(numerator)) and round(numerator):
+            return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
+    return f"{value:.3g}"
+
+
+def in_brackets(expression: str) -> str:
+    """Return a product such as `n * m` in brackets, so that it can be divided by; another expression unchanged."""
+    return f"({expression})" if " * " in expression else expression
+
+
+def argument_numbers(trial: Trial) -> dict[str, tuple[str, float]]:
+    """Return the expressions that a factor may be, made of the float arguments p of a trial: p, 1 / p, p**2, 1 / p**2.
+
+    For a p between 0 and 1, 1 - p and the quotients and the product with it are among them.
+
+    Returns:
+        By expression, such as `"1 / (1 - p)"`: the name of the argument and the value of the expression.
+    """
+    values: dict[str, tuple[str, float]] = {}
+    for name, p in trial.arguments.items():
+        if type(p) is float and p:
+            values |= {name: (name, p), f"1 / {name}": (name, 1 / p)}
+            values |= {f"{name}**2": (name, p * p), f"1 / {name}**2": (name, 1 / p**2)}
+            if 0 < p < 1:
+                values |= {f"(1 - {name})": (name, 1 - p), f"1 / (1 - {name})": (name, 1 / (1 - p))}
+                values |= {
+                    f"{name} / (1 - {name})": (name, p / (1 - p)),
+                    f"(1 - {name}) / {name}": (name, (1 - p) / p),
+                    f"{name} * (1 - {name})": (name, p * (1 - p)),
+                }
+    return values
+
+
+def named_axis_sizes(trial: Trial) -> dict[str, int]:
+    """Return the sizes of the axes that have a name, by name."""
+    return {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
+
+
+def quantities(trial: Trial) -> dict[str, int]:
+    """Return the whole numbers that a factor may be made of, by expression, the likeliest first.
+
+    They are sizes of axes, whole-number arguments, products of two axes, numbers of entries, and how many entries of an
+    array each entry of the output has.
+    """
+    known: dict[str, int] = trial.remember("quantities", lambda: _quantities(trial))
+    return known
+
+
+def _quantities(trial: Trial) -> dict[str, int]:
+    sizes = named_axis_sizes(trial)
+    arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
+    output_entries = 1 if trial.out is None else trial.out.numel()
+    shapes = [array.shape for array in arrays.values()]
+    return {
+        **sizes,
+        **{
+            f"shape[{name}]": shapes[0][axis]
+            for name, axis in trial.arguments.items()
+            if type(axis) is int and shapes and -len(shapes[0]) <= axis < len(shapes[0])
+        },
+        **{name: value for name, value in trial.arguments.items() if type(value) is int and value > 0},
+        **{f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(sizes.items(), 2)},
+        **{f"{name}.numel()": array.size for name, array in arrays.items()},
+        **{
+            f"({name}.numel() / out.numel())": array.size // output_entries
+            for name, array in arrays.items()
+            if array.size > output_entries and array.size % output_entries == 0
+        },
+    }
 
 
 def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
@@ -70,7 +159,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     if _all_close(r for _, r in ratios):
         if math.isclose(first, -1, rel_tol=CLOSE):
             return Factor("wrong-sign", "factor-sign", {})
-        return Factor("wrong-factor", "factor-number", {"factor": spelt(first)})
+        return Factor("wrong-factor", "factor-number", {"factor": number_text(first)})
     if all(r < 0 for _, r in ratios):
         turned = explained_factor([(t, -r) for t, r in ratios], averages)
         return None if turned is None else Factor(turned.code, turned.name, {**turned.parameters, "negative": True})
@@ -91,14 +180,14 @@ class FactorForms:
 
         NaN where a trial lacks what the expression is made of.
         """
-        sizes, shares = [quantities(trial) for trial in trials], [numbers(trial) for trial in trials]
+        sizes, shares = [quantities(trial) for trial in trials], [argument_numbers(trial) for trial in trials]
         every = [np.ones(len(trials))]
         for name in dict.fromkeys(name for own in sizes for name in own):
             size = np.array([own.get(name, 1) for own in sizes], dtype=float)
             is_known = np.array([name in own for own in sizes])
             every += [size, 1 / size]
-            every += [np.where(is_known, _form_values(shape, size), np.nan) for shape in SHAPES_OF_FACTORS.values()]
-        named = [axes(trial) for trial in trials]
+            every += [np.where(is_known, _form_values(shape, size), np.nan) for shape in SIZE_FUNCTIONS.values()]
+        named = [named_axis_sizes(trial) for trial in trials]
         common = {
             name: np.array([own[name] for own in named]) for name in named[0] if all(name in own for own in named)
         }
@@ -156,7 +245,7 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
             constants = [r * quantities(t).get(name, 1) ** -power for t, r in ratios]
             if not _all_close(iter(constants)):
                 continue
-            fields = {"quantity": name, "size": size, "factor": spelt(ratios[0][1])}
+            fields = {"quantity": name, "size": size, "factor": number_text(ratios[0][1])}
             if math.isclose(constants[0], 1, rel_tol=CLOSE):
                 if power < 0:
                     return Factor("mean-for-sum", "factor-divided", fields)
@@ -166,9 +255,8 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
                 if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
                     return other
                 return Factor("hard-coded", "factor-typed-in", {**fields, "number": round(typed_in)})
-            expression = (
-                f"{spelt(constants[0])} / {bracketed(name)}" if power < 0 else f"{spelt(constants[0])} * {name}"
-            )
+            constant = number_text(constants[0])
+            expression = f"{constant} / {in_brackets(name)}" if power < 0 else f"{constant} * {name}"
             return Factor("wrong-factor", "factor-expression", {**fields, "expression": expression})
     return None
 
@@ -181,9 +269,10 @@ def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
     Args:
         ratios: pairs of a trial and the factor's value in it.
     """
-    sizes = axes(ratios[0][0])
+    sizes_and_ratios = [(named_axis_sizes(trial), ratio) for trial, ratio in ratios]
+    sizes = sizes_and_ratios[0][0]
     for right, wrong in itertools.permutations(sizes, 2):
-        if all(math.isclose(r, axes(t)[right] / axes(t)[wrong], rel_tol=CLOSE) for t, r in ratios):
+        if all(math.isclose(ratio, own[right] / own[wrong], rel_tol=CLOSE) for own, ratio in sizes_and_ratios):
             fields = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
             return Factor("wrong-factor", "factor-other-size", fields)
     return None
@@ -198,14 +287,15 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
         ratios: pairs of a trial and the factor's value in it.
     """
     for name, size in quantities(ratios[0][0]).items():
-        for shape, value in SHAPES_OF_FACTORS.items():
+        for shape, value in SIZE_FUNCTIONS.items():
             try:
                 constants = [r / value(quantities(t)[name]) for t, r in ratios]
             except (ZeroDivisionError, KeyError):
                 continue
             if _all_close(iter(constants)):
-                form = shape.format(name if "sqrt" in shape else bracketed(name))
-                whole = form if math.isclose(constants[0], 1, rel_tol=CLOSE) else f"{spelt(constants[0])} * {form}"
+                form = shape.format(name if "sqrt" in shape else in_brackets(name))
+                is_one = math.isclose(constants[0], 1, rel_tol=CLOSE)
+                whole = form if is_one else f"{number_text(constants[0])} * {form}"
                 fields = {"expression": whole, "quantity": name, "size": size}
                 return Factor("wrong-factor", "factor-expression", fields)
     return None
@@ -221,7 +311,7 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
         ratios: pairs of a trial and the factor's value in it.
     """
     trial, first = ratios[0]
-    made = [numbers(t) for t, _ in ratios]
+    made = [argument_numbers(t) for t, _ in ratios]
     quotient_of: dict[str, float] = {}
     for expression in made[0]:
         if all(expression in numbers for numbers in made):
@@ -235,7 +325,7 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
             return Factor("wrong-factor", "factor-expression", {"expression": expression, **fields})
         if trial.out is None:
             return Factor(
-                "wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **fields}
+                "wrong-factor", "factor-expression", {"expression": f"{number_text(left)} * {expression}", **fields}
             )
-        return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **fields})
+        return Factor("hard-coded", "factor-number-typed-in", {"factor": number_text(first), **fields})
     return None

@@ -16,14 +16,11 @@ import numpy as np
 from grader.course.exercise import Answer
 from grader.course.shapes import guess_axes
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
-from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error, share_wrong
-from grader.reference.function_parts import told_by
-from grader.reference.option_arguments import options, right_where
-from grader.reference.symbolic_numbers import CLOSE, spelt
-from grader.reference.trial import Sample, Trial
+from grader.reference.trial import Sample, Trial, options
 
-from .factors import TrialRatios, one_ratio
+from .factors import CLOSE, TrialRatios, number_text, one_ratio
+from .failing_arguments import operations_of_wrong_trials, option_of_right_trials
 from .mistake import Fact, Mistake
 
 IMPRECISE = 0.02
@@ -124,7 +121,7 @@ def offset_answer(samples: Samples) -> Mistake | None:
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
     verb = "added to" if number > 0 else "subtracted from"
-    return make_fact("wrong-local", "offset", number=spelt(abs(number)), verb=verb)
+    return make_fact("wrong-local", "offset", number=number_text(abs(number)), verb=verb)
 
 
 def ratio_in_each_trial(samples: Samples) -> TrialRatios:
@@ -150,7 +147,7 @@ def varying_ratio(samples: Samples) -> Mistake | None:
     if not known or telling < 2 or not off_by or math.isclose(min(known), max(known), rel_tol=1e-2):
         return None
     right = len(known) - len(off_by)
-    return make_fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
+    return make_fact("wrong-factor", "varying-factor", factor=number_text(off_by[0]), right=right, trials=len(known))
 
 
 def training_step(answer: Answer, samples: Samples) -> Mistake | None:
@@ -186,11 +183,10 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
         answer: the answer.
         samples: the answer in each trial.
     """
-    ends = [(End(answer, sample.trial), sample.given) for sample in samples]
     known = [
-        (np.stack([end.new, end.prior]).reshape(2, -1), array.flatten())
-        for end, array in ends
-        if end.prior is not None and array.shape == end.prior.shape
+        (np.stack([trial.new(answer), prior]).reshape(2, -1), given.flatten())
+        for trial, given, _ in samples
+        if (prior := trial.prior(answer)) is not None and given.shape == prior.shape
     ]
     if len(known) < LEAST_TRIALS or sum(array.size for _, array in known) < LEAST_ENTRIES:
         return None
@@ -223,7 +219,7 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
                 return make_fact("shape-special", name, kinds=_setting_kinds_with_sizes(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return make_fact("not-linear", "right-for-small-upstream")
-    if where := right_where(answer, right, wrong):
+    if where := option_of_right_trials(answer, right, wrong):
         return make_fact("hard-coded", "right-only-where", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
@@ -253,7 +249,7 @@ def wrong_for_function_part(samples: Samples) -> Mistake | None:
     The learner's function takes a function f; the answer is wrong wherever f uses `tanh`, say, and right wherever it
     does not. Return `None` where no operations are so.
     """
-    name, parts = told_by(*_right_and_wrong_trials(_informative(samples)))
+    name, parts = operations_of_wrong_trials(*_right_and_wrong_trials(_informative(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
@@ -350,7 +346,7 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     return make_fact(code, "wrong-where-exact", **fields)
 
 
-def misused_upstream(end: End, samples: Samples) -> Mistake | None:
+def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact about how an answer depends on the upstream gradient g, from two trials that differ in g alone.
 
     The answer does not depend on g; is divided by g; is g times a factor entry by entry, where the right one mixes
@@ -358,10 +354,10 @@ def misused_upstream(end: End, samples: Samples) -> Mistake | None:
     trials differ in g alone.
 
     Args:
-        end: the answer in one trial, with the learner's names of the output and of the upstream gradient.
+        answer: the answer.
+        upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         samples: the answer in each trial.
     """
-    upstream_name = end.upstream_name or "1"
     for sample, other in itertools.combinations(samples, 2):
         g, other_g = sample.trial.out_g, other.trial.out_g
         if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
@@ -383,7 +379,8 @@ def misused_upstream(end: End, samples: Samples) -> Mistake | None:
         if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.given, sample.expected) is not None:
             continue
         if _is_entrywise(*rights, *upstream):
-            return _constant_slope_fact(end, samples) or _wrong_slope_fact(end, sample, upstream[0])
+            constant = _constant_slope_fact(answer, upstream_name, samples)
+            return constant or _wrong_slope_fact(answer, upstream_name, sample, upstream[0])
         return make_fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
     return None
 
@@ -400,29 +397,31 @@ def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: 
     return array.shape == g.shape == changed.shape and not bool(differing_entries(array * other, changed * g).any())
 
 
-def _constant_slope_fact(end: End, samples: Samples) -> Mistake | None:
+def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is c * g for the upstream gradient g and a number c, the same in every trial.
 
     Return `None` where it is not so.
 
     Args:
-        end: the answer in one trial, with the learner's name of the upstream gradient.
+        answer: the answer.
+        upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         samples: the answer in each trial.
     """
     slopes = [one_ratio(sample.given, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
-    fields = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
-    return make_fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **fields)
+    fields = {"upstream": upstream_name, "variable": answer.wrt}
+    return make_fact("hard-coded", "slope-typed-in", number=number_text(slopes[0]), **fields)
 
 
-def _wrong_slope_fact(end: End, sample: Sample, g: np.ndarray) -> Mistake:
+def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.ndarray) -> Mistake:
     """Return the fact that the entry that is furthest off is its g times a wrong number, with the right number.
 
     The numbers are the learner's entry / g and the right entry / g, a derivative.
 
     Args:
-        end: the answer in one trial, with the learner's name of the upstream gradient.
+        answer: the answer.
+        upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         sample: the same trial, with the learner's and the right array.
         g: the upstream gradient, shaped like the answer.
     """
@@ -430,8 +429,8 @@ def _wrong_slope_fact(end: End, sample: Sample, g: np.ndarray) -> Mistake:
         int(i) for i in np.unravel_index(int(np.abs(sample.given - sample.expected).argmax()), sample.expected.shape)
     )
     used, slope = (float(values[place] / g[place]) for values in (sample.given, sample.expected))
-    fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
-    return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(end.answer, sample.trial, place))
+    fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": upstream_name}
+    return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(answer, sample.trial, place))
 
 
 def broadcast_accident(answer: Answer, sample: Sample) -> Mistake | None:

@@ -18,7 +18,6 @@ from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.probes import draw_tangents
 from grader.program.program import EdgeContext, Program, Tangents
-from grader.reference.answer_view import End
 from grader.reference.compare import MATCH, scaled_error
 
 from . import facts
@@ -141,12 +140,12 @@ def _observe_stored(
 
     def observe(answer: Answer, given: Samples) -> Mistake | None:
         """Return the fact, or `None` where it is not true in every trial."""
-        ends = [End(answer, sample.trial) for sample in given]
-        if all(end.prior is None for end in ends):
+        if all(sample.trial.prior(answer) is None for sample in given):
             return None
-        for sample, end in zip(given, ends, strict=True):
+        for sample in given:
+            new, prior = sample.trial.new(answer), sample.trial.prior(answer)
             variable = np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(())))
-            stored = alone(end.new, variable) if end.prior is None else combine(end.new, end.prior, variable)
+            stored = alone(new, variable) if prior is None else combine(new, prior, variable)
             if scaled_error(sample.given, stored) > MATCH:
                 return None
         return make_fact(code, name, variable=answer.wrt, answer=answer.name)
@@ -294,9 +293,7 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mis
 
     def observe(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
         """Return the fact, or `None` where none with these names is true."""
-        program = case.listing
-        end = End(answer, given[0].trial, program.output_name, program.upstream_name)
-        mistake = facts.misused_upstream(end, given)
+        mistake = facts.misused_upstream(answer, case.listing.upstream_name or "1", given)
         return mistake if mistake is not None and mistake.facts[0].operator in names else None
 
     return observe

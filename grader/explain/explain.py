@@ -14,8 +14,7 @@ from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import describe
 from grader.diagnosis.words import listed
 from grader.reference.compare import scaled_error
-from grader.reference.references import autograd_answer
-from grader.reference.single_thread import one_thread
+from grader.reference.references import autograd_answer, one_thread
 
 from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, smaller
 from .code_under_test import Code, CodeCall, code_of_backward, code_of_function, code_of_numbers

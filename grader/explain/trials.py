@@ -21,8 +21,9 @@ from grader.errors import SpecError
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error, tolerance
 from grader.reference.kinks import NUDGE, AllowedGradient, Move, allowed_gradient
-from grader.reference.references import autograd_answer, exercise_trial, loss_of, with_upstream
+from grader.reference.references import autograd_answer, loss_of
 from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trials import exercise_trial, with_upstream
 
 from .axes import Axis, other_sizes
 from .code_under_test import EXPANDED, LAYOUTS, CodeCall, same_layout, with_layout

@@ -19,7 +19,7 @@ from grader.course.shapes import describe
 from grader.diagnosis.case import Case
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
-from grader.diagnosis.factors import one_ratio
+from grader.diagnosis.factors import number_text, one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
 from grader.diagnosis.words import diagnosis_of, listed
@@ -28,7 +28,6 @@ from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.kinks import Comparison, wrong_shares
 from grader.reference.references import autograd_answer, loss_of
-from grader.reference.symbolic_numbers import spelt
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 from .code_under_test import LAYOUTS, CallReport, Code, CodeCall, read_as_contiguous
@@ -511,7 +510,9 @@ def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
     if array is None or mistake.code != "unknown":
         return None
     factor = one_ratio(array, run.right(answer))
-    return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
+    if factor is None:
+        return None
+    return Mistake("wrong-factor", (Fact("factor-number", {"factor": number_text(factor)}),))
 
 
 def _samples(

@@ -12,8 +12,7 @@ from grader.course.exercise import RETURN, Answer, Declaration
 from grader.course.shapes import axes_of, shape_of
 from grader.diagnosis.mistake import Diagnosis
 from grader.reference.compare import scaled_error
-from grader.reference.option_arguments import describe_options
-from grader.reference.trial import Trial, requested_gradients
+from grader.reference.trial import Trial, describe_options, requested_gradients
 from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import CheckedReply, Nudged, read
 from grader.sandbox.worker import Reply

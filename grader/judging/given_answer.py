@@ -23,9 +23,8 @@ from grader.diagnosis.mistake import Diagnosis
 from grader.diagnosis.words import diagnosis_of, hints_when
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
-from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
-from grader.reference.trial import Sample, Trial
+from grader.reference.trial import Sample, Trial, request_texts
 from grader.sandbox.checked_reply import Call, CheckedReply, Value
 
 MOST_ROUNDING = 0.1
@@ -355,4 +354,4 @@ class GivenAnswer:
 
 def _where(trial: Trial) -> str:
     """Return " where wrt is {'x'}", if the exercise has an argument that says which gradients are wanted."""
-    return "".join(f" where {name} is {value}" for name, value in requested(trial).items())
+    return "".join(f" where {name} is {value}" for name, value in request_texts(trial).items())

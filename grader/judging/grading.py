@@ -11,8 +11,8 @@ import numpy as np
 from grader.course.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError, SpecError
-from grader.reference.single_thread import one_thread
-from grader.reference.trials_of_run import TrialsOfRun
+from grader.reference.references import one_thread
+from grader.reference.trials import TrialsOfRun
 from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.source_text import NO_FILES, Content, Files, Source, UnreadableSource
 from grader.sandbox.worker import Worker
@@ -58,7 +58,7 @@ class Grader:
                     _ = exercise.quiz
                 else:
                     trials = self.trials(exercise)
-                    _ = (trials.asked, trials.watched, isolated and trials.tight)
+                    _ = (trials.with_repetitions, trials.watched, isolated and trials.tight)
                     trials.confirm()
                 self._prepared.add(exercise.id)
         return bool(new)

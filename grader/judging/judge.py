@@ -14,13 +14,13 @@ from grader.course.exercise import Answer, Routine
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import both_shown, call_evidence, evidence_of
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
+from grader.diagnosis.failing_arguments import option_of_right_trials
 from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.words import diagnosis_of
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
-from grader.reference.option_arguments import right_where
 from grader.reference.trial import Trial
-from grader.reference.trials_of_run import with_some_repeated
+from grader.reference.trials import repeat_some
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.checked_reply import Call, CheckedReply, Raised
@@ -133,7 +133,7 @@ class Judge:
     @cached_property
     def _asked_trials(self) -> list[Trial]:
         """Return the trial of each call that was asked for, with those that are called twice."""
-        return with_some_repeated(self.exercise.function, self.trials)
+        return repeat_some(self.exercise.function, self.trials)
 
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
@@ -222,7 +222,7 @@ class Judge:
         if not ended or not kept:
             return None
         first = dict(reversed([(id(trial), call) for trial, call in self._trial_calls]))
-        calls = [first[id(trial)] for trial in with_some_repeated(self.exercise.function, kept)]
+        calls = [first[id(trial)] for trial in repeat_some(self.exercise.function, kept)]
         facts = self.observed.facts.model_copy(update={"calls": calls})
         return replace(self, trials=kept, observed=replace(self.observed, facts=facts))
 
@@ -247,7 +247,7 @@ class Judge:
         sound, raising = (
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
-        where = right_where(given.answer, sound, raising)  # the options
+        where = option_of_right_trials(given.answer, sound, raising)  # the options
         return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
 
     def _result_with_evidence(self, given: GivenAnswer, diagnosis: Diagnosis) -> AnswerResult:

@@ -14,10 +14,9 @@ from grader.child.clock import time_of_job
 from grader.course.course import CourseExercise
 from grader.course.sampling import Array, Dtype, Function
 from grader.errors import InfrastructureError
-from grader.reference.single_thread import one_thread
-from grader.reference.tight_memory import ROOM
+from grader.reference.references import one_thread
 from grader.reference.trial import Trial, requested_gradients
-from grader.reference.trials_of_run import TrialsOfRun
+from grader.reference.trials import FREE_MEMORY, TrialsOfRun
 from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import read
 from grader.sandbox.source_text import Source
@@ -46,7 +45,7 @@ class SubmissionCode:
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
         """Return the job of a child for these trials; the arrays of its arguments are appended to `arrays`."""
-        calls = [self._call(trial, arrays) for trial in self.trials.asked]
+        calls = [self._call(trial, arrays) for trial in self.trials.with_repetitions]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
             header["watched"] = {**self._call(self.trials.watched, arrays), "meter": False, "nudges": True}
@@ -65,7 +64,7 @@ class SubmissionCode:
         if trial is None:
             return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        reply = self._run({**self._header([call], ROOM), "tight_memory": True}, arrays)
+        reply = self._run({**self._header([call], FREE_MEMORY), "tight_memory": True}, arrays)
         return cost_checks.without_room(self.exercise, result, trial, reply)
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:

@@ -13,7 +13,7 @@ from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course.course import Course, CourseExercise
 from grader.errors import ProtocolError, UsageError
-from grader.reference.single_thread import one_thread
+from grader.reference.references import one_thread
 from grader.results.records import ExerciseResult
 from grader.sandbox import checked_reply
 from grader.sandbox.source_text import Source, UnreadableSource, files_beside

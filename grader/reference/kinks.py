@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from grader.course.exercise import Answer, Exercise
 
-from .references import autograd_answer, carried_gradient
+from .references import autograd_answer, plus_prior
 from .trial import IMPOSSIBLE, Trial
 
 # The functions of torch that have kinks, ties or jumps, without underscores at their ends.
@@ -272,7 +272,7 @@ def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradie
             return None
         met[0] |= mode.has_kinks
         unsound = mode.compares_exactly and move.operations is not None
-        return None if unsound else found + carried_gradient(answer, trial.arguments)
+        return None if unsound else plus_prior(found, answer, trial.arguments)
 
     return AllowedGradient(expected, sample, lambda: met[0])
 
@@ -330,7 +330,6 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
     names = [answer.wrt for answer in answers]
     leaves = [trial.inputs[name] for name in names]
     sizes = [leaf.numel() for leaf in leaves]
-    carried = [carried_gradient(answer, trial.arguments) for answer in answers]
     back = np.argsort(order)
 
     def sample(move: Move) -> np.ndarray | None:
@@ -351,7 +350,8 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
         if mode.compares_exactly and move.operations is not None:
             return None
         gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
-        return _joined([g.numpy() + prior for g, prior in zip(gradients, carried, strict=True)], order)
+        pairs = zip(gradients, answers, strict=True)
+        return _joined([plus_prior(g.numpy(), answer, trial.arguments) for g, answer in pairs], order)
 
     expected = [array for answer in answers if (array := trial.expected[answer.name]) is not None]
     return AllowedGradient(_joined(expected, order), sample)

@@ -1,4 +1,4 @@
-"""One trial of an exercise."""
+"""One trial of an exercise: the arguments of one call of the learner's function, and its right answers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from .compare import agrees
 if TYPE_CHECKING:
     import torch
 
+IMPOSSIBLE = (RuntimeError, ValueError, LookupError, TypeError, ArithmeticError)
+"""The exceptions of a computation that some arrays or options do not admit."""
+
 
 @dataclass(frozen=True)
 class Trial:
-    """What the learner's function is called with, and everything the grader knows about the call.
+    """Hold the arguments of one call of the learner's function, and all that the grader knows about the call.
 
     Args:
         setting: the axis sizes, and a phrase for them.
-        arguments: the learner's arguments in order; arrays as `Array`, the output with `g` = upstream.
+        arguments: the learner's arguments in order; arrays as `Array`, the output with the upstream gradient as `g`.
         expected: the right array of each answer in float64; `None` where nothing may be stored.
-        inputs: the forward pass's arguments; arrays as float64 tensors.
+        inputs: the arguments of the forward pass; arrays as float64 tensors.
         out: the output, float64; `None` for a routine.
         out_g: the upstream gradient, float64, shaped like `out`.
-        metered: the worker is to measure work and peak memory.
-        memo: arrays computed from this trial once and kept (candidate explanations, the traced graph).
+        metered: whether the worker measures the work and the peak memory of the call.
+        memo: values computed from this trial, by key; see `remember`.
     """
 
     setting: Setting
@@ -44,26 +47,51 @@ class Trial:
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def remember(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """The value of `compute()`, computed at most once for this key; so are the errors in `IMPOSSIBLE`."""
+        """Return the value of `compute()`, which is called at most once for each key.
+
+        Raises:
+            ValueError: `compute()` raised an exception that is in `IMPOSSIBLE`, now or for an earlier call.
+        """
         if key not in self.memo:
             try:
                 self.memo[key] = compute()
             except IMPOSSIBLE as error:
-                self.memo[key] = _Failed(Vague if isinstance(error, Vague) else ValueError, str(error))
-        found = self.memo[key]
-        if isinstance(found, _Failed):
-            raise found.kind(found.says)
-        return found
+                self.memo[key] = _Failure(str(error))
+        value = self.memo[key]
+        if isinstance(value, _Failure):
+            raise ValueError(value.message)
+        return value
 
     @property
     def entries(self) -> int:
-        """How many entries its arguments have."""
+        """Return the number of entries of all array arguments."""
         return sum(value.values.size for value in self.arguments.values() if isinstance(value, Array))
 
     def axes(self, name: str) -> Axes | None:
-        """The axis names of an array argument."""
+        """Return the names of the axes of an argument; `None` where it is no array."""
         argument = self.arguments.get(name)
         return argument.axes if isinstance(argument, Array) else None
+
+    def right(self, answer: Answer) -> np.ndarray:
+        """Return the right array of an answer; a zero of shape () where nothing may be stored."""
+        expected = self.expected[answer.name]
+        return np.zeros(()) if expected is None else expected
+
+    def prior(self, answer: Answer) -> np.ndarray | None:
+        """Return the `.g` that the answer's argument had before the call, and must be added to; `None` without one."""
+        return prior_gradient(answer, self.arguments)
+
+    def new(self, answer: Answer) -> np.ndarray:
+        """Return the right array of an answer without the prior gradient that is included in it."""
+        prior = self.prior(answer)
+        return self.right(answer) if prior is None else self.right(answer) - prior
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """The message of an exception, without the exception itself, which would keep every frame that it has passed."""
+
+    message: str
 
 
 class Sample(NamedTuple):
@@ -97,25 +125,38 @@ class Sample(NamedTuple):
 
 def sample_of(answer: Answer, trial: Trial, given: np.ndarray) -> Sample:
     """Return the sample of an answer in a trial in which the learner's array is `given`."""
-    expected = trial.expected[answer.name]
-    return Sample(trial, given, np.zeros(()) if expected is None else expected)
+    return Sample(trial, given, trial.right(answer))
+
+
+def prior_gradient(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray | None:
+    """Return the `.g` that the argument of a stored answer has before the call; `None` if it has none."""
+    argument = arguments.get(answer.wrt)
+    return argument.g if answer.stored and isinstance(argument, Array) else None
+
+
+def options(trial: Trial) -> dict[str, Any]:
+    """Return the arguments that are whole numbers, truth values or tuples, by name."""
+    return {name: value for name, value in trial.arguments.items() if type(value) in (int, bool, tuple)}
+
+
+def describe_options(trial: Trial) -> str:
+    """Return the options and the requested gradients of a trial in words, such as `dim is 1 and needs is {'w'}`.
+
+    The text is empty where there are none.
+    """
+    described = options(trial) | request_texts(trial)
+    return " and ".join(f"{name} is {value}" for name, value in described.items())
+
+
+def request_texts(trial: Trial) -> dict[str, str]:
+    """Return the argument that asks for some gradients only, by name, as Python writes a set: `{"needs": "{'w'}"}`."""
+    sets = {name: value for name, value in trial.arguments.items() if isinstance(value, frozenset)}
+    return {
+        name: f"{{{', '.join(repr(argument) for argument in trial.arguments if argument in value)}}}"
+        for name, value in sets.items()
+    }
 
 
 def requested_gradients(arguments: Mapping[str, Any]) -> frozenset[str] | None:
-    """The set of gradients that a call asks for, if the exercise has such an argument."""
+    """Return the names whose gradients a call asks for; `None` where the exercise has no such argument."""
     return next((value for value in arguments.values() if isinstance(value, frozenset)), None)
-
-
-class Vague(ValueError):
-    """Rounding hides what a mistake gives in a trial: whether it was made, other trials must tell."""
-
-
-IMPOSSIBLE = (RuntimeError, ValueError, LookupError, TypeError, ArithmeticError)
-
-
-@dataclass(frozen=True)
-class _Failed:
-    """An error that is remembered: raised anew each time, for an exception keeps every frame that it has passed."""
-
-    kind: type[ValueError]
-    says: str

@@ -11,8 +11,8 @@ from grader.diagnosis.diagnose import faithful_program_of
 from grader.diagnosis.operators.places import operation_label
 from grader.program.forward import Node, Place
 from grader.program.program import Program
-from grader.reference.references import first_trial, random_numbers
 from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.reference.trials import first_trial, random_numbers
 from grader.results.records import AnswerResult, ExerciseResult
 
 from .picture_data import Graph, GraphNode

@@ -18,9 +18,8 @@ from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Place
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
-from grader.reference.option_arguments import describe_options
 from grader.reference.references import finite_difference_answer
-from grader.reference.trial import Sample, Trial
+from grader.reference.trial import Sample, Trial, describe_options
 from grader.results.records import AnswerResult, ExerciseResult
 
 from .heat_maps import limit_of

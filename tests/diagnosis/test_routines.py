@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.course.course import Course
 from grader.diagnosis.diagnose import find_mistakes
-from grader.reference.references import make_trials
+from grader.reference.trials import make_trials
 
 
 def test_a_trial_serves_submissions_that_are_wrong_in_other_answers(course: Course) -> None:

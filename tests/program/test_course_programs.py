@@ -11,8 +11,9 @@ from grader.course.course import load_course
 from grader.course.exercise import Exercise, InSteps
 from grader.program.program import Program
 from grader.program.recording import record
-from grader.reference.references import carried_gradient, make_trials
+from grader.reference.references import plus_prior
 from grader.reference.trial import Trial
+from grader.reference.trials import make_trials
 
 COURSE = load_course(Path(__file__).parents[2])
 EXERCISES = {each.id: each.declaration for each in COURSE.exercises if isinstance(each.declaration, Exercise)}
@@ -37,6 +38,6 @@ def test_the_program_has_the_right_answers(name: str) -> None:
             expected = trial.expected[answer.name]
             if expected is not None and answer.kind in ("gradient", "jacobian"):
                 got = (jacobians if answer.kind == "jacobian" else gradients)[answer.wrt]
-                got = got + carried_gradient(answer, trial.arguments)
+                got = plus_prior(got, answer, trial.arguments)
                 assert got.shape == expected.shape
                 np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * (1 + np.abs(expected).max(initial=0)))

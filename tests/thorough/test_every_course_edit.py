@@ -12,7 +12,7 @@ from grader.diagnosis.diagnose import program_of
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
 from grader.program.operation import NoCandidate
-from grader.reference.references import make_trials
+from grader.reference.trials import make_trials
 
 EXERCISES = {
     each.id: each.declaration for each in load_course(ROOT).exercises if isinstance(each.declaration, Exercise)

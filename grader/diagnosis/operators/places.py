@@ -17,7 +17,6 @@ from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import SYMBOLS, Array, Family
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
-from grader.reference.symbolic_numbers import spelling
 
 WHOLE = -2  # the slot in a place that is a node
 Kind = Literal["edge", "node", "value", "target", "output"]
@@ -292,7 +291,7 @@ def operation_label(node: Node) -> str:
     Such as `mean`, `** 2` for `x ** 2`, or `1 -` for `1 - x`.
     """
     slots = dict(node.operands)
-    numbers = [(slot, spelling(value)) for slot, value in enumerate(node.values)
+    numbers = [(slot, f"{value:g}") for slot, value in enumerate(node.values)
                if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
     return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()

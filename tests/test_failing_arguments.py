@@ -10,7 +10,7 @@ from conftest import Grade
 from grader.course.course import Course
 from grader.course.sampling import Function
 from grader.course.trial_sizes import Setting
-from grader.reference.function_parts import parts, told_by
+from grader.diagnosis.failing_arguments import operations_of, operations_of_wrong_trials
 from grader.reference.trial import Trial
 
 
@@ -24,7 +24,7 @@ from grader.reference.trial import Trial
     ],
 )
 def test_operations_are_told_by_what_stands_on_either_side(source: str, found: set[str]) -> None:
-    assert parts(source) == found
+    assert operations_of(source) == found
 
 
 def trial(source: Any) -> Trial:
@@ -33,19 +33,20 @@ def trial(source: Any) -> Trial:
 
 def test_what_every_wrong_function_has_and_no_right_one_is_told() -> None:
     sin, power, both = (trial(Function(f"lambda x: {text}")) for text in ("x.sin()", "x**2", "x.sin() + x**2"))
-    assert told_by([power], [sin, both]) == ("f", ["x.sin()"])
-    assert told_by([both], [sin]) == ("", [])
+    assert operations_of_wrong_trials([power], [sin, both]) == ("f", ["x.sin()"])
+    assert operations_of_wrong_trials([both], [sin]) == ("", [])
     over, under = (trial(Function(f"lambda x: {text}")) for text in ("2 / x", "x / 2"))
-    assert told_by([power], [over, under]) == ("f", ["/"])
-    assert told_by([], [sin]) == ("", [])
-    assert told_by([trial(1.0)], [trial(2.0)]) == ("", [])
+    assert operations_of_wrong_trials([power], [over, under]) == ("f", ["/"])
+    assert operations_of_wrong_trials([], [sin]) == ("", [])
+    assert operations_of_wrong_trials([trial(1.0)], [trial(2.0)]) == ("", [])
 
 
 def test_no_two_operations_are_in_the_same_functions_of_forward_mode(course: Course) -> None:
     """So that the functions which an answer is wrong for name the one operation whose rule is wrong."""
     sampler = course.find("jvp_dual").function.samplers["f"]
     made = [
-        parts(sampler.draw(None, Setting(turn + 3 * (turn > 1), "", {}), ()).source) for turn in range(sampler.turns)
+        operations_of(sampler.draw(None, Setting(turn + 3 * (turn > 1), "", {}), ()).source)
+        for turn in range(sampler.turns)
     ]
     where = {part: tuple(part in each for each in made) for each in made for part in each}
     assert len(set(where.values())) == len(where)

@@ -1,0 +1,114 @@
+"""Which arguments distinguish the trials in which an answer is wrong from those in which it is right.
+
+Such arguments are options, as `keepdim`, and functions, by the operations in their source.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from grader.course.exercise import Answer
+from grader.course.sampling import Function
+from grader.reference.trial import Trial, options
+
+SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+
+def option_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
+    """Return a condition on one option that holds in every right trial and in no wrong one, such as `k is 3`.
+
+    Args:
+        answer: the answer that is right in some trials and wrong in others.
+        right: the trials in which it is right; at least one.
+        wrong: those in which it is wrong.
+
+    Returns:
+        The condition; empty where no option distinguishes the trials.
+    """
+    for name in options(right[0]):
+        if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
+            continue  # the shape of the answer is another one in every trial
+        values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
+        if condition := _distinguishing_condition(*values):
+            return f"{name} is {condition}"
+    return ""
+
+
+def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
+    expected = trial.expected[answer.name]
+    return () if expected is None else expected.shape
+
+
+def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
+    """Return what only the right values of an option are, such as `3` or `not 0`; empty where nothing is so."""
+    if right & wrong:
+        return ""
+    if len(right) == 1:
+        return str(*right)
+    if len(wrong) == 1:
+        return f"not {wrong.pop()}"
+    if any(type(value) is not int for value in right | wrong):
+        return ""
+    return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
+
+
+def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
+    """Return a function argument, and the operations that it has in every wrong trial and in no right one.
+
+    If no operation is so, such as `x / 2`, a sign may be, such as `/`.
+
+    Returns:
+        The name of the argument, and the operations in sorted order; an empty name and no operations where there are
+        none, or no right or no wrong trials.
+    """
+    for name, value in wrong[0].arguments.items() if right and wrong else ():
+        if isinstance(value, Function):
+            for parts_of in (operations_of, _signs_of):
+                in_wrong, in_right = (
+                    [parts_of(trial.arguments[name].source) for trial in trials] for trials in (wrong, right)
+                )
+                if parts := frozenset.intersection(*in_wrong) - frozenset().union(*in_right):
+                    return name, sorted(parts)
+    return "", []
+
+
+@cache
+def operations_of(source: str) -> frozenset[str]:
+    """Return the operations in a lambda's source that use its argument, such as `x / 2`, `2 / x`, `x / x`, `x.sin()`.
+
+    Every operand that uses the argument x is written as `x`, and every other one as `2`; for a source that is no
+    lambda, or one without arguments, there are none.
+    """
+    (statement,) = ast.parse(source).body
+    function = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(function, ast.Lambda) or not function.args.args:
+        return frozenset()
+    return frozenset(_operations(function.body, function.args.args[0].arg))
+
+
+def _operations(body: ast.expr, argument: str) -> Iterator[str]:
+    """Yield the operations in an expression that use an argument, given by name."""
+    for node in ast.walk(body):
+        if not _uses(node, argument):
+            continue
+        if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+            left, right = (argument if _uses(side, argument) else "2" for side in (node.left, node.right))
+            yield f"{left} {SIGNS[type(node.op)]} {right}"
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            yield f"-{argument}"
+        elif isinstance(node, ast.Subscript):
+            yield f"{argument}[...]"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _uses(node.func, argument):
+            yield f"{argument}.{node.func.attr}()"
+
+
+def _uses(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def _signs_of(source: str) -> frozenset[str]:
+    """Return the signs of a lambda's operations: one method may be wrong for all of them, whatever the operands."""
+    return frozenset(operation.split()[1] for operation in operations_of(source) if " " in operation)

@@ -1,0 +1,501 @@
+"""Draws the trials of an exercise: sizes, inputs, upstream gradients, and the right answers to them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.child.call_arguments import function_of, grouped
+from grader.course.exercise import Declaration, Exercise, InSteps, Routine, sizes_of, specs_of
+from grader.course.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
+from grader.course.shapes import Axes, axes_of, guess_axes
+from grader.course.trial_sizes import (
+    EXACT_KIND,
+    LARGE_UPSTREAM_KIND,
+    ONE_KIND,
+    OTHER_UPSTREAM_KIND,
+    SAME_SIZES_KIND,
+    Setting,
+    exact_setting,
+    large_setting,
+    second_batch_of_one,
+    settings,
+    watched_sizes,
+)
+from grader.errors import SpecError
+
+from .compare import scaled_error
+from .references import (
+    AGREEMENT,
+    agrees_with_finite_differences,
+    derivative_answers,
+    finite_difference_answer,
+    right_answer,
+    right_in_single_precision,
+)
+from .trial import Trial
+
+REDRAWS = 5  # trials like one whose inputs may lie on a kink, or whose gradient is mostly rounding
+LARGE_UPSTREAM = 50.0  # times a normal upstream gradient
+FEW = 6  # entries that a wrong rule may have right by chance
+EXACT_DRAWS = 3  # before an exercise is taken for one that allows no exact zeros and ties
+TINY_STEP = 1e-12  # moves an input off a kink, and changes the result elsewhere by less than `AGREEMENT`
+FREE_MEMORY = 300  # MiB: more than a worker holds already, which code may write over
+OVERSIZE, SINGLE_BYTES = 1.9, 4  # times the free memory, so that half of the array still fits; bytes of a float32
+MOST_SENT = 4 << 20  # entries
+
+
+@dataclass(frozen=True)
+class TrialsOfRun:
+    """The trials of one exercise in one run, each drawn when it is first needed.
+
+    Args:
+        declaration: the exercise.
+        name: its id; with the seed it determines all trials.
+        seed: the seed of the run.
+    """
+
+    declaration: Declaration
+    name: str
+    seed: int
+
+    @cached_property
+    def judged(self) -> list[Trial]:
+        """Return the trials in which answers are judged, each once."""
+        return make_trials(self.declaration, self._random())
+
+    @cached_property
+    def with_repetitions(self) -> list[Trial]:
+        """Return the trials in the order in which the learner's function is called with them."""
+        return repeat_some(self.declaration, self.judged)
+
+    def confirm(self) -> None:
+        """Check the right answers by finite differences, the first time only.
+
+        Raises:
+            SpecError: they disagree.
+        """
+        _ = self._confirmed
+
+    @cached_property
+    def _confirmed(self) -> bool:
+        confirm(self.declaration, self.judged[0], self._random(3))
+        return True
+
+    @cached_property
+    def watched(self) -> Trial | None:
+        """Return the trial that is watched for finite differences in the learner's code; `None` for a routine."""
+        return watched_trial(self.declaration, self._random(1))
+
+    @cached_property
+    def tight(self) -> Trial | None:
+        """Return the trial without memory for the array that must never be held; `None` where there is none."""
+        return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
+
+    def _random(self, *stream: int) -> np.random.Generator:
+        return random_numbers(self.seed, self.name, *stream)
+
+
+def random_numbers(seed: int, exercise: str, *stream: int) -> np.random.Generator:
+    """Return the random numbers of one exercise in a run.
+
+    Args:
+        seed: the seed of the run.
+        exercise: the id of the exercise.
+        *stream: numbers that distinguish several streams of one exercise.
+    """
+    return np.random.default_rng([seed, zlib.crc32(exercise.encode()), *stream])
+
+
+def repeat_some(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
+    """Return every trial, then the last of them again, then the largest again, which has the same sizes.
+
+    An answer that depends on an earlier call differs in one of these, or is wrong in the last trial. The answer of a
+    learner's test may depend on chance or on the order, so all of its trials follow again from last to first, and once
+    more in order.
+    """
+    if declaration.is_test:
+        return [*trials, *reversed(trials), *trials]
+    ordinary = (trial for trial in trials if trial.setting.kind != EXACT_KIND)
+    return [*trials, trials[-1], max(ordinary, key=lambda trial: trial.entries)]
+
+
+# The trials of a run
+
+
+def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
+    """Draw the trials in which the answers of one run are judged.
+
+    Raises:
+        SpecError: the forward pass cannot be run or differentiated.
+    """
+    if isinstance(declaration, Routine) and declaration.is_test:
+        return _test_trials(declaration, rng)
+    specs, allowed = specs_of(declaration), sizes_of(declaration)
+    trials = [make_trial(declaration, setting, rng) for setting in _series(declaration, rng)]
+    for name, sampler in declaration.samplers.items():
+        trials += [_without_gradient(trials[0], name, sampler.chosen, left_out) for left_out in sampler.chosen]
+    another = second_batch_of_one([trial.setting for trial in trials], rng, allowed)
+    if another is not None and _may_be_right_by_chance(trials):
+        trials.append(make_trial(declaration, another, rng))
+    if declaration.never_holds:
+        large = large_setting(specs, len(trials), declaration.never_holds)
+        trials.append(make_trial(declaration, large, rng, metered=True))
+    if isinstance(declaration, Exercise) and _has_answer_like_upstream(declaration, trials[0]):
+        trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
+    unmetered = [trial for trial in trials if not trial.metered]
+    largest = max(unmetered, key=lambda trial: trial.entries)  # in a small one, a cached array may be right by chance
+    if (exact := exact_trial(declaration, exact_setting(specs, len(trials), rng, allowed), rng)) is not None:
+        trials.append(exact)
+    return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
+
+
+def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
+    """Draw a trial of the sizes that the first one of `make_trials` has, without the checks that may draw it again."""
+    return exercise_trial(exercise, _series(exercise, rng)[0], rng)
+
+
+def _series(declaration: Declaration, rng: np.random.Generator) -> list[Setting]:
+    least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
+    return settings(specs_of(declaration), rng, least, sizes_of(declaration))
+
+
+def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
+    """Return one trial of a learner's test for each backward pass: the author's last one first, the others shuffled.
+
+    The last one is wrong in any case. So a test that takes the first call for a pattern of all others has taken a wrong
+    one.
+    """
+    (sampler,) = routine.samplers.values()
+    turns = [sampler.turns - 1, *map(int, rng.permutation(sampler.turns - 1))]
+    return [make_trial(routine, Setting(turn, "its turn", {}), rng) for turn in turns]
+
+
+def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
+    """Draw one trial; it is drawn again a few times if rounding alone could spoil a right answer.
+
+    Args:
+        declaration: the exercise.
+        setting: the sizes; those of the trial with exact entries give that one if there is one.
+        rng: the random numbers.
+        metered: whether the worker measures the work and the peak memory of the call.
+    """
+    if isinstance(declaration, Routine):
+        return _routine_trial(declaration, setting, rng)
+    if setting.kind == EXACT_KIND and (exact := exact_trial(declaration, setting, rng)) is not None:
+        return exact
+    for _ in range(REDRAWS):
+        trial = exercise_trial(declaration, setting, rng, metered=metered)
+        if metered or right_in_single_precision(declaration, trial):
+            break
+    return trial
+
+
+def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial | None:
+    """Draw a trial that shares neither sizes nor numbers with others, so that no array cached from them is of use.
+
+    Returns:
+        The trial, without right answers to compute; `None` for a routine, which may be one that measures.
+    """
+    if isinstance(declaration, Routine):
+        return None
+    sizes = watched_sizes(specs_of(declaration), rng, sizes_of(declaration))
+    return replace(exercise_trial(declaration, sizes, rng), inputs={}, out=None, out_g=None)
+
+
+def tight_memory_trial(declaration: Declaration, first: Trial, rng: np.random.Generator) -> Trial | None:
+    """Draw a trial with so little memory that the array which must never be held does not fit.
+
+    So the kernel tells whether it was held, and no meter in the learner's process.
+
+    Args:
+        declaration: the exercise.
+        first: the first ordinary trial.
+        rng: the random numbers.
+
+    Returns:
+        The trial; `None` where there is no such array, where it is an argument, or where the forward pass holds as much
+        memory.
+    """
+    axes = axes_of(declaration.never_holds)
+    if not isinstance(declaration, Exercise) or not axes or declaration.held_by_forward:
+        return None
+    side = math.ceil((OVERSIZE * (FREE_MEMORY << 20) / SINGLE_BYTES) ** (1 / len(axes)))
+    sizes = {**dict.fromkeys(first.setting.sizes, 1), **dict.fromkeys(axes, side)}
+    if sum(math.prod(sizes.get(axis, 1) for axis in first.axes(name) or ()) for name in first.arguments) > MOST_SENT:
+        return None
+    trial = exercise_trial(declaration, Setting(0, "an input without room", sizes), rng)
+    return replace(trial, inputs={}, out=None, out_g=None)
+
+
+def _may_be_right_by_chance(trials: Sequence[Trial]) -> bool:
+    """Return whether some answer has so few nonzero numbers in a batch of one that a wrong rule may have them right."""
+    of_one = (trial for trial in trials if trial.setting.kind == ONE_KIND)
+    return any(
+        array is not None and np.count_nonzero(array) <= FEW for trial in of_one for array in trial.expected.values()
+    )
+
+
+# Variations of a trial
+
+
+def _has_answer_like_upstream(exercise: Exercise, trial: Trial) -> bool:
+    """Return whether an answer has the shape of the upstream gradient, which may then be used entry by entry."""
+    assert trial.out_g is not None
+    shape = tuple(trial.out_g.shape)
+    return exercise.gives_upstream and any(
+        array is not None and array.shape == shape for array in trial.expected.values()
+    )
+
+
+def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.random.Generator) -> Trial:
+    """Return a trial with another upstream gradient, which shows how an answer depends on it entry by entry."""
+    assert trial.out is not None
+    upstream = _upstream(exercise, trial.setting, tuple(trial.out.shape), rng)
+    return with_upstream(exercise, trial, upstream, replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND))
+
+
+def with_upstream(exercise: Exercise, trial: Trial, upstream: np.ndarray, setting: Setting) -> Trial:
+    """Return a trial with the same inputs and another upstream gradient, shaped like the output."""
+    assert trial.out is not None
+    arguments = dict(trial.arguments)
+    for name, argument in exercise.inputs.items():
+        if isinstance(argument, Marker) and argument.role != "step":
+            given = trial.arguments[name]
+            arguments[name] = (
+                replace(given, g=upstream) if argument.role == "output" else replace(given, values=upstream)
+            )
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, trial.inputs, out_g, trial.out)
+        for answer in exercise.answers
+    }
+    return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
+
+
+def _without_gradient(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:
+    """Return a trial that requests every gradient but one, at the same sizes so that the work can be compared.
+
+    Args:
+        trial: the trial that requests all of them.
+        argument: the name of the argument that requests gradients.
+        chosen: the names whose gradients can be requested.
+        left_out: the one that is not.
+    """
+    arguments = {**trial.arguments, argument: frozenset(chosen) - {left_out}}
+    return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
+
+
+def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
+    """Return a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
+
+    The right answer must be finite there. For a routine, it must also be unchanged when the inputs are moved slightly;
+    for an exercise it may be one of several conventions at a kink.
+
+    Returns:
+        The trial; `None` where no array can have such entries.
+    """
+    levels_by_name = {name: sampler.exact_in(setting) for name, sampler in declaration.samplers.items()}
+    levels_by_name = {name: levels for name, levels in levels_by_name.items() if levels}
+    has_upstream = isinstance(declaration, Exercise) and declaration.gives_upstream
+    if not (levels_by_name or has_upstream) or (isinstance(declaration, Routine) and declaration.accepts is not None):
+        return None
+    for _ in range(EXACT_DRAWS):
+        drawn = draw(declaration.samplers, rng, setting)
+        result = _trial_with_exact(declaration, setting, levels_by_name, drawn, rng)
+        if result is None:
+            chosen: dict[str, tuple[float, ...]] = dict.fromkeys(levels_by_name, ())
+            result = _trial_with_exact(declaration, setting, chosen, drawn, rng)
+            for name, levels in levels_by_name.items():
+                trial = _trial_with_exact(declaration, setting, {**chosen, name: levels}, drawn, rng)
+                if trial is not None:
+                    chosen[name], result = levels, trial
+        if result is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, result)):
+            return result
+    return None
+
+
+def _trial_with_exact(
+    declaration: Declaration,
+    setting: Setting,
+    levels_by_name: Mapping[str, tuple[float, ...]],
+    drawn: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> Trial | None:
+    """Return a trial with exact entries in some arrays; `None` where its right answer is not defined.
+
+    Args:
+        declaration: the exercise.
+        setting: the sizes.
+        levels_by_name: by array, the exact values that its entries may get besides zeros and ties.
+        drawn: all sampled arguments by name.
+        rng: the random numbers.
+    """
+    exact = with_exact_entries(drawn, levels_by_name, rng)
+    try:
+        if isinstance(declaration, Exercise):
+            trial = _trial_from(declaration, setting, exact, rng)
+            arrays = trial.expected.values()
+            return trial if all(array is None or np.isfinite(array).all() for array in arrays) else None
+        trial = _trial_of_routine(declaration, setting, exact)
+        moved = {
+            name: _slightly_moved(value, rng) if name in levels_by_name else value for name, value in exact.items()
+        }
+        beside = _trial_of_routine(declaration, setting, moved).expected
+        errors = [scaled_error(array, beside[name]) for name, array in trial.expected.items()]  # type: ignore[arg-type]
+        return trial if max(errors) <= AGREEMENT else None
+    except SpecError:
+        return None
+
+
+def _slightly_moved(value: Array, rng: np.random.Generator) -> Array:
+    """Return an array with every entry moved up or down by a tiny step."""
+    return replace(value, values=value.values + TINY_STEP * rng.choice([-1.0, 1.0], value.values.shape))
+
+
+# Confirmation by finite differences
+
+
+def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) -> None:
+    """Check that a trial's right answers agree with finite differences of the forward pass; a routine has none.
+
+    Raises:
+        SpecError: they disagree in this trial and in others like it.
+    """
+    if isinstance(declaration, Routine):
+        return
+    if holds_in_a_similar_trial(
+        declaration, trial, rng, lambda similar: agrees_with_finite_differences(declaration, similar)
+    ):
+        return
+    measured = (finite_difference_answer(declaration, answer, trial) for answer in derivative_answers(declaration))
+    if not all(np.isfinite(array).all() for array in measured):
+        raise SpecError("forward is nan or infinite somewhere: draw its inputs from where it is defined")
+    raise SpecError("autograd and finite differences of forward disagree")
+
+
+def holds_in_a_similar_trial(
+    exercise: Exercise, trial: Trial, rng: np.random.Generator, claim: Callable[[Trial], bool]
+) -> bool:
+    """Return whether a claim holds in a trial, or in one of a few others of its setting: an input may lie on a kink."""
+    redrawn = (make_trial(exercise, trial.setting, rng) for _ in range(REDRAWS))
+    return any(map(claim, itertools.chain([trial], redrawn)))
+
+
+# One trial of an exercise, which has a forward pass
+
+
+def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
+    """Draw one trial of an exercise, which is not yet confirmed by finite differences."""
+    return _trial_from(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
+
+
+def _trial_from(
+    exercise: Exercise, setting: Setting, sampled: Mapping[str, Any], rng: np.random.Generator, *, metered: bool = False
+) -> Trial:
+    """Return the trial with these sampled arguments; its upstream gradient is drawn from `rng`."""
+    inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
+    out = _run_forward(exercise, inputs)
+    if isinstance(exercise.forward, InSteps):
+        steps = exercise.forward.values(**inputs)
+        inputs |= {name: steps[name] for name in exercise.step_names}
+    upstream = _upstream(exercise, setting, tuple(out.shape), rng)
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    axes = _output_axes(exercise, tuple(out.shape), setting)
+    marked = {
+        "output": Array(out.numpy().astype("float32"), axes, upstream),
+        "upstream": Array(upstream, axes),
+    }
+    arguments = {}
+    for name in exercise.argument_names:
+        argument = exercise.inputs[name]
+        if isinstance(argument, Marker) and argument.role == "step":
+            arguments[name] = Array(inputs[name].numpy().astype("float32"), axes_of(argument.spec))
+        else:
+            arguments[name] = marked[argument.role] if isinstance(argument, Marker) else sampled[name]
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
+    }
+    return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
+    try:
+        out = exercise.forward(**inputs)
+    except Exception as error:
+        raise SpecError(f"forward fails on sampled inputs: {type(error).__name__}: {error}") from error
+    if not isinstance(out, torch.Tensor):
+        raise SpecError(f"forward returns {type(out).__name__}, not a tensor")
+    return out
+
+
+def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -> Axes:
+    """Return the axes of the output: the declared ones, else those that its sizes give away."""
+    declared = next((given.spec for given in exercise.inputs.values() if isinstance(given, Marker)), "")
+    return axes_of(declared) or guess_axes(shape, setting.sizes)
+
+
+def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Draw an upstream gradient from a normal distribution, in one kind of trial far larger; shape: `shape`, float32.
+
+    A backward pass is linear in its upstream gradient, which the larger one tests. Without one it is all ones.
+    """
+    if not exercise.gives_upstream:
+        return np.ones(shape, "float32")
+    scale = LARGE_UPSTREAM if setting.kind == LARGE_UPSTREAM_KIND else 1.0
+    drawn = np.asarray(scale * rng.standard_normal(shape), "float32")
+    if setting.kind == EXACT_KIND:  # a row of zeros would hide what becomes of that row
+        return exact_entries(drawn, HALVES, rng, zero_lines=False)
+    return drawn
+
+
+def _as_double(value: Any) -> Any:
+    """Return an `Array` as a tensor, a floating-point one in float64; any other value unchanged."""
+    if not isinstance(value, Array):
+        return value
+    floating = value.values.dtype.kind == "f"
+    return torch.from_numpy(value.values.astype("float64") if floating else value.values.copy())
+
+
+# One trial of a routine, which has a reference
+
+
+def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
+    return _trial_of_routine(
+        routine, setting, {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
+    )
+
+
+def _trial_of_routine(routine: Routine, setting: Setting, arguments: Mapping[str, Any]) -> Trial:
+    """Return the trial of a routine with these arguments and the answers of its reference.
+
+    Raises:
+        SpecError: the reference raises.
+    """
+    inputs = grouped({name: _as_python(value) for name, value in arguments.items()})
+    try:
+        right = routine.reference(**inputs)
+    except Exception as error:
+        raise SpecError(f"the reference fails on sampled inputs: {type(error).__name__}: {error}") from error
+    parts = (right,) if routine.returns == 1 else right
+    answers = zip(routine.answers, parts, strict=True)
+    return Trial(
+        setting, arguments, {answer.name: np.asarray(part, dtype="float64") for answer, part in answers}, inputs
+    )
+
+
+def _as_python(value: Any) -> Any:
+    """Return an argument of a routine as its reference takes it: a tensor, a function, a torch dtype, or unchanged."""
+    if isinstance(value, Function):
+        return function_of(value.source)
+    if isinstance(value, Dtype):
+        return getattr(torch, value.name)
+    return _as_double(value)
