@@ -54,7 +54,7 @@ def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, byt
 
 def graded(course: Course, submissions: Path, out: Path, count: int) -> tuple[float, float]:
     """Grade a class on a cluster: seconds of processor time that the coordinator took, and the workers."""
-    from grader.classroom.class_folder import find_hand_ins
+    from grader.classroom.class_folder import find_submissions
     from grader.classroom.class_grading import Grading, grade_class
     from grader.classroom.dask_pool import connected
 
@@ -62,7 +62,7 @@ def graded(course: Course, submissions: Path, out: Path, count: int) -> tuple[fl
     before = processor(this)
     with connected("local", WORKERS) as cluster:
         grading = Grading(WORKERS, cluster.isolation(None), seed=1, cluster=cluster)
-        summary = grade_class(course, find_hand_ins(course, submissions, out), out, grading)
+        summary = grade_class(course, find_submissions(course, submissions, out), out, grading)
         there = below(this)
     assert summary.graded == count
     assert not summary.errors

@@ -235,11 +235,11 @@ def hand_in(course: Path, students: int, *, whole_unit: bool = False) -> None:
 
 def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
     """Submissions per second, from the first result to the last."""
-    from grader.classroom.class_grading import Progress, grade_folder
+    from grader.classroom.class_grading import GradingProgress, grade_folder
     from grader.course.course import load_course
 
     out = course.parent / f"grades-{time.monotonic_ns()}"
-    told: list[tuple[float, Progress]] = []
+    told: list[tuple[float, GradingProgress]] = []
     summary = grade_folder(
         load_course(course), course.parent / "submissions", out, workers=workers, isolation=isolation,
         report=lambda progress: told.append((time.perf_counter(), progress)),
@@ -311,8 +311,8 @@ def pin(core: int) -> None:
 
 def clustered(course: Path) -> list[Row]:
     """Workers of a Dask cluster on this machine, with one core and one grading process each: two against one."""
-    from grader.classroom.class_folder import find_hand_ins
-    from grader.classroom.class_grading import Grading, Progress, grade_class
+    from grader.classroom.class_folder import find_submissions
+    from grader.classroom.class_grading import Grading, GradingProgress, grade_class
     from grader.classroom.dask_pool import connected
     from grader.course.course import load_course
 
@@ -320,13 +320,13 @@ def clustered(course: Path) -> list[Row]:
     loaded, rates = load_course(course), dict[int, list[float]]({1: [], 2: []})
     for turn in range(ROUNDS):
         for workers, measured in rates.items():
-            told: list[tuple[float, Progress]] = []
+            told: list[tuple[float, GradingProgress]] = []
             out = course.parent / f"shared-{turn}-{workers}"
             with connected("local", workers) as cluster:
                 for core, address in enumerate(cluster.client.nthreads()):
                     cluster.client.run(pin, core, workers=[address])
                 grading = Grading(workers, cluster.isolation(None), seed=1, cluster=cluster)
-                found = find_hand_ins(loaded, course.parent / "submissions", out)
+                found = find_submissions(loaded, course.parent / "submissions", out)
                 grade_class(loaded, found, out, grading, lambda progress: told.append((time.perf_counter(), progress)))
             landed = [when for when, progress in told if progress.done]
             measured.append((len(landed) - 1) / (landed[-1] - landed[0]))

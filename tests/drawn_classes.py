@@ -178,7 +178,7 @@ def _tar(files: dict[bytes, bytes], ending: bytes, draw: random.Random) -> bytes
 
 
 def _odd(root: bytes, name: bytes, right: bytes, draw: random.Random) -> bytes | None:
-    """Something that is nobody's hand-in: a link, a pipe, a device, a lone file."""
+    """Make something that is nobody's submission: a link, a pipe, a device, a lone file."""
     path = os.path.join(root, name)
     if draw.random() < 0.3:
         with open(path + b".txt", "xb") as made:

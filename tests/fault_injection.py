@@ -227,7 +227,7 @@ class _Profile:
         if event != "call":
             return
         if frame.f_code is READS:
-            self.student = frame.f_locals["hand_in"].key
+            self.student = frame.f_locals["submission"].key
         if self.student == self.fault.student and called(frame) == self.fault.function:
             self._raise()
 

@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.class_grading import Progress
-from grader.classroom.grade_terminal import _pace, _print, showing_progress
-from grader.classroom.grades_table import Failure, Nothing, Summary
+from grader.classroom.class_grading import GradingProgress
+from grader.classroom.grade_terminal import _pace, print_summary, showing_progress
+from grader.classroom.grades_table import ClassSummary, Failure, NothingToGrade
 from grader.course.course import Course
 
 
 @pytest.mark.parametrize(
     ("progress", "says"),
     [
-        (Progress(0, 2000), "starting"),
-        (Progress(1500, 2000), "starting"),
-        (Progress(2000, 2000), ""),
-        (Progress(10, 2000, 99.6), "100/s, 0:20 left"),
-        (Progress(1100, 2000, 9.99), "10.0/s, 1:31 left"),
-        (Progress(0, 2000, 0.25), "0.2/s, 2:13:20 left"),
-        (Progress(1999, 2000, 1000.0), "1000/s, 0:01 left"),
-        (Progress(2000, 2000, 50.0), "50/s, 0:00 left"),
+        (GradingProgress(0, 2000), "starting"),
+        (GradingProgress(1500, 2000), "starting"),
+        (GradingProgress(2000, 2000), ""),
+        (GradingProgress(10, 2000, 99.6), "100/s, 0:20 left"),
+        (GradingProgress(1100, 2000, 9.99), "10.0/s, 1:31 left"),
+        (GradingProgress(0, 2000, 0.25), "0.2/s, 2:13:20 left"),
+        (GradingProgress(1999, 2000, 1000.0), "1000/s, 0:01 left"),
+        (GradingProgress(2000, 2000, 50.0), "50/s, 0:00 left"),
     ],
 )
-def test_the_rate_and_the_time_left(progress: Progress, says: str) -> None:
+def test_the_rate_and_the_time_left(progress: GradingProgress, says: str) -> None:
     """Of what is graded now: what an earlier run finished takes no time."""
     assert _pace(progress) == says
 
@@ -35,12 +35,12 @@ def test_what_students_named_their_folders_and_files_controls_no_terminal(
 ) -> None:
     hostile = "\x1b]0;owned\x07\x9b2J\nroot# "
     failure = Failure(f"s{hostile}", "lin_grad", f"it failed{hostile}")
-    nothing = (Nothing(f"t{hostile}", f"it holds{hostile}"),)
+    nothing = (NothingToGrade(f"t{hostile}", f"it holds{hostile}"),)
     noted = {f"u{hostile}": (f"it was ignored{hostile}",)}
-    summary = Summary(
+    summary = ClassSummary(
         1, 1, 0, 0.0, 1.0, {}, (failure,), (), 1.0, nothing=nothing, noted=noted, absent=(hostile,), removed=(hostile,)
     )
-    _print(course, summary, Path("results"))
+    print_summary(course, summary, Path("results"))
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert (said.out + said.err).replace("\n", "").isprintable()
@@ -52,7 +52,7 @@ def test_the_bar_is_gone_before_anything_is_asked(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("grader.classroom.grade_terminal.Bar.start", lambda bar: None)
     monkeypatch.setattr("grader.classroom.grade_terminal.Bar.stop", lambda bar: stopped.append("stopped"))
     with showing_progress(on_terminal=True) as report:
-        report(Progress(1, 2))
+        report(GradingProgress(1, 2))
         assert stopped == []
-        report(Progress(2, 2))
+        report(GradingProgress(2, 2))
         assert stopped == ["stopped"]

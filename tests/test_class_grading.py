@@ -18,12 +18,12 @@ from test_worker_probe import PROBE, right_reply
 
 from grader.classroom import class_grading as batch
 from grader.classroom import results_folder
-from grader.classroom.class_folder import HandIn, one_hand_in
-from grader.classroom.class_grading import Progress
+from grader.classroom.class_folder import Submission, single_submission
+from grader.classroom.class_grading import GradingProgress
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.grades_table import Failure, Mistake, Nothing, Summary
+from grader.classroom.grades_table import ClassSummary, Failure, MistakeCount, NothingToGrade
 from grader.classroom.results_folder import open_results_folder
-from grader.classroom.submissions import Submission, read_submission
+from grader.classroom.submissions import SubmissionContent, read_submission
 from grader.course.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
@@ -103,7 +103,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graded(course: Course, school: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+def graded(course: Course, school: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ClassSummary]:
     out = tmp_path_factory.mktemp("graded") / "out"
     return out, grade_folder(course, school, out, workers=2, seed=SEED)
 
@@ -161,8 +161,8 @@ def names_of(course: Course) -> ExerciseNames:
     return ExerciseNames(course, course.exercises)
 
 
-def read(course: Course, folder: Path) -> Submission:
-    return read_submission(names_of(course), one_hand_in(folder))
+def read(course: Course, folder: Path) -> SubmissionContent:
+    return read_submission(names_of(course), single_submission(folder))
 
 
 def lin_grad(out: Path, student: str) -> dict:
@@ -298,12 +298,14 @@ def test_the_summary_counts_students_and_mistakes(graded) -> None:
     assert summary.errors == ()
     assert summary.max_score == 4
     assert summary.mean_score == pytest.approx((sum(LIN_POINTS.values()) + 4) / len(CLASS))
-    assert summary.mistakes["lin_grad"][0] == Mistake("mean-for-sum", 2)
+    assert summary.mistakes["lin_grad"][0] == MistakeCount("mean-for-sum", 2)
     assert summary.mistakes["relu_grad"] == ()
     assert [(unit.students, unit.max_score) for unit in summary.units.values()] == [(len(CLASS) - 1, 3), (4, 1)]
     assert summary.nothing == (
-        Nothing("empty", "it is empty"),
-        Nothing("too large", f"{LIN}: the file was not read: it is larger than 1 MiB; hand in the answers alone"),
+        NothingToGrade("empty", "it is empty"),
+        NothingToGrade(
+            "too large", f"{LIN}: the file was not read: it is larger than 1 MiB; hand in the answers alone"
+        ),
     )
 
 
@@ -321,7 +323,7 @@ def test_what_changed_is_graded_again(course, pair, tmp_path, quick) -> None:
     grade_folder(course, pair, out, workers=1)
     (pair / "bob" / LIN).write_text(PARTLY)
     hand_in(pair, "cem", {LIN: RIGHT})
-    told: list[Progress] = []
+    told: list[GradingProgress] = []
     summary = grade_folder(course, pair, out, workers=2, report=told.append)
     assert (summary.graded, summary.reused) == (2, 1)
     assert [progress.done for progress in told] == [0, 1, 2, 3]
@@ -418,10 +420,10 @@ def test_each_submission_is_read_once_and_never_in_the_process_of_the_class(
 ) -> None:
     log = tmp_path / "log"
 
-    def reading(names: ExerciseNames, hand_in: HandIn) -> Submission:
+    def reading(names: ExerciseNames, submission: Submission) -> SubmissionContent:
         with log.open("a", encoding="utf-8") as file:
-            print(os.getpid(), hand_in.key, file=file)
-        return read_submission(names, hand_in)
+            print(os.getpid(), submission.key, file=file)
+        return read_submission(names, submission)
 
     def read() -> list[str]:
         lines = [line.split(" ", 1) for line in log.read_text(encoding="utf-8").splitlines()]

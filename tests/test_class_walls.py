@@ -26,8 +26,8 @@ import pytest
 from test_class_grading import LIN, MEAN, RIGHT, Crashing, Lost, files_in, gradebook, hand_in, record, small_course
 
 from grader.classroom import archives, class_grading, file_tree, grade_terminal, submissions
-from grader.classroom.class_grading import Progress, grade_folder
-from grader.classroom.grades_table import Summary
+from grader.classroom.class_grading import GradingProgress, grade_folder
+from grader.classroom.grades_table import ClassSummary
 from grader.classroom.results_folder import DIGITS, result_file
 from grader.cli import main as cli
 from grader.course.course import PACKAGE, Course
@@ -81,7 +81,7 @@ def one_sentence(ended: Ended) -> str:
     return said
 
 
-def graded(course: Course, school: Path, **more: Any) -> tuple[Summary, Path]:
+def graded(course: Course, school: Path, **more: Any) -> tuple[ClassSummary, Path]:
     out = school.parent / "out"
     return grade_folder(course, school, out, workers=2, isolation="none", **more), out
 
@@ -387,7 +387,7 @@ def test_an_output_folder_that_was_moved_is_noticed(
     school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     @reporting(monkeypatch)
-    def move(progress: Progress) -> None:
+    def move(progress: GradingProgress) -> None:
         if progress.done == 1:
             (tmp_path / "out").rename(tmp_path / "elsewhere")
 
@@ -405,7 +405,7 @@ def test_signals_end_a_class_alike(
     inherited = signal.signal(number, usual)  # whoever runs the tests may ignore it, as nohup does
 
     @reporting(monkeypatch)
-    def end(progress: Progress) -> None:
+    def end(progress: GradingProgress) -> None:
         if progress.done == 1:
             signal.raise_signal(number)
 
@@ -419,12 +419,12 @@ def test_signals_end_a_class_alike(
     assert len(gradebook(tmp_path / "out")) == 1
 
 
-def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Progress], None]], None]:
+def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[GradingProgress], None]], None]:
     """Have a function told how far the class is, in the place of the progress bar."""
 
-    def set_report(report: Callable[[Progress], None]) -> None:
+    def set_report(report: Callable[[GradingProgress], None]) -> None:
         @contextmanager
-        def showing(on_terminal: bool) -> Iterator[Callable[[Progress], None]]:
+        def showing(on_terminal: bool) -> Iterator[Callable[[GradingProgress], None]]:
             yield report
 
         monkeypatch.setattr(grade_terminal, "showing_progress", showing)
@@ -433,7 +433,7 @@ def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Progress],
 
 
 def test_a_progress_bar_that_cannot_be_drawn_costs_nobody_a_record(course: Course, school: Path, quick: None) -> None:
-    def fail(progress: Progress) -> None:
+    def fail(progress: GradingProgress) -> None:
         raise ValueError("not foreseen")
 
     summary, _ = graded(course, school, report=fail)
@@ -483,7 +483,7 @@ def test_one_process_that_cannot_be_forked_costs_nobody_anything(
 
 
 UNFORESEEN = (ValueError("x\ny"), MemoryError(), EOFError("x"), RecursionError("x"), KeyError("x"))
-STEPS = ("grader.classroom.class_folder.find_hand_ins", "grader.classroom.results_folder.course_digest")
+STEPS = ("grader.classroom.class_folder.find_submissions", "grader.classroom.results_folder.course_digest")
 
 
 @pytest.mark.parametrize(("where", "error"), [*zip(STEPS, UNFORESEEN, strict=False)])

@@ -15,8 +15,8 @@ import pytest
 from drawn_classes import HONEST, draw_class, drop_capabilities
 from fault_injection import RIGHT, Classes
 
-from grader.classroom.class_folder import stem
-from grader.classroom.file_tree import displayable
+from grader.classroom.class_folder import archive_stem
+from grader.classroom.file_tree import displayable_name
 from grader.classroom.student_results import StudentResults, read_record
 from grader.safe_text import no_formula
 from grader.sandbox.worker import start_worker
@@ -58,7 +58,7 @@ def assert_graded(classes: Classes, tmp_path: Path, seed: int) -> None:
     assert isinstance(honest, StudentResults)
     assert [(each.status, each.score) for each in honest.exercises] == [("passed", 3.0)]
     for name in names:
-        known = displayable(stem(os.fsdecode(name)))
+        known = displayable_name(archive_stem(os.fsdecode(name)))
         assert no_formula(known) in said.replace('""', '"'), f"nothing is said of {known}"
     if outcome.code == 3:
         assert "not graded" in outcome.said

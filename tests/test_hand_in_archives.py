@@ -12,7 +12,7 @@ from platforms import MEAN, RIGHT, put, tarred, zipped
 from test_class_grading import read, small_course
 
 from grader.classroom import archives
-from grader.classroom.archives import ENTRY_MARK, MOST_ARCHIVES, MOST_ENTRIES, unpacked
+from grader.classroom.archives import ENTRY_MARK, MOST_ARCHIVES, MOST_ENTRIES, unpack
 from grader.classroom.file_tree import File, UnreadableArchiveError
 from grader.course.course import PACKAGE, Course
 
@@ -23,17 +23,17 @@ def course() -> Course:
 
 
 def archive(name: str, data: bytes) -> File:
-    path = File(name, opened=lambda: io.BytesIO(data))
+    path = File(name, open_stream=lambda: io.BytesIO(data))
     assert path.is_archive
     return path
 
 
 def everything(file: File) -> dict[str, str]:
     """Every file of an archive, with why it is not read."""
-    waiting, found = [("", unpacked(file))], {}
+    waiting, found = [("", unpack(file))], {}
     while waiting:
         at, folder = waiting.pop()
-        for entry in folder.listed():
+        for entry in folder.list_entries():
             if isinstance(entry, File):
                 found[f"{at}{entry.name}"] = entry.why_unread
             else:
@@ -82,16 +82,16 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_unread(monkeypatch) -> N
     monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1 << 20)
     for name, data in (("a.zip", zipped({"x": bytes(2 << 20)})), ("a.tar.gz", tarred({"x": bytes(2 << 20)}))):
         with pytest.raises(UnreadableArchiveError, match="unpacks to more than 1 MiB"):
-            unpacked(archive(name, data))
+            unpack(archive(name, data))
     with pytest.raises(UnreadableArchiveError, match="is larger than 1 MiB"):
-        unpacked(archive("a.zip", os.urandom((1 << 20) + 1)))
+        unpack(archive("a.zip", os.urandom((1 << 20) + 1)))
 
 
 def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said() -> None:
     data = zipped({"lin_grad.py": b" " * 100_000})
     at = data.index(ENTRY_MARK) + 24
     small = data[:at] + (10).to_bytes(4, "little") + data[at + 4 :]
-    (file,) = unpacked(archive("a.zip", small)).listed()
+    (file,) = unpack(archive("a.zip", small)).list_entries()
     assert isinstance(file, File)
     with pytest.raises(UnreadableArchiveError, match="is damaged"):
         file.read(1 << 20)
@@ -100,9 +100,9 @@ def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said() -> None:
 def test_a_hundred_thousand_names_are_refused_before_they_are_read() -> None:
     entry = ENTRY_MARK + bytes(42)
     with pytest.raises(UnreadableArchiveError, match=f"holds more than {MOST_ENTRIES} files"):
-        unpacked(archive("a.zip", entry * 100_000))
+        unpack(archive("a.zip", entry * 100_000))
     with pytest.raises(UnreadableArchiveError, match=f"holds more than {MOST_ENTRIES} files"):
-        unpacked(archive("a.tar.gz", tarred({str(i): "" for i in range(MOST_ENTRIES + 1)})))
+        unpack(archive("a.tar.gz", tarred({str(i): "" for i in range(MOST_ENTRIES + 1)})))
 
 
 def test_archives_in_archives_end(course, tmp_path) -> None:

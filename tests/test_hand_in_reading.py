@@ -9,9 +9,9 @@ import pytest
 from platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
 from test_class_grading import names_of, read, small_course
 
-from grader.classroom.class_folder import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
+from grader.classroom.class_folder import PLAIN_LAYOUT, ClassFolder, find_submissions, single_submission
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.roster import by_roster, read_roster
+from grader.classroom.roster import match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
@@ -23,8 +23,8 @@ def course() -> Course:
     return small_course(PACKAGE.parent)
 
 
-def found_in(course: Course, path: Path) -> HandIns:
-    return find_hand_ins(course, path, path.parent / "out")
+def found_in(course: Course, path: Path) -> ClassFolder:
+    return find_submissions(course, path, path.parent / "out")
 
 
 def test_of_two_the_newest_is_graded_and_that_is_said(course, tmp_path) -> None:
@@ -183,7 +183,7 @@ def test_files_beside_an_answer_are_there_to_import_wherever_it_lies(course, tmp
         "own.py": "x = 2",
     }
     found = read(course, put(tmp_path / "eve", files))
-    assert found.beside(course.find("lin_grad"))["own.py"] == b"x = 1"
+    assert found.importable_files(course.find("lin_grad"))["own.py"] == b"x = 1"
 
 
 @pytest.mark.parametrize(
@@ -232,16 +232,16 @@ def roster(tmp_path: Path, text: str) -> Path:
 )  # fmt: skip
 def test_a_roster_may_have_any_columns(course, tmp_path, text, students) -> None:
     path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "hw1-bob/lin_grad.py": RIGHT})
-    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
-    assert [one.key for one in found.each] == students
+    found = match_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
+    assert [one.key for one in found.submissions] == students
     assert (found.absent, found.unlisted) == ((), ())
 
 
 def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
     text = "sid,name\n1,Wei Zhang\n2,Zhang Wei\n3,Ada\n"
     path = put(tmp_path / "in", {"Wei Zhang/lin_grad.py": RIGHT, "3/lin_grad.py": RIGHT, "ada/relu_grad.py": ""})
-    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
-    assert [(one.key, len(one.folders)) for one in found.each] == [("3", 1), ("Wei Zhang", 1), ("ada", 1)]
+    found = match_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
+    assert [(one.key, len(one.folders)) for one in found.submissions] == [("3", 1), ("Wei Zhang", 1), ("ada", 1)]
     assert (found.absent, found.unlisted) == (("1", "2"), ("Wei Zhang", "ada"))
 
 
@@ -255,7 +255,7 @@ def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
 )
 def test_a_name_that_looks_like_a_neighbours_hand_in_takes_nothing_from_it(course, tmp_path, honest, hostile) -> None:
     found = found_in(course, put(tmp_path / "in", {honest: RIGHT, hostile: EXITS}))
-    assert [read_submission(names_of(course), one).files for one in found.each] == [{"lin_grad": RIGHT.encode()}]
+    assert [read_submission(names_of(course), one).files for one in found.submissions] == [{"lin_grad": RIGHT.encode()}]
     assert found.strays == (hostile.partition("/")[0],)
 
 
@@ -263,7 +263,7 @@ def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> N
     """Beside another file of the same student, too."""
     names = (f"Ada_11{MARK}_lin_grad.py", f"Ada_11{MARK}_helper_1_2_.py", f"Bob_12{MARK}_lin_grad.py")
     found = found_in(course, put(tmp_path / "in", dict.fromkeys(names, RIGHT)))
-    assert ([len(one.folders) for one in found.each], found.strays) == ([2, 1], ())
+    assert ([len(one.folders) for one in found.submissions], found.strays) == ([2, 1], ())
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> N
 )
 def test_who_has_the_very_name_of_the_roster_keeps_it(course, tmp_path, other, anns, others) -> None:
     path = put(tmp_path / "in", {f"{anns}/lin_grad.py": RIGHT, f"{others}/lin_grad.py": EXITS})
-    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, f"name,github\nAnn,hon1\nEve,{other}\n")))
-    (ann,) = (one for one in found.each if one.key == "hon1")
+    found = match_roster(found_in(course, path), read_roster(roster(tmp_path, f"name,github\nAnn,hon1\nEve,{other}\n")))
+    (ann,) = (one for one in found.submissions if one.key == "hon1")
     assert read_submission(names_of(course), ann).files == {"lin_grad": RIGHT.encode()}
 
 
@@ -289,17 +289,17 @@ def test_a_roster_that_tells_nobody_apart_is_refused(tmp_path, text) -> None:
 
 def test_the_only_student_of_a_class_is_a_student(course, tmp_path) -> None:
     path = put(tmp_path / "in", {"ada/my-course/exercises/04_linear/lin_grad.py": RIGHT})
-    assert [one.key for one in found_in(course, path).each] == ["ada"]
+    assert [one.key for one in found_in(course, path).submissions] == ["ada"]
     twice = put(tmp_path / "two", {f"{who}/hw{i}.zip": zipped({"lin_grad.py": RIGHT}) for who in "ab" for i in (1, 2)})
-    assert [one.key for one in found_in(course, twice).each] == ["a", "b"], "two archives are no section"
+    assert [one.key for one in found_in(course, twice).submissions] == ["a", "b"], "two archives are no section"
 
 
 def test_a_whole_class_in_a_tar(course, tmp_path) -> None:
     files = {f"submissions/{name}/lin_grad.py": EXITS for name in ("ada", "bob")}
     put(tmp_path, {"class.tar.gz": tarred(files)})
     found = found_in(course, tmp_path / "class.tar.gz")
-    assert [one.key for one in found.each] == ["ada", "bob"]
-    assert read_submission(names_of(course), found.each[0]).files == {"lin_grad": EXITS.encode()}
+    assert [one.key for one in found.submissions] == ["ada", "bob"]
+    assert read_submission(names_of(course), found.submissions[0]).files == {"lin_grad": EXITS.encode()}
 
 
 @pytest.mark.parametrize("name", ["class.zip", "class.tar.gz", "class.tar"])
@@ -314,11 +314,11 @@ def test_no_name_that_one_student_chose_changes_what_the_class_is_taken_for(cour
     plain = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
     path = put(tmp_path / "in", {**plain, **{f"eve/{name}": MEAN for name in names}})
     found = found_in(course, path)
-    assert ([one.key for one in found.each], found.kind) == (["ada", "bob", "eve"], PLAIN_KIND)
+    assert ([one.key for one in found.submissions], found.layout) == (["ada", "bob", "eve"], PLAIN_LAYOUT)
     uploads = {f"{who}_{i}_900{i}_lin_grad.py": RIGHT for i, who in enumerate(("ada", "bob", "cem"))}
     path = put(tmp_path / "canvas", {**uploads, "eve_9_9009_x_1_assignsubmission_file_lin_grad.py": MEAN})
     found = found_in(course, path)
-    assert ([one.key for one in found.each], found.strays) == (["ada_0", "bob_1", "cem_2", "eve_9"], ())
+    assert ([one.key for one in found.submissions], found.strays) == (["ada_0", "bob_1", "cem_2", "eve_9"], ())
 
 
 def test_files_of_units_that_are_not_graded_are_not_spoken_of(course, tmp_path) -> None:
@@ -326,7 +326,7 @@ def test_files_of_units_that_are_not_graded_are_not_spoken_of(course, tmp_path) 
         tmp_path / "eve", {"04_linear/lin_grad.py": RIGHT, "05_activations/own.py": "", "05_activations/x.txt": ""}
     )
     names = ExerciseNames(course, course.select(["04_linear"]))
-    assert read_submission(names, one_hand_in(eve)).notes == ()
+    assert read_submission(names, single_submission(eve)).notes == ()
     assert len(read(course, eve).notes) == 2
-    only = read_submission(ExerciseNames(course, course.select(["05_activations"])), one_hand_in(eve))
+    only = read_submission(ExerciseNames(course, course.select(["05_activations"])), single_submission(eve))
     assert only.nothing == "it holds 04_linear/lin_grad.py, which this run does not grade"

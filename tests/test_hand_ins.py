@@ -16,11 +16,11 @@ from document_claims import Document
 from platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
-from grader.classroom.class_folder import find_hand_ins
-from grader.classroom.class_grading import Grading, Progress, grade_class, grade_one
+from grader.classroom.class_folder import find_submissions
+from grader.classroom.class_grading import Grading, GradingProgress, grade_class, grade_submission
 from grader.classroom.grade_terminal import grade_with_progress, showing_progress
-from grader.classroom.grades_table import Summary
-from grader.classroom.roster import by_roster, read_roster
+from grader.classroom.grades_table import ClassSummary
+from grader.classroom.roster import match_roster, read_roster
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
@@ -35,14 +35,14 @@ def course() -> Course:
 
 
 @pytest.fixture
-def grade(course: Course, tmp_path: Path) -> Callable[..., tuple[Points, Summary]]:
+def grade(course: Course, tmp_path: Path) -> Callable[..., tuple[Points, ClassSummary]]:
     """Grades a class with the warm worker and the references of the whole session."""
 
-    def graded(path: Path, roster: str = "") -> tuple[Points, Summary]:
-        found = find_hand_ins(course, path, tmp_path / "out")
+    def graded(path: Path, roster: str = "") -> tuple[Points, ClassSummary]:
+        found = find_submissions(course, path, tmp_path / "out")
         if roster:
             (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
-            found = by_roster(found, read_roster(tmp_path / "roster.csv"))
+            found = match_roster(found, read_roster(tmp_path / "roster.csv"))
         summary = grade_class(
             course, found, tmp_path / "out", Grading(1, "none", exercises=course.select(["lin_grad"]))
         )
@@ -56,7 +56,7 @@ def grade(course: Course, tmp_path: Path) -> Callable[..., tuple[Points, Summary
     return graded
 
 
-def said(summary: Summary) -> dict[str, tuple[str, ...]]:
+def said(summary: ClassSummary) -> dict[str, tuple[str, ...]]:
     return dict(summary.noted)
 
 
@@ -161,7 +161,7 @@ def test_records_of_students_who_are_gone_are_put_away(grade, tmp_path) -> None:
 def test_points_that_nobody_confirmed_are_not_entered(course, grade, tmp_path, capsys, monkeypatch) -> None:
     """On a terminal it is asked; elsewhere, the exit code says that something is left."""
     path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/report.pdf": ""})
-    found, grading = find_hand_ins(course, path, tmp_path / "out"), Grading(1, "none", seed=1)
+    found, grading = find_submissions(course, path, tmp_path / "out"), Grading(1, "none", seed=1)
 
     def entered(typed: str | None, *, yes: bool = False) -> tuple[int, str]:
         monkeypatch.setattr("sys.stdin", Typed(typed or ""))
@@ -199,7 +199,7 @@ def test_a_log_has_a_line_now_and_then(capsys) -> None:
     times = iter((0.0, 1.0, 29.0, 31.0, 31.0, 40.0))
     with showing_progress(on_terminal=False, clock=lambda: next(times)) as report:
         for done in range(4):
-            report(Progress(done, 400, 2.0 if done else 0.0))
+            report(GradingProgress(done, 400, 2.0 if done else 0.0))
     assert capsys.readouterr().err == "graded 2 of 400, 2.0/s, 3:19 left\n"
 
 
@@ -207,9 +207,9 @@ def test_a_unit_an_exercise_or_a_student_is_graded_alone(course, grade, tmp_path
     relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
     path = put(tmp_path / "in", {f"{who}/{name}.py": text for who in ("ada", "bob") for name, text in
                                  (("lin_grad", MEAN), ("relu_grad", relu))})  # fmt: skip
-    found, out = find_hand_ins(course, path, tmp_path / "out"), tmp_path / "out"
+    found, out = find_submissions(course, path, tmp_path / "out"), tmp_path / "out"
 
-    def graded(*targets: str, students: str = "") -> Summary:
+    def graded(*targets: str, students: str = "") -> ClassSummary:
         grading = Grading(1, "none", exercises=course.select(targets), students=frozenset(students.split()))
         return grade_class(course, found, out, grading)
 
@@ -235,7 +235,7 @@ def test_one_submission_alone(course, grade, tmp_path, capsys) -> None:
 
     def graded(name: str, *, yes: bool = False) -> tuple[int, float | None]:
         out.unlink(missing_ok=True)
-        code = grade_one(course, path / name, out, grading, yes=yes)
+        code = grade_submission(course, path / name, out, grading, yes=yes)
         return code, json.loads(out.read_text())["score"] if out.exists() else None
 
     assert graded("a.zip") == (0, 3)

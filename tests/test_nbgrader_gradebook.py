@@ -31,10 +31,10 @@ from nbgrader_class import (
 )
 
 from grader.authoring.build import worked_text
-from grader.classroom.class_folder import find_hand_ins
+from grader.classroom.class_folder import find_submissions
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.results_folder import result_file
-from grader.classroom.submissions import Submission
+from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.gradebook_class import _write_class as enter_class
@@ -177,7 +177,7 @@ def record(*answers: AnswerResult) -> dict[str, Any]:
     return {"exercises": [ExerciseResult("lin_grad", UNIT, answers).record]}
 
 
-def entered(course: Course, url: str, student: str, submission: Submission, results: dict[str, Any]) -> None:
+def entered(course: Course, url: str, student: str, submission: SubmissionContent, results: dict[str, Any]) -> None:
     with open_gradebook(course, url) as entry:
         entry.write_student(student, course.root, submission, results)
 
@@ -185,7 +185,7 @@ def entered(course: Course, url: str, student: str, submission: Submission, resu
 def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
     failed = AnswerResult("w.g", "error", 0.0, 1.0, "error", "no worker")
     right = AnswerResult("b.g", "passed", 1.0, 1.0)
-    submission = Submission("ann", {"lin_grad": b""})
+    submission = SubmissionContent({"lin_grad": b""})
     entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", submission, record(failed, right))
     found = {name: (score, waits) for _, name, score, _, waits in rows(tmp_path, GRADES)}
     assert found["lin_grad-w-g"] == (None, 1)
@@ -193,14 +193,14 @@ def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
 
 
 def test_a_unit_of_which_nothing_was_handed_in_is_not_touched(course: Course, tmp_path: Path):
-    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", Submission("ann", {}), record())
+    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", SubmissionContent({}), record())
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
         assert gradebook.assignments == gradebook.students == []
 
 
 def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
-    submission, todo = Submission("ann", {"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
+    submission, todo = SubmissionContent({"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
     entered(course, url, "ann", submission, record(AnswerResult("w.g", "passed", 1.0, 1.0)))
     with open_gradebook(course, url) as entry:
         entry.write_student("ann", course.root, submission, record(todo))
@@ -219,9 +219,9 @@ def test_names_of_bytes_that_are_no_text_are_students_of_their_own(course: Cours
         (folder / UNIT / "lin_grad.py").touch()
         found = record(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
         result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
-    hand_ins = find_hand_ins(course, tmp_path / "in", tmp_path / "out").each
+    submissions = find_submissions(course, tmp_path / "in", tmp_path / "out").submissions
     names = ExerciseNames(course, course.exercises)
-    enter_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", hand_ins, tmp_path / "out")
+    enter_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", submissions, tmp_path / "out")
     found = {name: each["lin_grad-w-g"] for name, each in scores(tmp_path).items()}
     assert found == {r"eve\xfe": 1.0, r"eve\xff": 0.0, r"eve\\xfe": 0.0}
 
@@ -229,17 +229,17 @@ def test_names_of_bytes_that_are_no_text_are_students_of_their_own(course: Cours
 def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     answers = AnswerResult("w.g", "passed", 1.0, 1.0), AnswerResult("b.g", "failed", 0.0, 1.0, "unknown", "wrong")
-    entered(course, url, "ann", Submission("ann", {"lin_grad": b""}), record(*answers))
+    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), record(*answers))
     with Gradebook(url) as gradebook:
         gradebook.find_grade_cell("lin_grad-w-g", UNIT, UNIT).max_score = 10.0
         gradebook.db.commit()
-    entered(course, url, "ann", Submission("ann", {"lin_grad": b""}), record(*answers))
+    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), record(*answers))
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 10.0
 
 
 def test_an_exercise_that_a_released_notebook_did_not_have_is_added_for_all(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
-    submission, results = Submission("ann", {"lin_grad": b""}), record(AnswerResult("w.g", "passed", 1.0, 1.0))
+    submission, results = SubmissionContent({"lin_grad": b""}), record(AnswerResult("w.g", "passed", 1.0, 1.0))
     whole = (course.root / "course.yaml").read_text()
     (course.root / "course.yaml").write_text(whole.replace("      - {id: bmm_grad, points: 2}\n", ""))
     entered(load_course(course.root), url, "ann", submission, results)

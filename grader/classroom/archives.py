@@ -27,20 +27,17 @@ from .file_tree import (
     Folder,
     UnreadableArchiveError,
     archive_errors,
-    displayable,
+    failing_folder,
     folder_on_disk,
-    unlistable,
 )
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-LARGEST_ARCHIVE = 64 << 20  # bytes of one archive inside a hand-in, packed, and of all that is unpacked of it
-LARGEST_CLASS_TAR = (
-    1 << 30
-)  # bytes of a whole class in one .tar.gz, unpacked: it cannot be read in any order but its own
+LARGEST_ARCHIVE = 64 << 20  # bytes of one archive in a submission, packed, and of all that is unpacked from it
+LARGEST_CLASS_TAR = 1 << 30  # bytes of the .tar.gz of a class, unpacked, since its files can only be read in sequence
 MOST_UNPACKED = 128 << 20  # bytes that one submission's archives hold and unpack to, all of them together
-MOST_ENTRIES, DEEPEST, LONGEST_PATH = 5000, 20, 500
+MOST_ENTRIES, DEEPEST, LONGEST_PATH = 5000, 20, 500  # files of a submission, nested folders, characters of a path
 PIECE = 1 << 20  # bytes that are unpacked at a time
 ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
@@ -49,28 +46,28 @@ NAME_IT = "name the folder that holds one folder per student, or an archive"
 _Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
 
 
-class Room:
+class UnpackingBudget:
     """Count how many more bytes may be unpacked from the archives of one submission.
 
     Args:
-        left: that number of bytes.
+        remaining: that number of bytes.
     """
 
-    def __init__(self, left: int = MOST_UNPACKED) -> None:
-        self.left = left
+    def __init__(self, remaining: int = MOST_UNPACKED) -> None:
+        self.remaining = remaining
 
-    def take(self, size: int) -> None:
+    def spend(self, size: int) -> None:
         """Subtract `size` bytes from those that may still be unpacked.
 
         Raises:
-            UnreadableArchiveError: fewer are left.
+            UnreadableArchiveError: fewer remain.
         """
-        if size > self.left:
+        if size > self.remaining:
             raise UnreadableArchiveError(
                 f"and the archives beside it hold and unpack to more than {MOST_UNPACKED >> 20} MiB; ask for the "
                 "answers alone"
             )
-        self.left -= size
+        self.remaining -= size
 
 
 def open_tree(path: Path) -> Folder:
@@ -97,11 +94,13 @@ def open_tree(path: Path) -> Folder:
         raise UsageError(f"{path} cannot be read, it {why}: download it again.") from error
 
 
-def unpacked(file: File, room: Room | None = None) -> Folder:
-    """Return an archive inside a hand-in as a folder, within the limits of this module.
+def unpack(file: File, budget: UnpackingBudget | None = None) -> Folder:
+    """Return an archive inside a submission as a folder, within the limits of this module.
 
     Args:
-        room: how much may still be unpacked from all archives of the hand-in together; it is reduced.
+        file: the archive.
+        budget: how much may still be unpacked from all archives of the submission together; it is reduced.
+            If left out, the archive is taken for the only one.
 
     Raises:
         OSError: it cannot be read.
@@ -110,42 +109,42 @@ def unpacked(file: File, room: Room | None = None) -> Folder:
     data = file.read(LARGEST_ARCHIVE)
     if len(data) > LARGEST_ARCHIVE:
         raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB")
-    room = Room() if room is None else room
-    room.take(len(data))
+    budget = UnpackingBudget() if budget is None else budget
+    budget.spend(len(data))
     if not file.name.lower().endswith(".zip"):
-        return _read_tar(file.name, data, room)
+        return _read_tar(file.name, data, budget)
     if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
         raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
     with archive_errors():
         archive = zipfile.ZipFile(io.BytesIO(data))
-    return _read_zip(file.name, archive, room)
+    return _read_zip(file.name, archive, budget)
 
 
-def _read_zip(name: str, archive: zipfile.ZipFile, room: Room) -> Folder:
+def _read_zip(name: str, archive: zipfile.ZipFile, budget: UnpackingBudget) -> Folder:
     """Return the files of a zip as a folder called `name`.
 
     Raises:
-        UnreadableArchiveError: it unpacks to more than the limit or than `room`, which is reduced.
+        UnreadableArchiveError: it unpacks to more than the limit or than `budget`, which is reduced.
     """
     size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
     if size > LARGEST_ARCHIVE:
         raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
-    room.take(size)  # a zip gives no more than it says
+    budget.spend(size)  # a zip gives no more than it says
     return _build_tree(name, _zip_entries(archive, partial(_open_zip_member, archive)), MOST_ENTRIES)
 
 
 _Open: TypeAlias = Callable[[int], IO[bytes]]  # by number in the archive
 
 
-def _zip_entries(archive: zipfile.ZipFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
     """Yield the path of each file in a zip, with a function that makes its `File`.
 
     Args:
-        opened: opens a file by its number in the archive.
+        open_entry: opens a file by its number in the archive.
     """
     for number, entry in enumerate(archive.infolist()):
         if not entry.is_dir():
-            yield entry.filename, partial(_zip_file, entry, partial(opened, number))
+            yield entry.filename, partial(_zip_file, entry, partial(open_entry, number))
 
 
 def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
@@ -166,7 +165,7 @@ def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
     return _open_zip_member(_class_zip(path), number)
 
 
-def _zip_file(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
+def _zip_file(entry: zipfile.ZipInfo, open_stream: Callable[[], IO[bytes]]) -> File:
     """Return the `File` of an entry of a zip, without a name; links, encrypted and oddly packed files are not read."""
     why = ""
     if entry.flag_bits & ENCRYPTED:
@@ -175,7 +174,7 @@ def _zip_file(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
         why = "it is a link; ask for the file itself"
     elif entry.compress_type not in PACKED_PLAINLY:
         why = "it is packed in an unusual way; ask for a plain .zip"
-    return File("", _zip_time(entry.date_time), why, opened)
+    return File("", _zip_time(entry.date_time), why, open_stream)
 
 
 def _zip_time(date_time: tuple[int, ...]) -> int:
@@ -186,11 +185,11 @@ def _zip_time(date_time: tuple[int, ...]) -> int:
         return 0
 
 
-def _read_tar(name: str, data: bytes, room: Room) -> Folder:
+def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
     """Return the files of a tar, compressed by gzip or not, as a folder called `name`.
 
     Raises:
-        UnreadableArchiveError: it is damaged, or beyond the limits or `room`, which is reduced.
+        UnreadableArchiveError: it is damaged, or beyond the limits or `budget`, which is reduced.
     """
     if not name.lower().endswith(".tar"):
         pieces = bytearray()
@@ -199,7 +198,7 @@ def _read_tar(name: str, data: bytes, room: Room) -> Folder:
                 pieces += piece
                 if len(pieces) > LARGEST_ARCHIVE:
                     raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
-                room.take(len(piece))
+                budget.spend(len(piece))
         data = bytes(pieces)
     with archive_errors():
         archive = tarfile.TarFile(fileobj=io.BytesIO(data))
@@ -208,21 +207,21 @@ def _read_tar(name: str, data: bytes, room: Room) -> Folder:
     return _build_tree(name, _tar_entries(archive, partial(_open_tar_member, archive)), MOST_ENTRIES)
 
 
-def _tar_entries(archive: tarfile.TarFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
     """Yield the path of each file in a tar, with a function that makes its `File`.
 
     Args:
-        opened: opens a file by its number in the archive.
+        open_entry: opens a file by its number in the archive.
     """
     for number, member in enumerate(archive.getmembers()):
         if not member.isdir():
-            yield member.name, partial(_tar_file, member, partial(opened, number))
+            yield member.name, partial(_tar_file, member, partial(open_entry, number))
 
 
-def _tar_file(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
+def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> File:
     """Return a member of a tar as a `File` whose name its folder gives; what is no plain file is not read."""
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
-    return File("", int(member.mtime), why, opened)
+    return File("", int(member.mtime), why, open_stream)
 
 
 def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
@@ -293,8 +292,8 @@ class _OwnPositionReader(io.RawIOBase):
 def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_files: int | None) -> Folder:
     """Return the folder tree that the paths of an archive's files describe.
 
-    A file whose path leads out of the archive becomes one at the top that is not read. What is raised at a file is
-    raised again when the top-level entry above it is listed, because in a class that entry is one student.
+    A file whose path leads out of the archive becomes one at the top that is not read. An error that a file raises is
+    raised when the top-level entry above it is listed, because in a class that entry is one student.
 
     Args:
         files: the path of each file, with a function that makes its `File`.
@@ -333,7 +332,7 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
         here = inner
     existing = here.get(parts[-1])
     if existing is None or (isinstance(existing, File) and existing.modified <= file.modified):
-        here[parts[-1]] = File(parts[-1], file.modified, file.why_unread, file.opened)
+        here[parts[-1]] = File(parts[-1], file.modified, file.why_unread, file.open_stream)
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
@@ -347,111 +346,95 @@ def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
         if isinstance(entry, File):
             yield entry
         elif isinstance(entry, Exception):
-            yield unlistable(key, entry)
+            yield failing_folder(key, entry)
         else:
             yield _archive_folder(key.rstrip("/"), entry)
 
 
-MOST_ARCHIVES, MOST_NESTED = 20, 2
+MOST_ARCHIVES, MOST_NESTED = 20, 2  # archives of a submission, and how deep they may lie in one another
 CLONE = ".git"
 
 
-@dataclass(frozen=True)
-class Found:
-    """Hold a file of a hand-in and where it lies.
-
-    Args:
-        folders: the folders from the hand-in down to the file; an archive counts as a folder.
-    """
-
-    folders: tuple[str, ...]
-    file: File
-
-    @property
-    def path(self) -> str:
-        """Return the path of the file in a form that is safe to show."""
-        return displayable("/".join((*self.folders, self.file.name)))
-
-
 @dataclass
-class Walk:
-    """Walk through the files of a hand-in, within limits.
+class SubmissionWalk:
+    """Walk through the files of a submission, within limits.
 
     Args:
-        notes: what was not looked into, and why; complete after the walk.
+        notes: which files were ignored, and why; complete after the walk.
     """
 
     notes: list[str] = field(default_factory=list)
-    _room: Room = field(default_factory=Room)
-    _files: int = 0
-    _archives: int = 0
+    _budget: UnpackingBudget = field(default_factory=UnpackingBudget)
+    _file_count: int = 0
+    _archive_count: int = 0
     _is_full: bool = False
 
-    def files(self, folders: tuple[Folder, ...]) -> Iterator[Found]:
-        """Yield the files of the folders, and of the archives in them, sorted by name.
+    def files(self, folders: tuple[Folder, ...]) -> Iterator[File]:
+        """Yield the files of the folders, and of the archives in them, sorted by name, with their `folders` set.
 
         Raises:
             OSError: a folder or a file on disk cannot be read.
         """
         for folder in folders:
-            yield from self._below(folder, (), 0, is_clone=False)
+            yield from self._files_below(folder, (), 0, is_clone=False)
 
-    def _below(self, folder: Folder, at: tuple[str, ...], archives: int, *, is_clone: bool) -> Iterator[Found]:
+    def _files_below(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
         """Yield the files below a folder.
 
         Args:
-            at: the folders from the hand-in down to this one.
-            archives: how many archives this folder is nested in.
+            folder: the folder.
+            above: the names of the folders from the submission down to this one.
+            depth: in how many archives this folder is nested.
             is_clone: whether it lies in a clone of a git repository, where the times of files mean nothing.
         """
-        listed = list(folder.listed())
+        listed = list(folder.list_entries())
         is_clone = is_clone or any(entry.name == CLONE for entry in listed)
-        for entry in replace(folder, listed=lambda: listed).entries():
+        for entry in replace(folder, list_entries=lambda: listed).entries():
             if self._is_full:
                 return
             if isinstance(entry, Folder):
-                if len(at) < DEEPEST:
-                    yield from self._below(entry, (*at, entry.name), archives, is_clone=is_clone)
+                if len(above) < DEEPEST:
+                    yield from self._files_below(entry, (*above, entry.name), depth, is_clone=is_clone)
                 else:
-                    self._ignore(Found(at, File(entry.name)), "it lies too deep")
+                    self._ignore(File(entry.name, folders=above), "it lies too deep")
                 continue
-            found = Found(at, replace(entry, modified=0) if is_clone else entry)  # the time it was cloned says nothing
-            self._files += 1
-            if self._files > MOST_ENTRIES:
+            file = replace(entry, folders=above, modified=0 if is_clone else entry.modified)
+            self._file_count += 1
+            if self._file_count > MOST_ENTRIES:
                 self._is_full = True
                 self.notes.append(f"only the first {MOST_ENTRIES} files were looked at")
-            elif entry.is_archive:
-                yield from self._inside(found, archives)
+            elif file.is_archive:
+                yield from self._files_in_archive(file, depth)
             else:
-                yield found
+                yield file
 
-    def _inside(self, found: Found, archives: int) -> Iterator[Found]:
-        """Yield the files in an archive, or note why it was ignored."""
-        self._archives += 1
-        if archives >= MOST_NESTED or self._archives > MOST_ARCHIVES:
-            self._ignore(found, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
+    def _files_in_archive(self, archive: File, depth: int) -> Iterator[File]:
+        """Yield the files in an archive that is nested in `depth` others, or note why it was ignored."""
+        self._archive_count += 1
+        if depth >= MOST_NESTED or self._archive_count > MOST_ARCHIVES:
+            self._ignore(archive, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
             return
         try:
-            with naming(found):
-                folder = unpacked(found.file, self._room)
+            with path_added_to_errors(archive):
+                folder = unpack(archive, self._budget)
         except UnreadableArchiveError as error:
-            self._ignore(found, f"it {error}")
+            self._ignore(archive, f"it {error}")
             return
-        yield from self._below(folder, (*found.folders, found.file.name), archives + 1, is_clone=False)
+        yield from self._files_below(folder, (*archive.folders, archive.name), depth + 1, is_clone=False)
 
-    def _ignore(self, found: Found, why: str) -> None:
+    def _ignore(self, file: File, why: str) -> None:
         """Note that a file was ignored."""
-        self.notes.append(f"{found.path} was ignored: {why}")
+        self.notes.append(f"{file.path} was ignored: {why}")
 
 
 @contextmanager
-def naming(found: Found) -> Iterator[None]:
+def path_added_to_errors(file: File) -> Iterator[None]:
     """Add the file's path, as a note, to an exception that is raised in the block."""
     try:
         yield
     except Exception as error:
         with suppress(Exception):
-            error.add_note(found.path)
+            error.add_note(file.path)
         raise
 
 

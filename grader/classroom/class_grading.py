@@ -1,4 +1,4 @@
-"""Grades a whole class with several workers at once; one submission never stops the rest."""
+"""The grading of a class by several processes, or of a single submission; no submission stops the others."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from grader.results.records import CourseResult, ExerciseResult, dumps, exit_cod
 from grader.safe_text import one_line, plain
 from grader.sandbox.isolation import Isolation
 
-from .class_folder import HandIn, HandIns, find_hand_ins, one_hand_in
+from .class_folder import ClassFolder, Submission, find_submissions, single_submission
 from .exercise_names import ExerciseNames
-from .grades_table import Nothing, Summary
+from .grades_table import ClassSummary, NothingToGrade
 from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder
 from .submissions import SubmissionFacts, SubmissionReader
 
 if TYPE_CHECKING:
     from .dask_pool import Cluster
 
-TICK = 1.0
+TICK = 1.0  # seconds between two times that the table is written, at least
 LONGEST = 200  # characters of a reason
-PUBLISHING = 0.05
-Report = Callable[["Progress"], None]
-Ask = Callable[[Sequence[Nothing]], bool]
+PUBLISHING = 0.05  # share of the time that writing the table may take
+ReportProgress = Callable[["GradingProgress"], None]
+AskForZeros = Callable[[Sequence[NothingToGrade]], bool]
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a batch is.
+class GradingProgress:
+    """Count the submissions that are done.
 
     Args:
-        done: submissions whose result is there, those of an earlier run included.
-        rate: submissions graded per second since the first one was graded; 0 until the second has.
+        done: how many submissions have their result, including those of an earlier run.
+        total: how many submissions there are.
+        rate: submissions graded per second since the first one was graded; 0 until a second one is.
     """
 
     done: int
@@ -50,15 +51,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class Grading:
-    """How a class is graded.
+    """Hold the options that a class is graded with.
 
     Args:
         workers: how many worker processes grade at the same time.
-        isolation: what learner code is kept in; see `isolation.choose`.
-        seed: where every trial comes from; drawn afresh if not given.
-        exercises: what is graded; all of the course, if none is named.
-        students: who is graded, as results name them; everybody, if nobody is named.
-        cluster: whose workers grade, in place of this machine.
+        isolation: how learner code is isolated; see `isolation.choose`.
+        seed: the seed of every trial; drawn at random if not given.
+        exercises: the exercises that are graded; all of the course if empty.
+        students: the names of the students who are graded; everybody if empty.
+        cluster: the cluster whose workers grade; this machine grades if not given.
     """
 
     workers: int
@@ -69,35 +70,45 @@ class Grading:
     cluster: Cluster | None = None
 
 
-def never(nothing: Sequence[Nothing]) -> bool:
-    """Answer no to the question whether students who handed in nothing gradable get 0 points."""
+def refuse_zeros(nothing: Sequence[NothingToGrade]) -> bool:
+    """Answer no to the question whether students who submitted nothing gradable get 0 points."""
     return False
 
 
 def grade_folder(
     course: Course, submissions: Path, out: Path, *, workers: int, isolation: Isolation, seed: int | None = None,
-    report: Report | None = None, ask: Ask = never,
-) -> Summary:  # fmt: skip
-    """Grade a whole class into `out`; see `grade_class`.
+    report: ReportProgress | None = None, ask: AskForZeros = refuse_zeros,
+) -> ClassSummary:  # fmt: skip
+    """Find the submissions of a class in a folder or archive, and grade them into `out`; see `grade_class`.
 
     Raises:
-        UsageError: there are no hand-ins, or `out` cannot be written.
+        UsageError: there are no submissions, or `out` cannot be written.
     """
-    found = find_hand_ins(course, submissions, out)
-    return grade_class(course, found, out, Grading(workers, isolation, seed), report, ask)
+    class_folder = find_submissions(course, submissions, out)
+    return grade_class(course, class_folder, out, Grading(workers, isolation, seed), report, ask)
 
 
 def grade_class(
-    course: Course, found: HandIns, out: Path, grading: Grading, report: Report | None = None, ask: Ask = never
-) -> Summary:
-    """Grade every hand-in into `out/<student>.json` and `out/grades.csv`, and return the counts of the class.
+    course: Course,
+    class_folder: ClassFolder,
+    out: Path,
+    grading: Grading,
+    report: ReportProgress | None = None,
+    ask: AskForZeros = refuse_zeros,
+) -> ClassSummary:
+    """Grade every submission into `out/<student>.json` and `out/grades.csv`, and return the counts of the class.
 
     Args:
+        course: the course.
+        class_folder: the submissions of the class.
+        out: the results folder.
+        grading: the options.
         report: called in this thread: at the start, and whenever a submission is done.
-        ask: whether to enter 0 points for those who handed in nothing that could be graded; otherwise they have none.
+        ask: returns whether to enter 0 points for the students who submitted nothing that could be graded; otherwise
+            they have none.
 
     Raises:
-        UsageError: nobody has a name that was asked for, or `out` cannot be written.
+        UsageError: no student has one of the names in `grading.students`, or `out` cannot be written.
         SpecError: a declaration of the course cannot be used.
         NoGradedRuns: learner code cannot be run here.
         InfrastructureError: no result can be written any more, or there can be no grading process.
@@ -106,59 +117,64 @@ def grade_class(
     started = time.monotonic()
     if grading.workers < 1:
         raise UsageError(f"{grading.workers} workers cannot grade anything: ask for one or more.")
-    chosen, others = _select_students(found, grading.students)
+    chosen, others = _select_students(class_folder, grading.students)
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    pace = _ProgressCounter(len(chosen), report)
+    progress = _ProgressCounter(len(chosen), report)
     with open_results_folder(names, out, isolated=grading.isolation != "none") as results:
-        for hand_in in others:
-            results.keep(hand_in.key)
+        for submission in others:
+            results.keep(submission.key)
         try:
-            pending = _pending(results, chosen, grading, pace)
+            pending = _pending(results, chosen, grading, progress)
             if pending:
-                _write_results(results, pending, grading, pace)
+                _write_results(results, pending, grading, progress)
             if results.empty and ask(by_student(results.empty)):
                 _write_zeros(results, grading)
             if not others:
                 results.remove_absent_students()
-        except NoGradedRuns:  # nothing was read: what there is of an earlier run stays as it is
+        except NoGradedRuns:  # nothing was read: the results of an earlier run stay
             with contextlib.suppress(OSError):
                 out.rmdir()
             raise
         except BaseException:
-            results.publish(found.absent)
+            results.publish(class_folder.absent)
             raise
-        results.publish(found.absent)
-        return results.summary(found, pace.graded, pace.reused, time.monotonic() - started)
+        results.publish(class_folder.absent)
+        return results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
 
 
-def _select_students(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], list[HandIn]]:
-    """Return the hand-ins of the students who are graded, and the others.
+def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tuple[list[Submission], list[Submission]]:
+    """Return the submissions of the students who are graded, and the others.
 
     Args:
+        class_folder: the submissions of the class.
         students: the names, keys or other names of those to grade; everybody if empty.
 
     Raises:
         UsageError: nobody has one of these names.
     """
+    submissions = list(class_folder.submissions)
     if not students:
-        return list(found.each), []
-    known = {name: hand_in for hand_in in found.each for name in (*hand_in.known_as, hand_in.key, hand_in.student)}
-    if unknown := sorted(students - known.keys()):
-        raise UsageError(f"Nobody is called {unknown[0]!r}: the first of them is {found.each[0].student!r}.")
-    keys = {known[name].key for name in students}
-    return [hand_in for hand_in in found.each if hand_in.key in keys], [
-        hand_in for hand_in in found.each if hand_in.key not in keys
-    ]
+        return submissions, []
+    keys_by_name = {
+        name: submission.key
+        for submission in submissions
+        for name in (*submission.known_as, submission.key, submission.student)
+    }
+    if unknown := sorted(students - keys_by_name.keys()):
+        raise UsageError(f"Nobody is called {unknown[0]!r}: the first of them is {submissions[0].student!r}.")
+    keys = {keys_by_name[name] for name in students}
+    chosen = [submission for submission in submissions if submission.key in keys]
+    return chosen, [submission for submission in submissions if submission.key not in keys]
 
 
 def _pending(
-    results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading, pace: _ProgressCounter
-) -> list[HandIn]:
-    """Return the hand-ins that must be graded; count the others, whose stored result is from the same content."""
-    stored = list[HandIn]()
-    for hand_in in chosen:
+    results: ResultsFolder, chosen: Sequence[Submission], grading: Grading, progress: _ProgressCounter
+) -> list[Submission]:
+    """Return the submissions that must be graded; count the others, whose stored result is from the same content."""
+    stored = list[Submission]()
+    for submission in chosen:
         with contextlib.suppress(Exception):  # a result that cannot be read is made again
-            stored += [hand_in] if results.has_result(hand_in, grading.seed) else []
+            stored += [submission] if results.has_result(submission, grading.seed) else []
     if not stored:
         return list(chosen)
     reused = set[str]()
@@ -167,18 +183,20 @@ def _pending(
             with contextlib.suppress(Exception):
                 if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
                     reused.add(read.key.key)
-                    pace.count_reused()
-    return [hand_in for hand_in in chosen if hand_in.key not in reused]
+                    progress.count_reused()
+    return [submission for submission in chosen if submission.key not in reused]
 
 
 def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionReader:
-    """Return what reads the submissions of this class."""
+    """Return the reader of the submissions of this class."""
     wanted = tuple(exercise.id for exercise in results.names.wanted)
     return SubmissionReader(wanted, results.digest, keeps_parts)
 
 
-def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: Grading, pace: _ProgressCounter) -> None:
-    """Grade the hand-ins and write each result when it is there; update the CSV about once a second."""
+def _write_results(
+    results: ResultsFolder, pending: Sequence[Submission], grading: Grading, progress: _ProgressCounter
+) -> None:
+    """Grade the submissions and write each result as soon as it is there; update the CSV about once a second."""
     publish_at = time.monotonic() + TICK
     with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
         for outcome in graded:
@@ -187,11 +205,11 @@ def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: G
                     is_graded = _write_outcome(results, *outcome)
                 except ResultsFolderLost:  # nobody's result can be written any more
                     raise
-                except Exception as error:  # the end of this one alone
+                except Exception as error:  # which ends this submission alone
                     is_graded = True
                     _write_failure(results, *outcome, error)
-                with contextlib.suppress(Exception):  # how far it is
-                    (pace.count_graded if is_graded else pace.count_done)()
+                with contextlib.suppress(Exception):  # only the display of the progress
+                    (progress.count_graded if is_graded else progress.count_done)()
             if (now := time.monotonic()) >= publish_at:
                 with contextlib.suppress(Exception):  # open in a spreadsheet, perhaps: the last one counts
                     results.publish()
@@ -202,18 +220,23 @@ def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: G
 def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
     """Write the result of one submission.
 
+    Args:
+        results: the results folder.
+        graded: the outcome of the submission.
+        made_in: the options that it was graded with, with the seed.
+
     Returns:
         Whether it was graded; false if it contains nothing to grade.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
-    hand_in: HandIn = graded.key
+    submission: Submission = graded.key
     facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
     if facts is not None and facts.nothing:
-        results.record_empty(hand_in, facts)
+        results.record_empty(submission, facts)
         return False
-    results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, made_in))
+    results.write(submission.key, course_result(results.names, submission, graded, facts, made_in))
     return True
 
 
@@ -223,26 +246,26 @@ def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, err
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
-    hand_in: HandIn = graded.key
+    submission: Submission = graded.key
     why = f"the record could not be made ({describe_error(error)[:LONGEST]})"
     try:
-        failed = Graded(hand_in, [], failure=why)
-        results.write(hand_in.key, course_result(results.names, hand_in, failed, None, made_in))
+        failed = Graded(submission, [], failure=why)
+        results.write(submission.key, course_result(results.names, submission, failed, None, made_in))
     except ResultsFolderLost:
         raise
     except Exception:
-        results.add_failure(hand_in, why)
+        results.add_failure(submission, why)
 
 
 class _ProgressCounter:
     """Count the submissions that are done, and report the count and the rate."""
 
-    def __init__(self, total: int, report: Report | None) -> None:
+    def __init__(self, total: int, report: ReportProgress | None) -> None:
         self.total, self.report = total, report or (lambda progress: None)
         self.done = self.graded = self.reused = 0
         self.first = 0.0
-        with contextlib.suppress(Exception):  # a line on a screen that cannot be drawn costs nobody a record
-            self.report(Progress(0, total))
+        with contextlib.suppress(Exception):  # the progress cannot be displayed, which must cost nobody a record
+            self.report(GradingProgress(0, total))
 
     def count_reused(self) -> None:
         """Count a submission whose stored result is reused."""
@@ -252,24 +275,24 @@ class _ProgressCounter:
     def count_done(self) -> None:
         """Count a submission that contains nothing to grade, or has its result already."""
         self.done += 1
-        self.report(Progress(self.done, self.total))
+        self.report(GradingProgress(self.done, self.total))
 
     def count_graded(self) -> None:
         """Count a submission that was graded now."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
         rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0
-        self.report(Progress(self.done, self.total, rate))
+        self.report(GradingProgress(self.done, self.total, rate))
 
 
 def _grade_pending(
-    results: ResultsFolder, pending: Sequence[HandIn], grading: Grading
+    results: ResultsFolder, pending: Sequence[Submission], grading: Grading
 ) -> Generator[tuple[Graded, Grading] | None]:
-    """Grade these hand-ins, here or on a cluster; all processes have ended when the generator is closed.
+    """Grade these submissions, here or on a cluster; all processes have ended when the generator is closed.
 
-    Returns:
-        The outcome of each submission, when it is there, and how it was graded, with the seed; `None` now and then if
-        no outcome is there.
+    Yields:
+        The outcome of each submission, when it is there, and the options that it was graded with, with the seed; `None`
+        now and then if no outcome is there.
     """
     names = results.names
     with contextlib.ExitStack() as stack:
@@ -294,44 +317,47 @@ def _grade_pending(
 
 
 def course_result(
-    names: ExerciseNames, hand_in: HandIn, graded: Graded, facts: SubmissionFacts | None, made_in: Grading
+    names: ExerciseNames, submission: Submission, graded: Graded, facts: SubmissionFacts | None, made_in: Grading
 ) -> CourseResult:
-    """Return the result of a submission: the exercises that were handed in, in teaching order.
+    """Return the result of a submission: the exercises that were submitted, in teaching order.
 
     Args:
-        facts: the facts of the submission; `None` if it could not be read, so that every exercise counts as handed in.
-        made_in: how it was graded, with the seed.
+        names: the course, and which of its exercises are graded.
+        submission: the submission.
+        graded: its outcome.
+        facts: its facts; `None` if it could not be read, so that every exercise counts as submitted.
+        made_in: the options that it was graded with, with the seed.
     """
     by_id = {result.id: result for result in graded.results}
-    exercises_handed_in = [exercise for exercise in names.wanted if facts is None or exercise.id in facts.exercises]
+    submitted = [exercise for exercise in names.wanted if facts is None or exercise.id in facts.exercises]
     exercises = tuple(
-        by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in exercises_handed_in
+        by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in submitted
     )
     flags = tuple(f"{exercise.id}: {flag}" for exercise in exercises for flag in exercise.flags)
-    notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else hand_in.notes
+    notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else submission.notes
     return CourseResult(
-        names.course.config.course, hand_in.student, exercises, made_in.seed or 0, made_in.isolation,
+        names.course.config.course, submission.student, exercises, made_in.seed or 0, made_in.isolation,
         None if facts is None else facts.made_from, (*notes, *flags), names.points,
     )  # fmt: skip
 
 
 def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
-    """Give 0 points to every student whose hand-in contains nothing to grade.
+    """Give 0 points to every student whose submission contains nothing to grade.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
     while results.empty:
-        hand_in, facts = results.empty.pop()
-        graded = Graded(hand_in, [])
+        submission, facts = results.empty.pop()
+        graded = Graded(submission, [])
         try:
-            results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, grading))
+            results.write(submission.key, course_result(results.names, submission, graded, facts, grading))
         except ResultsFolderLost:
             raise
         except Exception as error:
-            results.add_failure(hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})")
+            results.add_failure(submission, f"the record could not be made ({describe_error(error)[:LONGEST]})")
         else:
-            results.zeroed.append((hand_in, facts))
+            results.zeroed.append((submission, facts))
 
 
 def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
@@ -342,48 +368,52 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
     return exercise.unread_result(failure)
 
 
-def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> int:
-    """Grade what one student handed in, a folder, an archive or a file, and write the record to `out`.
+def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> int:
+    """Grade the submission of one student, and write the record to a file.
 
     Args:
-        yes: where there is nothing to grade, write a record with 0 points that says why.
+        course: the course.
+        path: the submission: a folder, an archive or a file.
+        out: the path of the record.
+        grading: the options.
+        yes: whether to write a record with 0 points, which says why, if there is nothing to grade.
 
     Returns:
         The exit code: 0 if all is right, 1 if not, or if there is nothing to grade, 3 if grading failed.
 
     Raises:
-        UsageError: it is not there.
+        UsageError: the path does not exist.
         NoGradedRuns: learner code cannot be run here.
         InfrastructureError: the record cannot be written.
     """
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    hand_in, wanted = one_hand_in(path), tuple(exercise.id for exercise in names.wanted)
+    submission, wanted = single_submission(path), tuple(exercise.id for exercise in names.wanted)
     reader = SubmissionReader(wanted, course_digest(names, grading.isolation != "none"))
     with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
         pool.probe()
-        graded, facts = _read_alone(course, hand_in, reader)
+        graded, facts = _read_alone(course, submission, reader)
         if facts is not None and facts.nothing:
             print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
             if yes:
-                _write_record(out, course_result(names, hand_in, graded, facts, grading))
+                _write_record(out, course_result(names, submission, graded, facts, grading))
             return 1
         if facts is not None:
             pool.prepare(course.find(name) for name in facts.exercises)
-            graded = next(outcome for outcome in pool.grade([(hand_in, hand_in)]) if outcome is not None)
+            graded = next(outcome for outcome in pool.grade([(submission, submission)]) if outcome is not None)
             grading = replace(grading, seed=pool.seed)
-    result = course_result(names, hand_in, graded, facts, grading)
+    result = course_result(names, submission, graded, facts, grading)
     _write_record(out, result)
     return exit_code(result.exercises)
 
 
-def _read_alone(course: Course, hand_in: HandIn, reader: Read) -> tuple[Graded, SubmissionFacts | None]:
+def _read_alone(course: Course, submission: Submission, reader: Read) -> tuple[Graded, SubmissionFacts | None]:
     """Have `reader` read a submission in a new process, and judge nothing.
 
     Returns:
         An outcome without results, with the failure if it could not be read; and what was read, `None` if it could not.
     """
     with ReadingPool(course, 1, reader) as pool:
-        read = next(outcome for outcome in pool.read([(hand_in, hand_in)]) if outcome is not None)
+        read = next(outcome for outcome in pool.read([(submission, submission)]) if outcome is not None)
     return read, None if read.facts is None else SubmissionFacts.from_json(read.facts)
 
 

@@ -1,4 +1,4 @@
-"""Which exercise a file is, by its name, or by a name that browsers, editors and people make of it."""
+"""The exercise that a file is meant for, by its name or by a name that browsers, editors and people make from it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ COPY = re.compile(
 )
 TWICE = re.compile(r"(\.py|\.ya?ml)\.(?:txt|py|ya?ml)$")
 NUMBER = re.compile(r"\d+")
-MOST_TIMES, LONGEST = 4, 255
+MOST_COPY_MARKS, LONGEST = 4, 255
 
 
 @dataclass(frozen=True)
-class Named:
-    """What the name of a file says.
+class NameMatch:
+    """Hold the exercise that the name of a file means.
 
     Args:
-        is_exact: it is the name that the course gave the file.
-        copy: which copy it says it is; 0 for the first.
+        exercise: the exercise.
+        is_exact: whether it is the name that the course gave the file.
+        copy: the number of the copy in the name, such as 2 in `lin_grad (2).py`; 0 for the original.
     """
 
     exercise: CourseExercise
@@ -40,6 +41,7 @@ class ExerciseNames:
     """Find the exercise or unit that a file's or folder's name means.
 
     Args:
+        course: the course.
         wanted: the exercises that are graded.
     """
 
@@ -55,38 +57,40 @@ class ExerciseNames:
     def points(self) -> dict[str, float]:
         """Return the points of the exercises that are graded, by unit."""
         units = dict.fromkeys(exercise.unit for exercise in self.wanted)
-        return {unit: total(each.points for each in self.wanted if each.unit == unit) for unit in units}
+        return {unit: total(exercise.points for exercise in self.wanted if exercise.unit == unit) for unit in units}
 
     def is_place(self, folder: str) -> bool:
-        """A folder of the course."""
+        """Return whether a folder has the name of one that the course has: `exercises`, or a unit's."""
         return folder == "exercises" or bool(self.unit_of(folder))
 
     def is_wanted(self, folders: Sequence[str]) -> bool:
-        """What lies there is no other unit's than those that are graded."""
+        """Return whether a file in these nested folders may matter: it lies in no unit, or in one that is graded."""
         unit = self.unit_of(folders[-1]) if folders else ""
         return not unit or unit in self.points
 
     def unit_of(self, folder: str) -> str:
-        """The unit whose folder this is, if it is one's."""
+        """Return the id of the unit that a folder's name means; empty if it means none."""
         return folder if folder in self._in_unit else self._units.get(_spelled(COPY.sub("", _folded(folder))), "")
 
-    def find(self, name: str, unit: str = "") -> Named | None:
-        """The exercise that a file is by its name.
+    def find(self, name: str, unit: str = "") -> NameMatch | None:
+        """Return the exercise that the name of a file means; `None` if it means none.
 
         Args:
+            name: the file's name.
             unit: the unit whose folder it lies in, if it does; only there a `quiz.yaml` is the quiz of its unit.
         """
-        known, own = self._anywhere, self._in_unit.get(unit, {})
-        if exact := own.get(name) or known.get(name):
-            return Named(exact, True)
+        anywhere, in_unit = self._anywhere, self._in_unit.get(unit, {})
+        if exact := in_unit.get(name) or anywhere.get(name):
+            return NameMatch(exact, True)
         spelled = TWICE.sub(r"\1", _folded(name)) if len(name) <= LONGEST else ""
         stem, ending = os.path.splitext(spelled.replace(".yml", ".yaml"))
         copies = 0
-        for _ in range(MOST_TIMES if ending in (".py", ".yaml") else 0):
-            alike = _spelled(stem) + ending
-            if found := own.get(alike) or known.get(alike):
-                return Named(found, False, copies)
-            copy = next((one for one in COPY.finditer(stem) if one.end() == len(stem) or not one.start()), None)
+        for _ in range(MOST_COPY_MARKS if ending in (".py", ".yaml") else 0):
+            normal = _spelled(stem) + ending
+            if exercise := in_unit.get(normal) or anywhere.get(normal):
+                return NameMatch(exercise, False, copies)
+            marks = COPY.finditer(stem)
+            copy = next((mark for mark in marks if mark.end() == len(stem) or not mark.start()), None)
             if copy is None:
                 return None
             numbers = NUMBER.findall(copy[0])
@@ -96,28 +100,34 @@ class ExerciseNames:
 
     @cached_property
     def _units(self) -> dict[str, str]:
+        """Return the id of each unit by its id without case."""
         return {unit.id.casefold(): unit.id for unit in self.course.config.units}
 
     @cached_property
     def _anywhere(self) -> dict[str, CourseExercise]:
-        """By the names that a file may have anywhere: a quiz is `quiz_<unit>.yaml`; the only one, `quiz.yaml` too."""
+        """Return the exercises by the names of their files outside a unit's folder.
+
+        A quiz is `quiz_<unit>.yaml`; if only one is graded, it may be `quiz.yaml` too.
+        """
         quizzes = [exercise for exercise in self.wanted if exercise.is_quiz]
         only = {quizzes[0].name: quizzes[0]} if len(quizzes) == 1 else {}
-        return {**only, **{each.id + os.path.splitext(each.name)[1]: each for each in self.course.exercises}}
+        by_id = {exercise.id + os.path.splitext(exercise.name)[1]: exercise for exercise in self.course.exercises}
+        return {**only, **by_id}
 
     @cached_property
     def _in_unit(self) -> dict[str, dict[str, CourseExercise]]:
+        """Return the exercises of each unit by the names of their files."""
         units: dict[str, dict[str, CourseExercise]] = {}
-        for each in self.course.exercises:
-            units.setdefault(each.unit, {})[each.name] = each
+        for exercise in self.course.exercises:
+            units.setdefault(exercise.unit, {})[exercise.name] = exercise
         return units
 
 
 def _folded(name: str) -> str:
-    """A name without what people do not mean to tell apart: case, and ways to write a letter."""
+    """Return a name without case, and with each letter in one spelling of Unicode."""
     return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 def _spelled(stem: str) -> str:
-    """A name as the course spells names."""
+    """Return a name as the course spells names: with underscores for spaces and hyphens."""
     return re.sub(r"[ -]+", "_", stem.strip(" -_"))

@@ -1,6 +1,6 @@
-"""The files and folders that a student submitted, as a tree of named bytes; no link is followed.
+"""The files and folders of submissions as a tree of named bytes; no link is followed.
 
-Whatever is raised while a class is listed belongs to one entry: it is raised again when somebody looks into that entry.
+An error while the folder of a class is listed concerns one entry alone, so it is raised when that entry is listed.
 """
 
 from __future__ import annotations
@@ -31,18 +31,26 @@ class UnreadableArchiveError(Exception):
 
 @dataclass(frozen=True)
 class File:
-    """Describe one file of a hand-in, which is opened only when it is read.
+    """Describe one file of a submission, which is opened only when it is read.
 
     Args:
         modified: the time of its last change, in whole seconds since 1970; 0 if it is not known.
         why_unread: why it must not be opened, such as that it is a link; empty for a plain file.
-        opened: opens it for reading.
+        open_stream: opens it for reading.
+        folders: the names of the folders from the submission down to the file, where an archive counts as a folder;
+            set by the walk through a submission.
     """
 
     name: str
     modified: int = 0
     why_unread: str = ""
-    opened: Callable[[], IO[bytes]] = field(default=io.BytesIO, repr=False, compare=False)
+    open_stream: Callable[[], IO[bytes]] = field(default=io.BytesIO, repr=False, compare=False)
+    folders: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Return the path of the file inside its submission, in a form that is safe to show on one line."""
+        return displayable_name("/".join((*self.folders, self.name)))
 
     @property
     def is_archive(self) -> bool:
@@ -56,25 +64,25 @@ class File:
             OSError: it cannot be read.
             UnreadableArchiveError: it lies in an archive that is damaged.
         """
-        with self.opened() as stream, archive_errors("is damaged"):
+        with self.open_stream() as stream, archive_errors("is damaged"):
             return stream.read(limit + 1)
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Describe one folder of a hand-in, which is listed only when its entries are asked for.
+    """Describe one folder of a submission or a class, which is listed only when its entries are asked for.
 
     Args:
         path: its path on disk; `None` inside an archive.
-        listed: lists its entries.
+        list_entries: lists its files and folders, in any order.
     """
 
     name: str
     path: Path | None = None
-    listed: Callable[[], Iterable[File | Folder]] = field(default=tuple, repr=False, compare=False)
+    list_entries: Callable[[], Iterable[File | Folder]] = field(default=tuple, repr=False, compare=False)
 
     def entries(self) -> list[File | Folder]:
-        """Return its files and folders, sorted by name, without those that systems and tools leave behind.
+        """Return its files and folders, sorted by name, without hidden ones and those that tools leave behind.
 
         Raises:
             OSError: it cannot be listed.
@@ -90,11 +98,11 @@ class Folder:
         Raises:
             OSError: it cannot be listed.
         """
-        return sorted(islice(self.listed(), max_entries), key=attrgetter("name"))
+        return sorted(islice(self.list_entries(), max_entries), key=attrgetter("name"))
 
 
 def is_housekeeping(name: str) -> bool:
-    """Return whether a name is that of a hidden file, or of one that systems and tools leave behind."""
+    """Return whether a name is that of a hidden file or folder, or of one that systems and tools leave behind."""
     return (name.startswith(".") and not name.startswith("..")) or name in HOUSEKEEPING
 
 
@@ -103,7 +111,7 @@ def archive_errors(fault: str = "is damaged, or no archive") -> Iterator[None]:
     """Convert what a module for archives raises on untrusted bytes; errors of the machine pass unchanged.
 
     Args:
-        fault: the predicate that the message begins with.
+        fault: the predicate that the message begins with, whose subject is the archive.
 
     Raises:
         UnreadableArchiveError: the block raised anything but `MemoryError` or an `OSError` with an error number.
@@ -145,7 +153,7 @@ def _folder_entries(path: Path) -> Iterator[File | Folder]:
             try:
                 result = _entry_on_disk(path / entry.name, entry)
             except Exception as error:  # of one entry, not of its folder
-                result = unlistable(entry.name, error)
+                result = failing_folder(entry.name, error)
             yield result
 
 
@@ -157,7 +165,7 @@ def _entry_on_disk(path: Path, entry: os.DirEntry[str]) -> File | Folder:
     return File(entry.name, int(status.st_mtime), _why_unread(status.st_mode), partial(_open_on_disk, path))
 
 
-def unlistable(name: str, error: Exception) -> Folder:
+def failing_folder(name: str, error: Exception) -> Folder:
     """Return a folder in the place of an entry that could not be looked at; listing it raises `error`."""
     return Folder(name, None, partial(_raise_when_listed, error))
 
@@ -179,7 +187,7 @@ def _why_unread(mode: int) -> str:
     return "" if stat.S_ISREG(mode) else "it is no file, but a pipe or a device; ask for the file itself"
 
 
-def encoded(name: str) -> bytes:
+def name_bytes(name: str) -> bytes:
     """Return a file name as bytes: those that it has on disk, if it comes from there."""
     try:
         return os.fsencode(name)
@@ -187,18 +195,18 @@ def encoded(name: str) -> bytes:
         return name.encode("utf-8", "surrogatepass")
 
 
-def printable(name: str) -> str:
+def printable_name(name: str) -> str:
     r"""Return a file name as text that can be written anywhere; two names never give the same text.
 
     Bytes that are no UTF-8, and whatever does not print, are written as `\xe9`, and a backslash as two.
     """
-    text = encoded(name).decode("utf-8", "surrogateescape")
+    text = name_bytes(name).decode("utf-8", "surrogateescape")
     return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
 
 
-def displayable(name: str) -> str:
+def displayable_name(name: str) -> str:
     """Return a file name in a form that is safe to show on one line of a terminal."""
-    return one_line(printable(name))
+    return one_line(printable_name(name))
 
 
 def _escaped(character: str) -> str:

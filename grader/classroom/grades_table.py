@@ -1,4 +1,4 @@
-"""What a class came to: one row for each student, the lines of `grades.csv`, and a summary."""
+"""The grades of a class: one row for each student, the lines of `grades.csv`, and a summary."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 from grader.results.points import total
 from grader.safe_text import no_formula, plain
 
-from .class_folder import HandIns
+from .class_folder import ClassFolder
 from .exercise_names import ExerciseNames
 from .graded_exercise import csv_text, number
 
-MOST_NOTED = 20
-UNBLEMISHED = ("passed", "todo")
+MOST_NOTED = 20  # students whose notes a summary holds
+WITHOUT_MISTAKES = ("passed", "todo")
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """In how many submissions an exercise met a code."""
+class MistakeCount:
+    """Count the students whose answers to one exercise have a mistake of this code."""
 
     code: str
     students: int
@@ -30,7 +30,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Failure:
-    """Describe why an exercise could not be graded, through no fault of the student; all exercises if none is named."""
+    """Describe why an exercise, or all if `exercise` is empty, could not be graded through no fault of the student."""
 
     student: str
     exercise: str
@@ -38,8 +38,8 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Nothing:
-    """A hand-in that holds nothing that could be graded, and why."""
+class NothingToGrade:
+    """Describe why the submission of a student holds nothing that could be graded."""
 
     student: str
     why: str
@@ -47,7 +47,13 @@ class Nothing:
 
 @dataclass(frozen=True)
 class UnitTotal:
-    """What a unit came to: how many handed in something of it, and their mean."""
+    """Hold the points of a unit.
+
+    Args:
+        students: how many submitted something of it.
+        mean_score: the mean of their points.
+        max_score: the points of the exercises of the unit that are graded.
+    """
 
     students: int
     mean_score: float
@@ -55,27 +61,28 @@ class UnitTotal:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a batch came to.
+class ClassSummary:
+    """Hold the counts of a class after one run.
 
     Args:
-        students: who has a result.
-        graded: submissions graded now.
-        reused: submissions whose stored result was made from the same content.
-        mean_score: points, over all students who have a result.
-        max_score: points of what was graded.
-        mistakes: the codes of each exercise, the most frequent first; `todo` is no mistake.
-        strays: what lies beside the hand-ins, and was ignored.
-        seconds: wall time.
-        kind: what the hand-ins were taken for.
-        units: by id, those that anybody handed in something of.
-        nothing: hand-ins that hold nothing that could be graded.
-        entered: those have 0 points now; otherwise they have none.
-        noted: the first notes on what was handed in, by student.
-        with_notes: how many students have some.
-        absent: who is on the roster and handed in nothing.
-        unlisted: who handed in and is not on the roster.
-        removed: files of results whose students are no longer there; they were put away.
+        students: how many have a result.
+        graded: how many submissions were graded in this run.
+        reused: how many submissions kept a stored result, which was made from the same content.
+        mean_score: the mean of the points of all students who have a result.
+        max_score: the points of the exercises that are graded.
+        mistakes: the codes in each exercise, by its id, the most frequent first; `todo` is no mistake.
+        errors: what could not be graded.
+        strays: the names of files and folders beside the submissions, which were ignored.
+        seconds: wall time of the run.
+        kind: the layout of the class's folder, such as "a download from Moodle".
+        units: the points of the units, by id, of which any student submitted something.
+        nothing: the submissions that hold nothing that could be graded.
+        entered: whether those have 0 points now; otherwise they have none.
+        noted: the notes on the first submissions that have some, by student.
+        with_notes: how many students have notes.
+        absent: the students on the roster who submitted nothing.
+        unlisted: the students who submitted something and are not on the roster.
+        removed: the names of result files that were put away, because their students are no longer there.
     """
 
     students: int
@@ -83,13 +90,13 @@ class Summary:
     reused: int
     mean_score: float
     max_score: float
-    mistakes: Mapping[str, tuple[Mistake, ...]]
+    mistakes: Mapping[str, tuple[MistakeCount, ...]]
     errors: tuple[Failure, ...]
     strays: tuple[str, ...]
     seconds: float
     kind: str = ""
     units: Mapping[str, UnitTotal] = field(default_factory=dict)
-    nothing: tuple[Nothing, ...] = ()
+    nothing: tuple[NothingToGrade, ...] = ()
     entered: bool = False
     noted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_notes: int = 0
@@ -99,7 +106,7 @@ class Summary:
 
 
 class _Row(NamedTuple):
-    """What is kept of a submission while the class is graded: its points, if any, and its line of `grades.csv`."""
+    """Hold the points of a student, if there are any, and the student's line of `grades.csv`."""
 
     score: float | None
     line: str
@@ -113,21 +120,27 @@ class GradesTable:
         names: the course, and which of its exercises are graded.
         rows: the rows by the student's key.
         mistakes: how many students made each mistake, by exercise and code.
-        earned: the points of each unit, one for each student who handed in something of it.
-        noted: the notes on the first hand-ins that have some, by student.
-        counts: how many hand-ins have notes.
+        failures: what could not be graded.
+        unit_scores: the points in each unit of every student who submitted something of it, by the unit's id.
+        noted: the notes on the first submissions that have some, by student.
+        counts: under `noted`, how many submissions have notes.
     """
 
     names: ExerciseNames
     rows: dict[str, _Row] = field(default_factory=dict)
     mistakes: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
-    earned: dict[str, list[float]] = field(default_factory=dict)
+    unit_scores: dict[str, list[float]] = field(default_factory=dict)
     noted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
     def count(self, name: str, record: Mapping[str, Any]) -> None:
-        """Add the row of a student and count the mistakes, from the record alone, whether it is new or stored."""
+        """Add the row of a student and count the mistakes, from a new or stored record.
+
+        Args:
+            name: the student's key.
+            record: the student's `handgrad/result@1`.
+        """
         mistakes, failures, units = _mistakes(record), failures_in(record), _units(record)
         notes = tuple(map(str, record["notes"]))
         row = _Row(float(record["score"]), _line(self._cells(record, mistakes, units)))
@@ -135,7 +148,7 @@ class GradesTable:
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(failures)
         for unit, score in units.items():
-            self.earned.setdefault(unit, []).append(score)
+            self.unit_scores.setdefault(unit, []).append(score)
         if notes:
             self.counts["noted"] += 1
             if len(self.noted) < MOST_NOTED:
@@ -144,7 +157,17 @@ class GradesTable:
     def _cells(
         self, record: Mapping[str, Any], mistakes: list[tuple[str, str, str]], units: Mapping[str, float]
     ) -> list[str]:
-        points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
+        """Return the cells of a student's line.
+
+        Args:
+            record: the student's `handgrad/result@1`.
+            mistakes: exercise, answer and code of each mistake.
+            units: the points in each unit of which something was submitted.
+        """
+        points = {
+            exercise["id"]: None if exercise["status"] == "error" else exercise["score"]
+            for exercise in record["exercises"]
+        }
         listed = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
         return [
             no_formula(plain(record["student"])), _number(record["score"]), _number(self.max_score),
@@ -154,10 +177,10 @@ class GradesTable:
         ]  # fmt: skip
 
     def text(self, absent: Sequence[str]) -> str:
-        """The whole of `grades.csv`.
+        """Return the whole text of `grades.csv`.
 
         Args:
-            absent: students without a hand-in; they have no points.
+            absent: the students without a submission, whose cells are blank.
         """
         ids = [exercise.id for exercise in self.names.wanted]
         head = _line(["student", "score", "max_score", *self.names.points, *ids, "mistakes", "notes"])
@@ -165,7 +188,13 @@ class GradesTable:
         return "".join([head, *lines, *(self._blank(name, "nothing was handed in") for name in absent)])
 
     def leave_blank(self, name: str, student: str, note: str) -> None:
-        """Add a row without points, not even 0, for a student."""
+        """Add a row without points, not even 0, for a student.
+
+        Args:
+            name: the student's key.
+            student: the student's name in the table.
+            note: the reason.
+        """
         self.rows[name] = _Row(None, self._blank(student, note))
 
     def add_failure(self, name: str, student: str, why: str) -> None:
@@ -181,18 +210,18 @@ class GradesTable:
 
     def summary(
         self,
-        found: HandIns,
+        class_folder: ClassFolder,
         graded: int,
         reused: int,
         seconds: float,
-        nothing: Sequence[Nothing],
+        nothing: Sequence[NothingToGrade],
         removed: Sequence[str],
         *,
         entered: bool,
-    ) -> Summary:
-        """What the rows come to."""
+    ) -> ClassSummary:
+        """Return the counts of the class; see `ClassSummary` for the arguments."""
         scores = [row.score for row in self.rows.values() if row.score is not None]
-        return Summary(
+        return ClassSummary(
             students=len(scores),
             graded=graded,
             reused=reused,
@@ -200,25 +229,27 @@ class GradesTable:
             max_score=self.max_score,
             mistakes={exercise.id: self._most_frequent(exercise.id) for exercise in self.names.wanted},
             errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),
-            strays=found.strays,
+            strays=class_folder.strays,
             seconds=seconds,
-            kind=found.kind,
+            kind=class_folder.layout,
             units={
-                unit: UnitTotal(len(self.earned[unit]), math.fsum(self.earned[unit]) / len(self.earned[unit]), points)
+                unit: UnitTotal(
+                    len(self.unit_scores[unit]), math.fsum(self.unit_scores[unit]) / len(self.unit_scores[unit]), points
+                )
                 for unit, points in self.names.points.items()
-                if unit in self.earned
+                if unit in self.unit_scores
             },
             nothing=tuple(nothing),
             entered=entered,
             noted=dict(sorted(self.noted.items())),
             with_notes=self.counts["noted"],
-            absent=found.absent,
-            unlisted=found.unlisted,
+            absent=class_folder.absent,
+            unlisted=class_folder.unlisted,
             removed=tuple(removed),
         )
 
     def _blank(self, student: str, note: str) -> str:
-        """The line of somebody who has no points, not even 0."""
+        """Return the line of a student who has no points, not even 0."""
         blanks = [""] * (len(self.names.points) + len(self.names.wanted) + 1)
         return _line([no_formula(plain(student)), "", _number(self.max_score), *blanks, no_formula(plain(note))])
 
@@ -227,13 +258,14 @@ class GradesTable:
         """Return the points of all exercises that are graded."""
         return total(exercise.points for exercise in self.names.wanted)
 
-    def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
-        found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
-        return tuple(sorted(found, key=lambda mistake: (-mistake.students, mistake.code)))
+    def _most_frequent(self, exercise: str) -> tuple[MistakeCount, ...]:
+        """Return the mistakes in an exercise, the most frequent first."""
+        counts = [MistakeCount(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
+        return tuple(sorted(counts, key=lambda mistake: (-mistake.students, mistake.code)))
 
 
 def _units(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the points that a record has in each unit of which something was handed in."""
+    """Return the points in a record by unit, for each unit of which something was submitted."""
     units: dict[str, list[float]] = {}
     for exercise in record["exercises"]:
         units.setdefault(exercise["unit"], []).append(exercise["score"])
@@ -241,18 +273,18 @@ def _units(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Exercise, answer and code of each mistake; `todo` is none."""
+    """Return exercise, answer and code of each mistake in a record; `todo` is none."""
     return [
         (exercise["id"], answer["name"], answer["code"])
         for exercise in record["exercises"]
-        if exercise["status"] not in UNBLEMISHED
+        if exercise["status"] not in WITHOUT_MISTAKES
         for answer in exercise["answers"]
         if answer["status"] == "failed"
     ]
 
 
 def failures_in(record: Mapping[str, Any]) -> tuple[Failure, ...]:
-    """One for each exercise that could not be graded."""
+    """Return a failure for each exercise of a record that could not be graded."""
     messages = {
         exercise["id"]: answer["message"]
         for exercise in record["exercises"]
@@ -264,9 +296,10 @@ def failures_in(record: Mapping[str, Any]) -> tuple[Failure, ...]:
 
 
 def _line(cells: list[str]) -> str:
-    """One line of CSV."""
+    """Return cells as one line of CSV, with its end."""
     return f"{csv_text(cells)}\r\n"
 
 
 def _number(points: float | None) -> str:
+    """Return points as a cell; `error` if they are `None`."""
     return "error" if points is None else number(points)

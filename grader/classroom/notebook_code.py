@@ -1,4 +1,4 @@
-"""The code cells of a notebook that was handed in among plain files, and which exercises they answer."""
+"""The code cells of a notebook that was submitted among plain files, and the exercises that they answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from grader.course.course import Course
 from grader.sandbox.definitions import Definition, definitions
 
-LARGEST = 32 << 20  # bytes: pictures are kept in it
-MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
+LARGEST = 32 << 20  # bytes, with the pictures in it
+MOST_PARTS = 2_000_000  # lists and objects of JSON, each of which takes 20 times the memory of its brackets
 MOST_CELLS = 1000
 OTHERS = {
     b"<": "a web page", b"%PDF": "a PDF document", b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive",
@@ -20,15 +20,17 @@ OTHERS = {
 BROKEN = "it is no notebook that can be read"
 DOWNLOAD = "download the notebook itself, as .ipynb, and hand that in"
 AGAIN = "save the notebook, and hand it in again"
-SHOWN, LONGEST_WORD, NEW_LINE = 20, 6, "\n"  # the longest is a character as JSON escapes it
+SHOWN = 20  # characters of a file that is no notebook
+LONGEST_WORD = 6  # characters that JSON cannot be cut within: `false`, or an escape such as `\u00e9`
+NEW_LINE = "\n"
 
 
 class UnreadableNotebook(ValueError):
     """Report a file that is not a notebook, or that cannot be read.
 
     Args:
-        what: what it is instead, or what is wrong with it.
-        next_step: what to do.
+        what: what it is instead, or what is wrong with it, as a clause.
+        next_step: what to do, as a clause.
     """
 
     def __init__(self, what: str, next_step: str = AGAIN) -> None:
@@ -42,10 +44,10 @@ def code_cells(data: bytes) -> tuple[str, ...]:
     Raises:
         UnreadableNotebook: the file is not a notebook.
     """
-    listed = lists_of_cells(read_notebook(data))
-    if not listed:
+    sheets = lists_of_cells(read_notebook(data))
+    if not sheets:
         raise UnreadableNotebook("it has no list of cells", DOWNLOAD)
-    cells = [cell for cells_of_sheet in listed for cell in cells_of_sheet if _get(cell, "cell_type") == "code"]
+    cells = [cell for sheet in sheets for cell in sheet if _get(cell, "cell_type") == "code"]
     return tuple(text_of(_get(cell, "source") or _get(cell, "input")) for cell in cells[:MOST_CELLS])
 
 
@@ -82,13 +84,13 @@ def read_notebook(data: bytes) -> Any:
 
 
 def lists_of_cells(notebook: Any) -> list[list[Any]]:
-    """The lists of whatever may be cells, in a notebook of any version; what is none has none."""
+    """Return the lists of cells in a notebook of any version; no list for any other document, and cells of any type."""
     sheets = [notebook, *(_list(notebook, "worksheets") or ())]
-    return [listed for sheet in sheets if (listed := _list(sheet, "cells")) is not None]
+    return [cells for sheet in sheets if (cells := _list(sheet, "cells")) is not None]
 
 
 def text_of(source: object) -> str:
-    """The source of a cell, a text or a list of lines, as text that can be written."""
+    """Return the source of a cell, a text or a list of lines, as text that can be encoded in UTF-8."""
     parts = source if isinstance(source, list) else [source]
     return "".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
@@ -98,8 +100,8 @@ def exercises_defined(course: Course, texts: Sequence[str]) -> list[str]:
 
     A function that is imported from the file named after its exercise does not count: that file defines it.
     """
-    known = {exercise.id for exercise in course.exercises}
-    names = {definition.name for definition in definitions(texts, known) if not _is_from_its_file(definition)}
+    ids = {exercise.id for exercise in course.exercises}
+    names = {definition.name for definition in definitions(texts, ids) if not _is_from_its_file(definition)}
     return [exercise.id for exercise in course.exercises if exercise.id in names]
 
 
@@ -109,9 +111,11 @@ def _is_from_its_file(definition: Definition) -> bool:
 
 
 def _get(value: Any, key: str) -> Any:
+    """Return the value of a key in a JSON object; `None` if `value` is no object, or lacks the key."""
     return value.get(key) if isinstance(value, dict) else None
 
 
 def _list(value: Any, key: str) -> list[Any] | None:
-    found = _get(value, key)
-    return found if isinstance(found, list) else None
+    """Return the list under a key in a JSON object; `None` if there is none."""
+    entry = _get(value, key)
+    return entry if isinstance(entry, list) else None

@@ -1,4 +1,4 @@
-"""The results folder of a class: one record per student, with a hash of what it was made from, and one CSV file."""
+"""The folder of a class's results: one record per student, with a hash of what it was made from, and `grades.csv`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from grader.errors import InfrastructureError, UsageError, file_error
 from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, CourseResult, dumps
 
-from .class_folder import HandIn, HandIns
+from .class_folder import ClassFolder, Submission
 from .exercise_names import ExerciseNames
-from .file_tree import encoded
-from .grades_table import GradesTable, Nothing, Summary, failures_in
+from .file_tree import name_bytes
+from .grades_table import ClassSummary, GradesTable, NothingToGrade, failures_in
 from .submissions import SubmissionFacts
 
 GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200  # bytes
-DIGITS = 32  # of the hash in a changed name: nobody makes two names that have the same
+DIGITS = 32  # of the hash in a changed name, enough that nobody can make two names with the same
 REMOVED = "removed"
-OURS = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
+RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
-Empty = tuple[HandIn, SubmissionFacts]
+Empty = tuple[Submission, SubmissionFacts]  # a submission that contains nothing to grade, and its facts
 
 
 class ResultsFolderLost(InfrastructureError):
@@ -45,52 +45,61 @@ class ResultsFolder:
 
     Args:
         names: the course, and which of its exercises are graded.
+        out: the path of the folder.
         digest: a hash of everything about the course that a result depends on.
-        opened: the device and inode of the folder, which tell whether another one has taken its place.
+        identity: the device and inode of the folder, which tell whether another one has taken its place.
         table: the grades of the students so far.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
-        empty: the hand-ins that contain nothing to grade, and have no points.
-        zeroed: the hand-ins that contain nothing to grade and got 0 points, in this run or an earlier one.
+        empty: the submissions that contain nothing to grade, and have no points.
+        zeroed: the submissions that contain nothing to grade and got 0 points, in this run or an earlier one.
     """
 
     names: ExerciseNames
     out: Path
     digest: str
-    opened: tuple[int, int]
+    identity: tuple[int, int]
     table: GradesTable
     removed: list[str] = field(default_factory=list)
     empty: list[Empty] = field(default_factory=list)
     zeroed: list[Empty] = field(default_factory=list)
-    _files: set[str] = field(default_factory=set)  # of the students of this class
+    _file_names: set[str] = field(default_factory=set)  # of the records of the students of this class
 
-    def has_result(self, hand_in: HandIn, seed: int | None) -> bool:
+    def has_result(self, submission: Submission, seed: int | None) -> bool:
         """Return whether a student has a stored result without errors, and with this seed unless it is `None`."""
         with suppress(Exception):  # none, or none that can be read: it is made again
-            record = self._stored(hand_in.key)
+            record = self._stored(submission.key)
             return seed in (None, record["seed"]) and not failures_in(record)
         return False
 
-    def reuse(self, hand_in: HandIn, facts: SubmissionFacts) -> bool:
+    def reuse(self, submission: Submission, facts: SubmissionFacts) -> bool:
         """Count the stored result of a student if it was made from the same content.
 
         Returns:
-            Whether it was; if not, the hand-in must be graded.
+            Whether it was; if not, the submission must be graded.
         """
         with suppress(Exception):  # none, or none that can be read: it is made again
-            record = self._stored(hand_in.key)
+            record = self._stored(submission.key)
             if record["made_from"] == facts.made_from:
-                self.table.count(hand_in.key, record)
-                self.zeroed.extend([(hand_in, facts)] if facts.nothing else [])
+                self.table.count(submission.key, record)
+                self.zeroed.extend([(submission, facts)] if facts.nothing else [])
                 return True
         return False
 
     def keep(self, name: str) -> None:
-        """Count the stored result of a student who is not graded in this run, if there is one."""
+        """Count the stored result of a student who is not graded in this run, if there is one.
+
+        Args:
+            name: the student's key.
+        """
         with suppress(Exception):  # none, or none that can be read
             self.table.count(name, self._stored(name))
 
     def write(self, name: str, result: CourseResult) -> None:
         """Write and count the result of one student.
+
+        Args:
+            name: the student's key.
+            result: the result.
 
         Raises:
             ResultsFolderLost: no result can be written any more.
@@ -106,31 +115,32 @@ class ResultsFolder:
             raise
         self.table.count(name, result.record)
 
-    def add_failure(self, hand_in: HandIn, why: str) -> None:
+    def add_failure(self, submission: Submission, why: str) -> None:
         """Add a line to the table for a student whose result cannot be written.
 
         Args:
+            submission: the student's submission.
             why: the reason, a sentence.
         """
-        self.table.add_failure(hand_in.key, hand_in.student, why)
+        self.table.add_failure(submission.key, submission.student, why)
 
-    def record_empty(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
-        """Record that a hand-in contains nothing to grade, as a blank line; move an earlier result to `removed/`."""
-        if (path := self._file(hand_in.key)).is_file():
+    def record_empty(self, submission: Submission, facts: SubmissionFacts) -> None:
+        """Record that a submission contains nothing to grade, as a blank line; move an earlier result to `removed/`."""
+        if (path := self._file(submission.key)).is_file():
             self._move_to_removed(path)
-        self.table.leave_blank(hand_in.key, hand_in.student, f"not graded: {facts.nothing}")
-        self.empty.append((hand_in, facts))
+        self.table.leave_blank(submission.key, submission.student, f"not graded: {facts.nothing}")
+        self.empty.append((submission, facts))
 
     def remove_absent_students(self) -> None:
         """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
         for path in sorted(self.out.glob("*.json")):
-            if path.name not in self._files and path.is_file() and _is_record(path):
+            if path.name not in self._file_names and path.is_file() and _is_record(path):
                 self._move_to_removed(path)
 
     def _file(self, name: str) -> Path:
         """Return the path of a student's record, and note that this student is in the class."""
         path = result_file(self.out, name)
-        self._files.add(path.name)
+        self._file_names.add(path.name)
         return path
 
     def _check_folder(self) -> None:
@@ -141,7 +151,7 @@ class ResultsFolder:
             OSError: the folder cannot be examined.
         """
         with suppress(FileNotFoundError, NotADirectoryError):
-            if _identity(self.out) == self.opened:
+            if _identity(self.out) == self.identity:
                 return
         raise ResultsFolderLost(
             f"{self.out} was moved or removed while the class was graded. What was finished is in it: put it back, and "
@@ -172,7 +182,7 @@ class ResultsFolder:
         """Write `grades.csv`.
 
         Args:
-            absent: the names of students without a hand-in.
+            absent: the names of students without a submission.
 
         Raises:
             InfrastructureError: it cannot be written, or the folder was moved.
@@ -184,16 +194,17 @@ class ResultsFolder:
         except OSError as error:
             raise InfrastructureError(_cannot_be_written(path, error)) from error
 
-    def summary(self, hand_ins: HandIns, graded: int, reused: int, seconds: float) -> Summary:
-        """Return the counts of the class, with the hand-ins that contain nothing to grade.
+    def summary(self, class_folder: ClassFolder, graded: int, reused: int, seconds: float) -> ClassSummary:
+        """Return the counts of the class.
 
         Args:
+            class_folder: the submissions of the class.
             graded: how many submissions this run graded.
             reused: how many results it took from an earlier run.
             seconds: how long the run took.
         """
         nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
-        return self.table.summary(hand_ins, graded, reused, seconds, nothing, self.removed, entered=entered)
+        return self.table.summary(class_folder, graded, reused, seconds, nothing, self.removed, entered=entered)
 
     def _stored(self, name: str) -> dict[str, Any]:
         """Return the stored record of a student.
@@ -207,18 +218,24 @@ class ResultsFolder:
         return record
 
 
-def by_student(empty: Sequence[Empty]) -> list[Nothing]:
-    """Return the students whose hand-ins contain nothing to grade, sorted by name."""
-    return sorted((Nothing(hand_in.student, facts.nothing) for hand_in, facts in empty), key=lambda row: row.student)
+def by_student(empty: Sequence[Empty]) -> list[NothingToGrade]:
+    """Return the students whose submissions contain nothing to grade, sorted by name."""
+    return sorted(
+        (NothingToGrade(submission.student, facts.nothing) for submission, facts in empty), key=lambda row: row.student
+    )
 
 
 def result_file(out: Path, name: str) -> Path:
     """Return the path of a student's record; no two students share one.
 
-    It is `<student>.json`; a name that is none for a file, or has the form of a changed one, is changed, and told from
-    all others by a hash.
+    It is `<student>.json`. A name that cannot be that of a file, or that has the form of a changed name, is changed and
+    gets a hash, so that it differs from all others.
+
+    Args:
+        out: the results folder.
+        name: the student's key.
     """
-    raw = encoded(name)
+    raw = name_bytes(name)
     if len(raw) > LONGEST_NAME or not name.strip(".") or NO_FILE_NAME.search(name) or CHANGED.search(name):
         begin = NO_FILE_NAME.sub("_", raw[:LONGEST_NAME].decode("utf-8", "ignore"))
         name = f"{begin}-{hashlib.sha256(raw).hexdigest()[:DIGITS]}"
@@ -240,8 +257,9 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
     """Open or create a results folder, locked for this run.
 
     Args:
-        names: the course, and what of it is graded.
-        isolated: learner code is isolated in this run; what another run let loose is not taken over.
+        names: the course, and which of its exercises are graded.
+        out: the path of the folder.
+        isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
 
     Raises:
         UsageError: it cannot be written, or another run is writing to it.
@@ -249,19 +267,19 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
     with ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            opened = stack.enter_context(_lock(out))
+            identity = stack.enter_context(_lock(out))
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
             raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
-        yield ResultsFolder(names, out, course_digest(names, isolated), opened, GradesTable(names))
+        yield ResultsFolder(names, out, course_digest(names, isolated), identity, GradesTable(names))
 
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[tuple[int, int]]:
     """Lock a folder against other runs, where the file system can; the lock ends with the process.
 
-    Returns:
+    Yields:
         The device and inode of the folder.
 
     Raises:
@@ -296,20 +314,20 @@ def course_digest(names: ExerciseNames, isolated: bool) -> str:
     course, kinds = names.course, {".py", ".yaml", ".json"}
     paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
-    known = (
+    everything = (
         __version__,
         isolated,
         course.config.model_dump_json(),
         [e.id for e in names.wanted],
         sources,
     )
-    return hashlib.sha256(repr(known).encode()).hexdigest()
+    return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 
 def _is_record(path: Path) -> bool:
     """Return whether a file begins like a record of handgrad."""
     with path.open("rb") as file:
-        return file.read(len(OURS)) == OURS
+        return file.read(len(RECORD_START)) == RECORD_START
 
 
 def _cannot_be_written(path: Path, error: OSError) -> str:

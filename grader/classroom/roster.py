@@ -1,4 +1,4 @@
-"""A class list: whatever CSV a school or a platform exports, and which of its people each hand-in belongs to."""
+"""The roster of a class: any CSV that a school or a platform exports, and which student of it each submission is of."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from grader.errors import UsageError
 
-from .class_folder import HandIn, HandIns
-from .file_tree import displayable
+from .class_folder import ClassFolder, Submission
+from .file_tree import displayable_name
 
-# What tells people apart, the best first; spelled without spaces, case and punctuation.
+# Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
     "studentid sid username login loginid userid user sisloginid sisuserid idnumber matriculation student emailaddress "
     "email mail identifier rosteridentifier githubusername github id githubid integrationid"
@@ -24,39 +24,39 @@ FULL_NAMES = "name fullname student displayname".split()
 NO_PERSON = frozenset({"pointspossible", "manualposting"})  # lines of a gradebook from Canvas
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
-LARGEST = 16 << 20
+LARGEST = 16 << 20  # bytes of a roster
 
 
 @dataclass(frozen=True)
 class Roster:
-    """The people of a class.
+    """Hold the students of a class.
 
     Args:
-        students: what each is called in the results.
-        people: by number in `students`, for every name and number of a person; several where it is not one person's.
-        spelled: the same, of names as they are spelled; in `people` they are without case and punctuation.
+        students: the name of each student in the results.
+        by_exact_name: the places in `students` of everybody who has a name or number, spelled as the roster has it.
+        by_folded_name: the same, by names and numbers without case, accents and punctuation.
     """
 
     students: tuple[str, ...]
-    people: Mapping[str, frozenset[int]]
-    spelled: Mapping[str, frozenset[int]]
+    by_exact_name: Mapping[str, frozenset[int]]
+    by_folded_name: Mapping[str, frozenset[int]]
 
-    def find(self, hand_in: HandIn) -> int | None:
-        """Whose it is; `None` where that is nobody of the roster, or might be several."""
-        known = (hand_in.key, *sorted(hand_in.known_as))
-        for people, names in ((self.spelled, known), (self.people, map(_folded, known))):
-            hits = [people[name] for name in names if name in people]
-            certain = {next(iter(found)) for found in hits if len(found) == 1}
+    def find(self, submission: Submission) -> int | None:
+        """Return the place in `students` of the student who submitted; `None` if nobody or several may be meant."""
+        names = (submission.key, *sorted(submission.known_as))
+        for places_of, spellings in ((self.by_exact_name, names), (self.by_folded_name, map(_folded, names))):
+            matches = [places_of[name] for name in spellings if name in places_of]
+            certain = {next(iter(places)) for places in matches if len(places) == 1}
             if certain:
                 return certain.pop() if len(certain) == 1 else None
         return None
 
 
 def read_roster(path: Path) -> Roster:
-    """Read a class list.
+    """Return the roster in a CSV file.
 
     Raises:
-        UsageError: it cannot be read, or no column tells people apart.
+        UsageError: it cannot be read, or no column identifies every student.
     """
     try:
         with path.open("rb") as file:
@@ -67,59 +67,70 @@ def read_roster(path: Path) -> Roster:
     rows = [row for row in _table(text) if any(cell.strip() for cell in row)]
     head = [_folded(cell) for cell in rows[0]] if rows else []
     people = [row for row in rows[1:] if NO_PERSON.isdisjoint(map(_folded, row))]
-    identity = next((at for name in IDENTITIES if (at := _unique_column(name, head, people)) is not None), None)
+    columns = (_unique_column(name, head, people) for name in IDENTITIES)
+    identity = next((column for column in columns if column is not None), None)
     if identity is None:
         raise UsageError(
             f"{path} has no column that tells students apart: its first line should name one, such as student, "
             "username or email, and every line should have another one there."
         )
     students = tuple(row[identity].strip() for row in people)
-    named = [(name, number) for number, row in enumerate(people) for name in _names(head, row)]
-    return Roster(students, _numbers((_folded(name), number) for name, number in named), _numbers(named))
+    named = [(name, place) for place, row in enumerate(people) for name in _names(head, row)]
+    return Roster(students, _places_by_name(named), _places_by_name((_folded(name), place) for name, place in named))
 
 
-def by_roster(hand_ins: HandIns, roster: Roster) -> HandIns:
-    """Return the same hand-ins, each under its student's name on the roster; those of one student are joined.
+def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
+    """Return the same submissions, each under its student's name on the roster; those of one student are joined.
 
-    A hand-in of nobody on the roster keeps its own name.
+    A submission of nobody on the roster keeps its own name. One whose key is a name on the roster goes before others
+    that may be of the same student.
     """
-    of: dict[int, HandIn] = {}
-    unlisted, spelled = [], set[int]()
-    for hand_in in sorted(hand_ins.each, key=lambda hand_in: hand_in.key not in roster.spelled):
-        number, is_spelled = roster.find(hand_in), hand_in.key in roster.spelled
-        if number is not None and is_spelled:
-            spelled.add(number)
-        if number is None or (number in spelled and not is_spelled):  # who has that very name keeps it
-            unlisted.append(hand_in)
-        elif number in of:
-            both = of[number].together(hand_in)
-            of[number] = replace(
-                both, notes=(*both.notes, f"{displayable(hand_in.key)} was taken for the same student")
-            )
+    by_place: dict[int, Submission] = {}
+    unmatched, exact_places = list[Submission](), set[int]()
+    exact_first = sorted(class_folder.submissions, key=lambda submission: submission.key not in roster.by_exact_name)
+    for submission in exact_first:
+        place, is_exact = roster.find(submission), submission.key in roster.by_exact_name
+        if place is not None and is_exact:
+            exact_places.add(place)
+        if place is None or (place in exact_places and not is_exact):  # who has that very name keeps it
+            unmatched.append(submission)
+        elif place in by_place:
+            both = by_place[place].join(submission)
+            note = f"{displayable_name(submission.key)} was taken for the same student"
+            by_place[place] = replace(both, notes=(*both.notes, note))
         else:
-            of[number] = replace(hand_in, key=roster.students[number])
-    taken, others = {hand_in.key for hand_in in of.values()}, list[HandIn]()
-    for hand_in in unlisted:
-        key = hand_in.key
-        while key in taken:
+            by_place[place] = replace(submission, key=roster.students[place])
+    keys, unlisted = {submission.key for submission in by_place.values()}, list[Submission]()
+    for submission in unmatched:
+        key = submission.key
+        while key in keys:
             key = f"{key} (not on the roster)"
-        taken.add(key)
-        others.append(replace(hand_in, key=key))
-    each = sorted([*of.values(), *others], key=lambda hand_in: hand_in.key)
-    absent = tuple(displayable(name) for number, name in enumerate(roster.students) if number not in of)
-    return replace(hand_ins, each=tuple(each), absent=absent, unlisted=tuple(hand_in.student for hand_in in others))
+        keys.add(key)
+        unlisted.append(replace(submission, key=key))
+    absent = [displayable_name(name) for place, name in enumerate(roster.students) if place not in by_place]
+    return replace(
+        class_folder,
+        submissions=tuple(sorted([*by_place.values(), *unlisted], key=lambda submission: submission.key)),
+        absent=tuple(absent),
+        unlisted=tuple(submission.student for submission in unlisted),
+    )
 
 
-def _numbers(named: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
-    """The people who have each name."""
-    found = defaultdict[str, set[int]](set)
-    for name, number in named:
-        found[name.strip()].add(number)
-    found.pop("", None)
-    return {name: frozenset(numbers) for name, numbers in found.items()}
+def _places_by_name(named: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
+    """Return the places of the students who have each name, from pairs of a name and a place; no name is empty."""
+    places_of = defaultdict[str, set[int]](set)
+    for name, place in named:
+        places_of[name.strip()].add(place)
+    places_of.pop("", None)
+    return {name: frozenset(places) for name, places in places_of.items()}
 
 
 def _table(text: str) -> Iterator[Sequence[str]]:
+    """Yield the rows of a CSV text whose first line shows whether commas, semicolons or tabs separate its cells.
+
+    Raises:
+        UsageError: it is no CSV.
+    """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     try:
@@ -129,16 +140,16 @@ def _table(text: str) -> Iterator[Sequence[str]]:
 
 
 def _unique_column(name: str, head: Sequence[str], people: Sequence[Sequence[str]]) -> int | None:
-    """The column of this name, if everybody has something else there."""
+    """Return the index of the column of this name; `None` if there is none, or two people share a cell in it."""
     if name not in head:
         return None
-    at = head.index(name)
-    cells = [row[at].strip() if at < len(row) else "" for row in people]
-    return at if all(cells) and len(set(cells)) == len(cells) else None
+    column = head.index(name)
+    cells = [row[column].strip() if column < len(row) else "" for row in people]
+    return column if all(cells) and len(set(cells)) == len(cells) else None
 
 
 def _names(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
-    """Every name and number of a person: what is in the columns, and both orders of a name in two."""
+    """Yield every name and number of a person: the cells that hold one, and first and last name in both orders."""
     cells = {name: cell.strip() for name, cell in zip(head, row, strict=False)}
     yield from (cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells)
     for name in FULL_NAMES:
@@ -153,6 +164,6 @@ def _names(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
 
 
 def _folded(name: str) -> str:
-    """A name as it is compared: letters and digits alone, whatever their case and accents."""
+    """Return a name in the form in which names are compared: its letters and digits, without case and accents."""
     text = unicodedata.normalize("NFKD", name).casefold()
     return "".join(character for character in text if character.isalnum())

@@ -73,27 +73,27 @@ def grade(
     course = course if timeout is None else with_time_limit(course, timeout)
     grading = Grading(workers, "none", seed, _wanted(course, unit or [], exercise or []), frozenset(student or ()))
     if one is not None:
-        from grader.classroom.class_grading import grade_one
+        from grader.classroom.class_grading import grade_submission
 
         if submissions is not None or roster or gradebook or student or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
-        raise typer.Exit(grade_one(course, one, out, isolated_here(grading, isolation), yes=yes))
+        raise typer.Exit(grade_submission(course, one, out, isolated_here(grading, isolation), yes=yes))
     if submissions is None:
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
-    from grader.classroom.class_folder import find_hand_ins
+    from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.classroom.roster import by_roster, read_roster
+    from grader.classroom.roster import match_roster, read_roster
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
     folder = out or Path("grades")
-    found = find_hand_ins(course, submissions, folder)
-    found = found if roster is None else by_roster(found, read_roster(roster))
+    class_folder = find_submissions(course, submissions, folder)
+    class_folder = class_folder if roster is None else match_roster(class_folder, read_roster(roster))
     names = ExerciseNames(course, grading.exercises or course.exercises)
     with (
-        entering_in_gradebook(names, gradebook, found.each, folder),
+        entering_in_gradebook(names, gradebook, class_folder.submissions, folder),
         _at(scheduler, grading, isolation) if scheduler else nullcontext(isolated_here(grading, isolation)) as grading,
     ):
-        code = grade_with_progress(course, found, folder, grading, yes=yes, as_json=format == "json")
+        code = grade_with_progress(course, class_folder, folder, grading, yes=yes, as_json=format == "json")
     raise typer.Exit(code)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from grader.classroom.class_grading import Grading, grade_one
+from grader.classroom.class_grading import Grading, grade_submission
 from grader.classroom.student_results import StudentResults, read_record
 from grader.course.course import COURSE_FILE, PACKAGE, Course, load_course
 from grader.course.course_file import CourseFile
@@ -137,7 +137,7 @@ def graded_submission(course: Course, secret: bytes, submission: Path, isolation
     """
     with tempfile.TemporaryDirectory(prefix="handgrad-") as folder:
         out = Path(folder, "record.json")
-        grade_one(course, submission, out, Grading(1, isolation, _seed(secret, submission)), yes=True)
+        grade_submission(course, submission, out, Grading(1, isolation, _seed(secret, submission)), yes=True)
         record = read_record(out)
     if not isinstance(record, StudentResults):
         raise UsageError(f"{submission} holds nothing that could be graded: {record.why}")

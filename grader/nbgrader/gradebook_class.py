@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.classroom.class_folder import HandIn
+from grader.classroom.class_folder import Submission
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.results_folder import result_file
-from grader.classroom.submissions import SubmissionFacts, SubmissionReader, submission_from_facts
+from grader.classroom.submissions import SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.judging.verdicts import not_handed_in
@@ -26,7 +26,7 @@ NAMED = 5
 
 @contextmanager
 def entering_in_gradebook(
-    names: ExerciseNames, url: str | None, hand_ins: Sequence[HandIn], out: Path
+    names: ExerciseNames, url: str | None, submissions: Sequence[Submission], out: Path
 ) -> Iterator[None]:
     """Open the gradebook before a class is graded, so that nothing is found out too late; enter the results after.
 
@@ -50,13 +50,13 @@ def entering_in_gradebook(
     yield
     try:
         with explain_errors(url, "written"):
-            _write_class(names, url, hand_ins, out)
+            _write_class(names, url, submissions, out)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
 
 
-def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out: Path) -> None:
+def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path) -> None:
     """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
 
     Args:
@@ -73,7 +73,7 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
 
     entered, failed = set[str](), dict[str, str]()
     graded = [
-        hand_in for hand_in in hand_ins if result_file(out, hand_in.key).is_file()
+        submission for submission in submissions if result_file(out, submission.key).is_file()
     ]  # the others hold nothing to grade, or wait
     reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
     with (
@@ -84,16 +84,16 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
         for read in pool.read(zip(graded, graded, strict=True)):
             if read is None:
                 continue
-            hand_in: HandIn = read.key
+            submission: Submission = read.key
             say(f"{len(entered) + len(failed) + 1} of {len(graded)} in {url_without_password(url)}")
             if read.facts is None:
-                failed[hand_in.student] = read.failure
+                failed[submission.student] = read.failure
                 continue
             try:
-                submission = submission_from_facts(hand_in, SubmissionFacts.from_json(read.facts))
-                record = json.loads(result_file(out, hand_in.key).read_bytes())
-                writer.write_student(hand_in.student, hand_in.path, submission, _whole_units(names, record))
-                entered.add(hand_in.student)
+                content = SubmissionFacts.from_json(read.facts).content
+                record = json.loads(result_file(out, submission.key).read_bytes())
+                writer.write_student(submission.student, submission.path, content, _whole_units(names, record))
+                entered.add(submission.student)
             except OperationalError:
                 raise
             except Exception as error:  # what the gradebook refuses of one student, it may take of another
@@ -101,7 +101,7 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
                 if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
                     raise error.__context__ from None
                 reason = str(getattr(error, "orig", None) or error) or type(error).__name__
-                failed[hand_in.student] = reason.splitlines()[0]
+                failed[submission.student] = reason.splitlines()[0]
     units = ", ".join(writer.units) or "nothing was handed in"
     print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if writer.blank:

@@ -26,7 +26,7 @@ from tornado.log import app_log
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from grader.classroom.submissions import Content, Submission, UnreadFile
+from grader.classroom.submissions import FileContent, SubmissionContent, UnreadFile
 from grader.course.course import Course
 from grader.course.course_file import Unit
 from grader.errors import CourseError, UsageError
@@ -91,7 +91,7 @@ class GradebookWriter:
         self.gradebook.db.rollback()
 
     def write_student(
-        self, student: str, folder: Path | None, submission: Submission, record: Mapping[str, Any]
+        self, student: str, folder: Path | None, content: SubmissionContent, record: Mapping[str, Any]
     ) -> None:
         """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
 
@@ -100,18 +100,19 @@ class GradebookWriter:
 
         Args:
             folder: the student's, if that is on disk.
+            content: what was read of the student's submission.
             record: the student's `handgrad/result@1`.
 
         Raises:
             ValueError: the gradebook refuses something, such as a name that is too long.
         """
         for unit in self.course.config.units:
-            if any(name in submission.files for name in unit.ids):
+            if any(name in content.files for name in unit.ids):
                 found = [exercise_from_json(each) for each in record["exercises"] if each["unit"] == unit.id]
                 if all(result.status == "todo" for result in found) and self._is_graded(unit, student):
                     self.blank.append((student, unit.id))
                 else:
-                    self._write_unit(unit, student, folder, submission, found)
+                    self._write_unit(unit, student, folder, content, found)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
         """There are points in the gradebook already."""
@@ -121,7 +122,7 @@ class GradebookWriter:
             return False
 
     def _write_unit(
-        self, unit: Unit, student: str, folder: Path | None, submission: Submission, results: list[ExerciseResult]
+        self, unit: Unit, student: str, folder: Path | None, content: SubmissionContent, results: list[ExerciseResult]
     ) -> None:
         if unit.id not in self._released:
             self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
@@ -138,7 +139,7 @@ class GradebookWriter:
             self._penalise(unit, student)
         place = self.settings.autograded(student, unit.id)
         if place is not None:
-            page = graded_notebook(self._released[unit.id], self.course, submission, results)
+            page = graded_notebook(self._released[unit.id], self.course, content, results)
             write_page(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
 
     def _penalise(self, unit: Unit, student: str) -> None:
@@ -221,7 +222,7 @@ def settings_for(url: str) -> Settings:
 
 
 def graded_notebook(
-    released: NotebookNode, course: Course, submission: Submission, results: Sequence[ExerciseResult]
+    released: NotebookNode, course: Course, submission: SubmissionContent, results: Sequence[ExerciseResult]
 ) -> NotebookNode:
     """The released notebook with a student's files in its cells, and the verdicts as their outputs."""
     notebook = copy.deepcopy(released)
@@ -246,7 +247,7 @@ def write_page(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: 
         write_atomically(stamped, f"{stamp} UTC\n".encode())
 
 
-def _text(content: Content | None) -> str:
+def _text(content: FileContent | None) -> str:
     if content is None:
         return NOTHING
     if isinstance(content, UnreadFile):

@@ -27,7 +27,7 @@ from test_class_grading import (
     submission,
 )
 
-from grader.classroom.class_grading import Progress
+from grader.classroom.class_grading import GradingProgress
 from grader.classroom.grades_table import Failure
 from grader.judging import grading_pool
 from grader.results.records import LARGEST_SEED
@@ -65,7 +65,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path
     policy = course.policy.model_copy(update={"time_limit": 600})
     patient = replace(course, config=course.config.model_copy(update={"policy": policy}))
 
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: GradingProgress) -> None:
         if progress.done == 1:  # ada or bob: nobody else is under way before one of them is done
             signal.raise_signal(signal.SIGINT)
 

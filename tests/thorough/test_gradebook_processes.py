@@ -25,7 +25,7 @@ from nbgrader_class import (
 )
 from test_nbgrader_gradebook import URL, course, graded, hand_in, own, record
 
-from grader.classroom.submissions import Submission
+from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.gradebook_student import open_gradebook
@@ -106,7 +106,7 @@ def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path:
     folder.mkdir()
     (folder / "timestamp.txt").write_text(stamp)
     with open_gradebook(course, url) as entry:
-        entry.write_student("ann", folder, Submission("ann", {"lin_grad": b""}), record())
+        entry.write_student("ann", folder, SubmissionContent({"lin_grad": b""}), record())
     with Gradebook(url) as gradebook:
         assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
 
