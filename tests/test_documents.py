@@ -17,11 +17,11 @@ from document_claims import PACKAGE, Document, documents
 from golden import FOLDER, masked
 from test_session import RIGHT, KeptWorker
 
+from grader import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.authoring.mistakes_page import source_of
 from grader.cli import main as cli
 from grader.course.course import Course
 from grader.diagnosis.operators import OPERATORS
-from grader.installing import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -135,7 +135,7 @@ def test_the_sample_of_the_readme_is_what_a_learner_reads() -> None:
 
 
 def test_documents_install_handgrad_in_the_one_way_that_there_is() -> None:
-    """Once a package index has it, `SOURCE` of `grader.installing` changes, and this names what must follow."""
+    """Once a package index has it, `grader.SOURCE` changes, and this names what must follow."""
     told = {
         (document.path.name, command)
         for document in documents()

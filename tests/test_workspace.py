@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from grader import INSTALL, SOURCE
 from grader.authoring import build
 from grader.course.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
-from grader.installing import INSTALL, SOURCE
 from grader.learner import workspace
 from grader.quiz.answer_sheet import variant_of
 

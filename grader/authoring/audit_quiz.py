@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from grader.course.course import CourseExercise
-from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Question
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Question, QuizMistake
 from grader.course.quiz import Quiz
 from grader.errors import CourseError
 from grader.quiz.answer_mistakes import mistake_in
@@ -102,7 +102,7 @@ def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
     yield from (mistake.says for mistake in question.wrong.values())
 
 
-def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, Mistake]:
+def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, QuizMistake]:
     """A learner's answer for each declared mistake, and the mistake."""
     if not isinstance(question, Choices):
         return dict(question.wrong)

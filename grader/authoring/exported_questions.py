@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.course.course import CourseExercise
-from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Shape
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, QuizMistake, Shape
 from grader.quiz.formula_evaluation import arithmetic
 from grader.quiz.variants import options, question_with_key, shuffled
 
@@ -112,7 +112,7 @@ def _words(question: AnswerableQuestion) -> Iterator[Answer]:
     return _typed(_spellings(question.right), {_spellings(w)[0]: mistake for w, mistake in question.wrong.items()})
 
 
-def _typed(right: Sequence[str], wrong: Mapping[str, Mistake]) -> Iterator[Answer]:
+def _typed(right: Sequence[str], wrong: Mapping[str, QuizMistake]) -> Iterator[Answer]:
     for number, text in enumerate(right):
         yield Answer(f"right_{number}", text, True, "")
     for number, (text, mistake) in enumerate(wrong.items()):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from grader import __version__
+from grader import INSTALL, __version__
 from grader.course.course import COURSE_FILE, Course, load_course
 from grader.errors import UsageError
 from grader.files import write_atomically
-from grader.installing import INSTALL
 
 from .build import PYTEST_OPTIONS, build
 from .new_exercise import beginning

@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import __version__
+from grader import INSTALL_DASK, __version__
 from grader.course.course import Course, CourseExercise
 from grader.errors import KEPT, InfrastructureError, ProtocolError, UsageError, describe_error
-from grader.installing import INSTALL_DASK
 from grader.judging.grading_pool import TICK, Graded, Part
 from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
-from grader.installing import INSTALL_NBGRADER
 
 if TYPE_CHECKING:
     from grader.nbgrader.course_folder import Written

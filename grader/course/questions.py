@@ -26,11 +26,11 @@ Label = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_leng
 ParameterName = Annotated[str, StringConstraints(pattern=ID)]
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Mistake(_Part):
+class QuizMistake(_StrictModel):
     """What a wrong answer reveals.
 
     Args:
@@ -42,13 +42,13 @@ class Mistake(_Part):
     says: Words
 
 
-class Option(Mistake):
+class Option(QuizMistake):
     """One choice; its code and words are for whoever judges it wrongly."""
 
     text: Words
 
 
-class _Question(_Part):
+class _Question(_StrictModel):
     """What every kind of question has.
 
     Args:
@@ -93,13 +93,13 @@ class Number(_Question):
 
     kind: Literal["number"]
     right: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    wrong: dict[Words, QuizMistake] = Field(default_factory=dict)
     tolerance: float = Field(default=0, ge=0)
     unit: str = ""
     units: Mapping[str, float] = Field(default_factory=dict)
 
 
-class Given(_Part):
+class Given(_StrictModel):
     """A variable: its axes, `"bs n"`, and the range its entries are drawn from."""
 
     axes: str = ""
@@ -116,7 +116,7 @@ class Shape(_Question):
 
     kind: Literal["shape"]
     right: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    wrong: dict[Words, QuizMistake] = Field(default_factory=dict)
     given: dict[str, Given | str] = Field(default_factory=dict)
 
 
@@ -129,7 +129,7 @@ class Expression(_Question):
 
     kind: Literal["expression"]
     right: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    wrong: dict[Words, QuizMistake] = Field(default_factory=dict)
     given: Annotated[dict[str, Given | str], Field(min_length=1)]
 
 
@@ -138,7 +138,7 @@ class Predict(_Question):
 
     kind: Literal["predict"]
     listing: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    wrong: dict[Words, QuizMistake] = Field(default_factory=dict)
     tolerance: float = Field(default=0, ge=0)
 
 
@@ -147,7 +147,7 @@ class Word(_Question):
 
     kind: Literal["word"]
     right: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    wrong: dict[Words, QuizMistake] = Field(default_factory=dict)
 
 
 Question = Choice | Choices | Number | Shape | Expression | Predict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.authoring.build import stub
 from grader.course.course import CourseExercise
-from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
+from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, QuizMistake
 from grader.errors import InfrastructureError, ReadError, UsageError
 from grader.files import remedy, write_atomically
 from grader.quiz.answer_mistakes import mistake_in
@@ -19,12 +19,12 @@ from grader.results.records import ExerciseResult
 LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "hqs")
 
 
-def _mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
+def _mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
     """Return the mistake in an answer; an answer that cannot be judged counts as not read, and can be tried again."""
     try:
         return mistake_in(question, answer)
     except InfrastructureError as error:
-        return Mistake(code=NOT_READ, says=f"{error}.")
+        return QuizMistake(code=NOT_READ, says=f"{error}.")
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Practice:
         """Return a question with this learner's numbers, and its answer."""
         return question_with_key(self.exercise.quiz, name, self.variant)
 
-    def answer(self, name: str, typed: str) -> Mistake | None:
+    def answer(self, name: str, typed: str) -> QuizMistake | None:
         """Judge an answer; return its mistake, `None` if it is right.
 
         Raises:
@@ -150,7 +150,7 @@ class QuizSession(Practice):
             or _mistake_in(question_with_key(quiz, name, sheet.variant), sheet.answers[name])
         ]
 
-    def answer(self, name: str, typed: str) -> Mistake | None:
+    def answer(self, name: str, typed: str) -> QuizMistake | None:
         """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right."""
         text = self.text()
         answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)

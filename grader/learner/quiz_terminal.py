@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.padding import Padding
 from rich.syntax import Syntax
 
-from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, Mistake
+from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, QuizMistake
 from grader.errors import UsageError
 from grader.quiz.answer_sheet import how_to_answer
 from grader.rendering.console import print_lines, report_width, terminal
@@ -27,7 +27,7 @@ PROMPT = "answer> "
 SHOWN = 60
 HELP = "Enter: leave it for later · hint (or h) · quit (or q). Answers are saved, and what is wrong is asked again."
 HELP_IN_REVIEW = "Enter: leave it · hint (or h) · quit (or q); your answer sheets stay as they are"
-LEFT_OPEN = Mistake(code="todo", says="It was left for later.")
+LEFT_OPEN = QuizMistake(code="todo", says="It was left for later.")
 AGAIN = "Try the ones that are not right yet? [Y/n] "
 
 
@@ -75,7 +75,7 @@ def _ask_open_questions(session: Session, taking: QuizSession) -> None:
             raise QuizLeft
 
 
-def ask_question(taking: Practice, name: str, place: str) -> Mistake | None:
+def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
     """One question, until it has been answered or left for later.
 
     Args:
@@ -107,7 +107,7 @@ def ask_question(taking: Practice, name: str, place: str) -> Mistake | None:
     return LEFT_OPEN
 
 
-def _with_letters(taking: Practice, name: str, mistake: Mistake, typed: str) -> str:
+def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str) -> str:
     """What a wrong answer reveals, behind the letters of what was chosen."""
     question = taking.question(name)
     if not isinstance(question, (Choice, Choices)):

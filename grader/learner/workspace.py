@@ -6,12 +6,12 @@ import secrets
 import shutil
 from pathlib import Path
 
+from grader import INSTALL, UV_SOURCE, WITHOUT_CUDA
 from grader.authoring import build
 from grader.course.course import COURSE_FILE, Course, CourseExercise, find_root, load_course, package_folder
 from grader.course.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.files import keep_copy, remedy, write_atomically
-from grader.installing import INSTALL, UV_SOURCE, WITHOUT_CUDA
 from grader.quiz.answer_sheet import variant_of
 
 VARIANTS = 9999

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
-from grader.installing import INSTALL_NBGRADER
 
 EXAMPLE = "sqlite:///gradebook.db"
 

@@ -13,11 +13,11 @@ from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode, from_dict
 from nbgrader.preprocessors import ClearSolutions
 
+from grader import INSTALL
 from grader.authoring.build import placeholders, read_worked
 from grader.course.course import BEGIN, END, Course, CourseExercise
 from grader.course.course_file import Unit
 from grader.errors import CourseError
-from grader.installing import INSTALL
 from grader.quiz.notebook_quiz import assignment_lines, questions_markdown
 
 LESSON = "README.md"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Option, Shape
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, Option, QuizMistake, Shape
 from grader.errors import ExpressionError, InfrastructureError, describe_error
 
 from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings
@@ -21,10 +21,10 @@ LONGEST_CHOICE, LONGEST_REASON = 60, 200
 ROUNDING = 1e-9
 COMPUTED = re.compile(r"[-+*/@]|\.(?!t\()\w+\(")
 NOT_IT = "Look at the question again, and try it with small numbers."
-SIGN = Mistake(code="wrong-sign", says="The size is right; the sign is not.")
+SIGN = QuizMistake(code="wrong-sign", says="The size is right; the sign is not.")
 
 
-def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
+def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
     """Return the mistake that an answer reveals, `NOT_READ` if it cannot be read, `None` if it is right.
 
     Raises:
@@ -38,9 +38,9 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
         return _choices(question, answer) if isinstance(question, Choices) else _typed(question, answer)
     except ExpressionError as error:
         says = str(error)
-        return Mistake(code=error.code, says=f"{says[0].upper()}{says[1:]}{'' if says.endswith('?') else '.'}")
+        return QuizMistake(code=error.code, says=f"{says[0].upper()}{says[1:]}{'' if says.endswith('?') else '.'}")
     except RecursionError:
-        return Mistake(code="not-read", says="It is nested too deeply: the answer is much simpler.")
+        return QuizMistake(code="not-read", says="It is nested too deeply: the answer is much simpler.")
     except Exception as error:  # an answer is any text: what nobody foresaw must not cost the other answers
         why = describe_error(error)[:LONGEST_REASON]
         says = (
@@ -49,12 +49,12 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
         raise InfrastructureError(says) from error
 
 
-def _choice(question: Choice, answer: str) -> Mistake | None:
+def _choice(question: Choice, answer: str) -> QuizMistake | None:
     label = _label(answer, [*question.right, *question.wrong])
     return None if label in question.right else question.wrong[label]
 
 
-def _choices(question: Choices, answer: str) -> Mistake | None:
+def _choices(question: Choices, answer: str) -> QuizMistake | None:
     """Return the first choice that does not belong; if there is none, the first that is missing."""
     known = [*question.right, *question.wrong]
     chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
@@ -71,7 +71,7 @@ def _label(text: str, known: Collection[str]) -> str:
     return label
 
 
-def _typed(question: TypedQuestion, answer: str) -> Mistake | None:
+def _typed(question: TypedQuestion, answer: str) -> QuizMistake | None:
     found = list(readings(question, answer))
     right = key_values(question, question.right)
     if any(_same(question, values, right) for values in found):
@@ -102,34 +102,38 @@ def _repeats(question: Shape, answer: str) -> bool:
     return computed is not None and computed[1] in asked and COMPUTED.search(computed[1]) is not None
 
 
-def _unforeseen(question: TypedQuestion, values: Values, right: Values) -> Mistake:
+def _unforeseen(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
     """Return what is true of a wrong answer that nobody has foreseen."""
     if isinstance(values, str) or isinstance(right, str):
-        return Mistake(code="unknown", says=NOT_IT)
+        return QuizMistake(code="unknown", says=NOT_IT)
     if isinstance(question, Shape):
         if sorted(values[0]) == sorted(right[0]):
-            return Mistake(code="transposed", says="These are the right axes, in another order.")
-        return Mistake(code="wrong-shape", says="That is not its shape. Ask of each axis: what does it count?")
+            return QuizMistake(code="transposed", says="These are the right axes, in another order.")
+        return QuizMistake(code="wrong-shape", says="That is not its shape. Ask of each axis: what does it count?")
     return _wrong_formula(question, values, right) if isinstance(question, Expression) else _wrong_number(values, right)
 
 
-def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> Mistake:
+def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
     is_turned = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
-    return SIGN if is_turned else Mistake(code="unknown", says=NOT_IT)
+    return SIGN if is_turned else QuizMistake(code="unknown", says=NOT_IT)
 
 
-def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> Mistake:
+def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:
     from .formula_equivalence import constant_ratio, same_values
     from .formula_work import shape_text
 
     if values[0].shape != right[0].shape:
         if all(value.ndim == 2 for value in values) and same_values([value.T for value in values], right):
-            return Mistake(code="transposed", says="The entries are right, but rows and columns are exchanged.")
+            return QuizMistake(code="transposed", says="The entries are right, but rows and columns are exchanged.")
         shape = shape_text(values[0].shape, points_of(question)[0].sizes)
-        return Mistake(code="wrong-shape", says=f"It gives {shape}. A gradient has the shape of what it belongs to.")
+        return QuizMistake(
+            code="wrong-shape", says=f"It gives {shape}. A gradient has the shape of what it belongs to."
+        )
     factor = constant_ratio(values, right)
     if factor is None:
-        return Mistake(code="unknown", says="It gives other values. Put in small numbers and compare, step by step.")
+        return QuizMistake(
+            code="unknown", says="It gives other values. Put in small numbers and compare, step by step."
+        )
     if abs(factor + 1) < ROUNDING:
         return SIGN
-    return Mistake(code="wrong-factor", says="Only a constant factor is wrong: where would one come from?")
+    return QuizMistake(code="wrong-factor", says="Only a constant factor is wrong: where would one come from?")

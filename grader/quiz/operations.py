@@ -42,7 +42,7 @@ CONVERSIONS: Mapping[str, Callable[[Work, Any], Any]] = {
 
 
 @dataclass(frozen=True)
-class Operation:
+class FormulaOperation:
     """An operation that a formula may use.
 
     Args:
@@ -88,7 +88,7 @@ class Operation:
         return max(entries_of(broadcast), sum(int(part.size) for part in call.arguments.get("arrays", ())))
 
 
-OPERATIONS: dict[str, Operation] = {}
+OPERATIONS: dict[str, FormulaOperation] = {}
 
 
 def operation(names: str, entries: Callable[..., int] | None = None) -> Callable[[Function], Function]:
@@ -98,7 +98,7 @@ def operation(names: str, entries: Callable[..., int] | None = None) -> Callable
         called = function
         if isinstance(function, np.ufunc):  # it would take one more array, to write into
             called = (lambda a: function(a)) if function.nin == 1 else (lambda a, b: function(a, b))
-        OPERATIONS.update(dict.fromkeys(names.split(), Operation(called, entries, inspect.signature(called))))
+        OPERATIONS.update(dict.fromkeys(names.split(), FormulaOperation(called, entries, inspect.signature(called))))
         return function
 
     return enter
