@@ -1,1 +1,1 @@
-"""Results in the formats of the platforms that classes use; each exporter is a pure function of course and records."""
+"""Exporters: pure functions from a course and the records of students to the files that another platform reads."""

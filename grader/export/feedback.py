@@ -1,6 +1,6 @@
-"""A page for each student: points by unit, and every exercise with what was found, the evidence and the hints.
+"""Each student's feedback page: points by unit, and every exercise with its mistakes, the evidence and the hints.
 
-It is one column that needs no other file, and can be read on a phone or printed.
+The page is a single column that needs no other file, so that it can be read on a phone or printed.
 """
 
 from __future__ import annotations
@@ -35,16 +35,21 @@ TODO = "not attempted yet"
 DrawMistakes = Callable[[CourseExercise, ExerciseResult], str]
 
 
-def feedback(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
-    """The page of one student.
+def feedback(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
+    """Return a student's page as `feedback.html`.
+
+    Args:
+        course: the course that the record is of.
+        record: the student's results.
+        options: `picture` draws the mistakes of an exercise; nothing else is read.
 
     Raises:
-        UsageError: the record is of another course.
+        UsageError: the record has an exercise that the course does not have.
     """
     known = {exercise.id for exercise in course.exercises}
-    if lost := next((result.id for result in record.exercises if result.id not in known), None):
-        raise UsageError(f"{text(lost)} is no exercise of {course.root}: run this in the folder of the course.")
-    found = {result.id: result for result in record.exercises}
+    if unknown := next((result.id for result in record.exercises if result.id not in known), None):
+        raise UsageError(f"{text(unknown)} is no exercise of {course.root}: run this in the folder of the course.")
+    results = {result.id: result for result in record.exercises}
     body = [
         f"<h1>{escape(course.config.title)}</h1>",
         f"<p>Feedback for <bdi>{escape(text(record.student))}</bdi></p>",
@@ -53,12 +58,12 @@ def feedback(course: Course, record: StudentResults, wanted: ExportOptions) -> d
     ]
     for unit in course.config.units:
         inside = [exercise for exercise in course.exercises if exercise.unit == unit.id]
-        body += _unit(unit.title, inside, found, partial(_picture, record, wanted))
+        body += _unit(unit.title, inside, results, partial(_picture, record, options))
     return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
 
 
 def summary(course: Course, record: StudentResults) -> list[str]:
-    """Return the HTML of the points in all, and by unit if there are several."""
+    """Return the HTML lines with the total points, and with the points of each unit if the student tried several."""
     points_text = number(score(record)) if is_graded(record) else None
     rows: list[tuple[str, str]] = []
     for unit in course.config.units:
@@ -70,12 +75,12 @@ def summary(course: Course, record: StudentResults) -> list[str]:
 
 
 def summary_html(points_text: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the HTML that a page of feedback begins with.
+    """Return the HTML lines that a feedback page begins with.
 
     Args:
-        points_text: the points; `None` if something was not graded.
+        points_text: the student's points; `None` if something could not be graded.
         most: the points that are possible.
-        rows: the parts that the points are made of, as HTML, each with its points.
+        rows: the parts of the total, each as the HTML of its name and of its points.
     """
     head = f"<b>{points_text}</b> of {most} points" if points_text is not None else escape(NOT_GRADED)
     table_rows = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
@@ -83,7 +88,7 @@ def summary_html(points_text: str | None, most: str, rows: Sequence[tuple[str, s
 
 
 def _points(results: Iterable[ExerciseResult], most: float) -> str:
-    """Return the points of some results of the most possible ones, as text."""
+    """Return `3 of 4`: the points of some results, out of `most`; `not graded` if one of them is an error."""
     listed = list(results)
     if any(result.status == "error" for result in listed):
         return "not graded"
@@ -91,16 +96,34 @@ def _points(results: Iterable[ExerciseResult], most: float) -> str:
 
 
 def _unit(
-    title: str, exercises: Sequence[CourseExercise], found: Mapping[str, ExerciseResult], picture: DrawMistakes
+    title: str, exercises: Sequence[CourseExercise], results: Mapping[str, ExerciseResult], draw_mistakes: DrawMistakes
 ) -> list[str]:
-    """A unit's exercises: first those that are not right yet, then the names of those that are, and of the rest."""
-    tried = [(each, found[each.id]) for each in exercises if each.id in found and _is_tried(found[each.id])]
+    """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
+
+    Args:
+        title: the unit's, as plain text.
+        exercises: all exercises of the unit.
+        results: the student's results by the id of the exercise; those of other units may be among them.
+        draw_mistakes: returns the HTML of an exercise's picture, empty where there is none.
+
+    Returns:
+        No line if nothing of the unit was tried.
+    """
+    tried = [
+        (exercise, results[exercise.id])
+        for exercise in exercises
+        if exercise.id in results and _is_tried(results[exercise.id])
+    ]
     if not tried:
         return []
     right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
-    wrong = [_report(*each) + picture(*each) for each in tried if each[1].status != "passed"]
-    begun = {exercise.id for exercise, _ in tried}
-    names = ", ".join(escape(exercise.id) for exercise in exercises if exercise.id not in begun)
+    wrong = [
+        _report(exercise, result) + draw_mistakes(exercise, result)
+        for exercise, result in tried
+        if result.status != "passed"
+    ]
+    tried_ids = {exercise.id for exercise, _ in tried}
+    names = ", ".join(escape(exercise.id) for exercise in exercises if exercise.id not in tried_ids)
     count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
     return [
         f"<h2>{escape(title)}</h2>",
@@ -110,11 +133,13 @@ def _unit(
     ]
 
 
-def _picture(record: StudentResults, wanted: ExportOptions, exercise: CourseExercise, result: ExerciseResult) -> str:
-    return "" if record.seed is None else wanted.picture(exercise, result, record.seed)
+def _picture(record: StudentResults, options: ExportOptions, exercise: CourseExercise, result: ExerciseResult) -> str:
+    """Return the HTML of an exercise's picture; empty for a record without a seed, because its trials are unknown."""
+    return "" if record.seed is None else options.picture(exercise, result, record.seed)
 
 
 def _is_tried(result: ExerciseResult) -> bool:
+    """Return whether any answer of an exercise is more than the untouched stub."""
     return any(answer.status != "todo" for answer in result.answers)
 
 
@@ -124,7 +149,7 @@ def _report(exercise: CourseExercise, result: ExerciseResult) -> str:
 
 
 def _for_learners(result: ExerciseResult) -> ExerciseResult:
-    """The same without what was meant for the instructor, and no text longer than a page can show."""
+    """Return a result without messages meant for the instructor, and with every text cut to a page's length."""
     return replace(result, answers=tuple(map(_short, result.answers)))
 
 

@@ -1,4 +1,7 @@
-"""Points entered in the CSV file that an instructor exported from Canvas or Moodle, to be imported there again."""
+"""Points entered in the CSV file that an instructor exported from Canvas or Moodle, for import there.
+
+Every byte of the file but the cells that are filled stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,14 @@ GRADE, MAXIMUM, FEEDBACK = "grade", "maximum grade", "feedback comments"
 
 @dataclass
 class CsvCell:
-    """One cell as it is written, and what follows it: a delimiter, the end of a line, or nothing."""
+    """A cell exactly as the file writes it, and what ends it: a delimiter, an end of line, or nothing."""
 
     written: str
     end: str
 
     @property
     def value(self) -> str:
-        """The cell as a reader gets it."""
+        """Return the cell's value: without its quotes, if it has any."""
         if len(self.written) > 1 and self.written.startswith('"') and self.written.endswith('"'):
             return self.written[1:-1].replace('""', '"')
         return self.written
@@ -47,7 +50,7 @@ class CellTable:
     """The rows of a CSV file by RFC 4180, delimited by commas, semicolons or tabs; the first row is its header.
 
     Raises:
-        UsageError: it is empty.
+        UsageError: the file is empty.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -64,39 +67,42 @@ class CellTable:
         self.rows = list(self._read(text))
 
     def _read(self, text: str) -> Iterator[list[CsvCell]]:
+        """Yield the rows of the file's text."""
         quoted, plain = r'"(?:[^"]|"")*+(?:"|\Z)', rf'[^"{self._delimiter}\r\n]+'
         cell = re.compile(rf"((?:{quoted}|{plain})*+)({self._delimiter}|\r\n|\n|\r|\Z)")
         row: list[CsvCell] = []
-        for found in cell.finditer(text):
-            if found.end() == found.start() and not row:  # after the end of the last line
+        for match in cell.finditer(text):
+            if match.end() == match.start() and not row:  # after the end of the last line
                 return
-            row.append(CsvCell(found[1], found[2]))
-            if found[2] != self._delimiter:
+            row.append(CsvCell(match[1], match[2]))
+            if match[2] != self._delimiter:
                 yield row
                 row = []
 
     def values(self, row: int) -> list[str]:
+        """Return the values of a row's cells."""
         return [cell.value for cell in self.rows[row]]
 
     def put(self, row: int, column: int, value: str) -> None:
-        """Write one cell, in quotes if it needs them."""
+        """Write a value into a cell, in quotes if it needs them."""
         needs = any(c in value for c in f'"\r\n{self._delimiter}')
         self.rows[row][column].written = '"' + value.replace('"', '""') + '"' if needs else value
 
     def content(self) -> bytes:
-        """The whole file; a character that its encoding does not have is written as HTML does it."""
+        """Return the bytes of the whole file; a character that its encoding lacks becomes an HTML reference."""
         text = "".join(f"{cell.written}{cell.end}" for row in self.rows for cell in row)
         return (self._mark + text).encode(self._encoding, "xmlcharrefreplace")
 
 
 @dataclass(frozen=True)
 class GradeSheet:
-    """Where the points go.
+    """A platform's table, and where points go in it.
 
     Args:
-        column: the cells that take them.
-        students: the columns that say who a row is.
-        feedback: the column for what was found, if there is one.
+        table: the file's cells.
+        column: the index of the column for points.
+        students: the indices of the columns that identify a row's student.
+        feedback: the index of the column for feedback; `None` if there is none.
     """
 
     table: CellTable
@@ -105,13 +111,21 @@ class GradeSheet:
     feedback: int | None = None
 
 
-def canvas(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
-    """Canvas's gradebook. What is left alone: the cells of whoever could not be graded, or has no record.
+def canvas(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
+    """Fill Canvas's gradebook; cells of students without a record or without a known score stay unchanged.
+
+    Args:
+        course: not read; every exporter takes it.
+        records: the students' results.
+        options: `sheet` is the gradebook as Canvas exported it; `column` and `out_of` are read as well.
+
+    Returns:
+        `canvas.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no such file, or it is no gradebook of Canvas.
+        UsageError: there is no sheet, it is not Canvas's gradebook, or the column for the points is unclear.
     """
-    table = _table(wanted, "Grades, Export, Export Entire Gradebook")
+    table = _table(options, "Grades, Export, Export Entire Gradebook")
     header = table.values(0)
     row = next((row for row in range(1, len(table.rows)) if POSSIBLE in table.values(row)[0]), None)
     possible = table.values(row) if row is not None else [""] * len(header)
@@ -121,24 +135,32 @@ def canvas(course: Course, records: Sequence[StudentResults], wanted: ExportOpti
         at for at, name in enumerate(header)
         if CANVAS_ASSIGNMENT.search(name) and READ_ONLY not in (possible[at] if at < len(possible) else "")
     ]  # fmt: skip
-    column = _column(header, wanted.column, open_ones)
+    column = _column(header, options.column, open_ones)
     last = header.index("Section") if "Section" in header else column
     most = _points(possible[column]) if column < len(possible) else None
     sheet = GradeSheet(table, column, range(min(last, column)))
-    rows = [each for each in range(1, len(table.rows)) if each != row]
-    return _filled(sheet, records, wanted, dict.fromkeys(rows, most), "canvas.csv")
+    rows = [index for index in range(1, len(table.rows)) if index != row]
+    return _filled(sheet, records, options, dict.fromkeys(rows, most), "canvas.csv")
 
 
-def moodle(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
-    """The grading worksheet of a Moodle assignment, with feedback comments where it has a column for them.
+def moodle(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
+    """Fill the grading worksheet of a Moodle assignment, and its feedback comments if it has a column for them.
+
+    Args:
+        course: not read; every exporter takes it.
+        records: the students' results.
+        options: `sheet` is the worksheet as Moodle exported it; `column` and `out_of` are read as well.
+
+    Returns:
+        `moodle.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no such file, or it is no grading worksheet.
+        UsageError: there is no sheet, it is not a grading worksheet, or the column for the points is unclear.
     """
-    table = _table(wanted, "View all submissions, Download grading worksheet")
+    table = _table(options, "View all submissions, Download grading worksheet")
     header = table.values(0)
     names = [name.strip().casefold() for name in header]
-    column = _column(header, wanted.column, [at for at, name in enumerate(names) if name == GRADE])
+    column = _column(header, options.column, [at for at, name in enumerate(names) if name == GRADE])
     maximum = names.index(MAXIMUM) if MAXIMUM in names else None
     feedback = names.index(FEEDBACK) if FEEDBACK in names else None
     sheet = GradeSheet(table, column, range(column), feedback)
@@ -146,33 +168,49 @@ def moodle(course: Course, records: Sequence[StudentResults], wanted: ExportOpti
     for row in range(1, len(table.rows)):
         values = table.values(row)
         most[row] = _points(values[maximum]) if maximum is not None and maximum < len(values) else None
-    return _filled(sheet, records, wanted, most, "moodle.csv")
+    return _filled(sheet, records, options, most, "moodle.csv")
 
 
-def _table(wanted: ExportOptions, where: str) -> CellTable:
-    if wanted.sheet is None:
-        raise UsageError(f"Points are entered in a CSV file of yours: export it ({where}), and name it with --fill.")
-    return CellTable(wanted.sheet)
+def _table(options: ExportOptions, menu_path: str) -> CellTable:
+    """Read the platform's CSV file.
 
-
-def _column(header: Sequence[str], named: str, found: Sequence[int]) -> int:
-    """The column that takes the points.
+    Args:
+        options: those of the export.
+        menu_path: where the platform exports the file, for the message.
 
     Raises:
-        UsageError: it is not clear which.
+        UsageError: no file was given, or it is empty.
     """
-    if named:
-        asked = named.strip().casefold()
-        known = [CANVAS_ASSIGNMENT.sub("", name.strip()).casefold() for name in header]
-        found = [at for at, name in enumerate(header) if asked in (name.strip().casefold(), known[at])]
-    if len(found) != 1:
-        listed = ", ".join(text(header[at]) for at in (found or range(len(header)))[:20])
+    if options.sheet is None:
+        raise UsageError(
+            f"Points are entered in a CSV file of yours: export it ({menu_path}), and name it with --fill."
+        )
+    return CellTable(options.sheet)
+
+
+def _column(header: Sequence[str], name: str, candidates: Sequence[int]) -> int:
+    """Return the index of the column for the points.
+
+    Args:
+        header: the names of all columns.
+        name: the name that the instructor gave; empty if none.
+        candidates: the indices that the platform's format allows.
+
+    Raises:
+        UsageError: none or several columns fit.
+    """
+    if name:
+        wanted = name.strip().casefold()
+        without_ids = [CANVAS_ASSIGNMENT.sub("", title.strip()).casefold() for title in header]
+        candidates = [at for at, title in enumerate(header) if wanted in (title.strip().casefold(), without_ids[at])]
+    if len(candidates) != 1:
+        listed = ", ".join(text(header[at]) for at in (candidates or range(len(header)))[:20])
         raise UsageError(f"Which column takes the points? Name one with --column. There are: {listed}.")
-    return found[0]
+    return candidates[0]
 
 
 def _points(cell: str) -> float | None:
-    """How many points a cell says that there are; `None` where it says none."""
+    """Return the possible points that a cell holds; `None` if it holds no positive number."""
     try:
         most = float(cell.strip().replace(",", "."))
     except ValueError:
@@ -183,22 +221,26 @@ def _points(cell: str) -> float | None:
 def _filled(
     sheet: GradeSheet,
     records: Sequence[StudentResults],
-    wanted: ExportOptions,
+    options: ExportOptions,
     most: Mapping[int, float | None],
     name: str,
 ) -> Exported:
-    """The sheet with the points of everybody whose points are known and whose row is found.
+    """Enter the points of every student whose score is known and whose row is unique.
 
     Args:
-        most: the points that the platform counts, by row.
+        sheet: the platform's file, which is changed.
+        records: the students' results.
+        options: `out_of` overrides the possible points of every row.
+        most: the possible points of each row of a student; `None` where the platform names none.
+        name: the name of the file that is returned.
     """
-    rows, problems = _rows_of(sheet, records, most)
+    rows, problems = _match_rows(sheet, records, most)
     changed = filled = 0
     scaled = False
     for record, row in rows:
         if not is_graded(record):
             continue
-        out_of = wanted.out_of or most[row] or max_score(record)
+        out_of = options.out_of or most[row] or max_score(record)
         points = number(share(record) * out_of)
         changed += _differs(sheet.table.values(row)[sheet.column], points)
         scaled |= abs(out_of - max_score(record)) > 1e-6
@@ -213,46 +255,65 @@ def _filled(
 
 
 def _differs(before: str, points: str) -> bool:
-    """A cell held something else than these points."""
+    """Return whether a cell held another value than these points before; an empty cell did not."""
     try:
         return before.strip() != "" and float(before.strip().replace(",", ".")) != float(points)
     except ValueError:
         return True
 
 
-def _rows_of(
+def _match_rows(
     sheet: GradeSheet, records: Sequence[StudentResults], rows: Iterable[int]
 ) -> tuple[list[tuple[StudentResults, int]], tuple[str, ...]]:
-    """Each record with the one row that it is of; and a sentence on those that have none."""
-    known: defaultdict[str, set[int]] = defaultdict(set)
+    """Match records with rows of a sheet.
+
+    Args:
+        sheet: the platform's file.
+        records: the students' results.
+        rows: the indices of the rows that are a student's.
+
+    Returns:
+        Each record that has a row of its own with that row's index; and a sentence on the others, if there are any.
+    """
+    rows_of: defaultdict[str, set[int]] = defaultdict(set)
     for row in rows:
         values = sheet.table.values(row)
         if len(values) > sheet.column:
             ending = PARTICIPANT.search(values[0].strip())
             numbered = [f"#{ending[1]}"] if ending else []
             for key in chain(numbered, *(_keys(values[at]) for at in sheet.students)):
-                known[key].add(row)
-    found = [(record, _row_of(record.student, known)) for record in records]
-    taken = Counter(row for _, row in found if row is not None)
-    lost = [record.student for record, row in found if row is None or taken[row] > 1]
-    named = ", ".join(text(student) for student in lost[:NAMED])
-    more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+                rows_of[key].add(row)
+    matches = [(record, _row_of(record.student, rows_of)) for record in records]
+    taken = Counter(row for _, row in matches if row is not None)
+    unmatched = [record.student for record, row in matches if row is None or taken[row] > 1]
+    named = ", ".join(text(student) for student in unmatched[:NAMED])
+    more = f" and {len(unmatched) - NAMED} more" if len(unmatched) > NAMED else ""
     problem = f"No row of their own was found for {named}{more}: enter their points by hand."
-    return [(record, row) for record, row in found if row is not None and taken[row] == 1], (problem,) if lost else ()
+    return [(record, row) for record, row in matches if row is not None and taken[row] == 1], (
+        problem,
+    ) if unmatched else ()
 
 
-def _row_of(student: str, known: Mapping[str, set[int]]) -> int | None:
-    """The row of a student, if there is one and no other."""
+def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
+    """Return the index of the only row that fits a student; `None` if none or several do.
+
+    Args:
+        student: the student's name in the record.
+        rows_of: the rows that each key of `_keys` occurs in.
+    """
     participant = HANDED_IN.search(student)
     numbered = [f"#{participant[1]}"] if participant else []
     for key in (*numbered, *_keys(student)):
-        if key in known:
-            return next(iter(known[key])) if len(known[key]) == 1 else None
+        if key in rows_of:
+            return next(iter(rows_of[key])) if len(rows_of[key]) == 1 else None
     return None
 
 
 def _keys(cell: str) -> Iterable[str]:
-    """What a student may be known by: an address, a number, or a name, whichever part of it comes first."""
+    """Yield keys under which a student's name or address is looked up, the strictest first.
+
+    A name gives the same keys whichever part of it comes first.
+    """
     whole = cell.strip().casefold()
     words = WORDS.findall(whole)
     if not words:
@@ -264,12 +325,12 @@ def _keys(cell: str) -> Iterable[str]:
 
 
 def _feedback(record: StudentResults) -> str:
-    """What was found, as the HTML that Moodle's comments are."""
+    """Return the points and the wrong answers of a student as HTML, which is the format of Moodle's comments."""
     head = f"<p>{number(score(record))} of {number(max_score(record))} points</p>"
-    wrong = [each for each in answers(record) if each.answer.status == "failed"]
+    wrong = [answer for answer in answers(record) if answer.answer.status == "failed"]
     items = "".join(
-        f"<li><b>{escape(each.name)}</b> ({of_points(each)}): {'<br>'.join(map(escape, each.sentences))}</li>"
-        for each in wrong[:MOST_FEEDBACK]
+        f"<li><b>{escape(answer.name)}</b> ({of_points(answer)}): {'<br>'.join(map(escape, answer.sentences))}</li>"
+        for answer in wrong[:MOST_FEEDBACK]
     )
     more = f"<p>and {len(wrong) - MOST_FEEDBACK} more</p>" if len(wrong) > MOST_FEEDBACK else ""
     return f"{head}<ul>{items}</ul>{more}" if wrong else head

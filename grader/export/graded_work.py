@@ -1,4 +1,4 @@
-"""What every platform is told of graded work: names, points, and a few sentences on each answer."""
+"""The interface of exporters, and what all of them write: names, points, and a few sentences on each answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NOT_GRADED = "This could not be graded, and that is not your doing. No points ar
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What an export is made with besides the results.
+    """What an exporter may use besides the course and the records.
 
     Args:
-        out_of: how many points the platform counts in; its own or the course's if left out.
-        sheet: the platform's own CSV file, to be filled; `None` where there is none.
-        column: the column of that file which takes the points; found if left out.
-        runner: the variables by which a platform's runner names what it grades.
-        lines: where each exercise's function begins in the file that was graded, counted from 1, by exercise.
-        picture: draws what the record of a seed says of an exercise as HTML; empty where there is nothing to draw.
+        out_of: the points that the platform counts in; its own or the course's if left out.
+        sheet: the content of the platform's own CSV file, to be filled; `None` if there is none.
+        column: the name of that file's column for points; empty to look for it.
+        runner: the environment variables by which a platform's runner names what it grades.
+        lines: the line on which each exercise's function begins in the graded file, from 1, by exercise id.
+        picture: returns the HTML that draws an exercise's result for the record's seed; empty where there is none.
     """
 
     out_of: float | None = None
@@ -43,12 +43,12 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export came to.
+    """The files of an export, and what to tell the instructor.
 
     Args:
-        files: content by name; a name is one file name without a folder.
-        notes: what whoever asked for the export should know, a sentence each.
-        problems: the same, of what is not in the files.
+        files: content by name; a name is a plain file name without a folder.
+        notes: sentences about the files.
+        problems: sentences about results that are not in the files.
     """
 
     files: Mapping[str, bytes]
@@ -60,7 +60,7 @@ Exporter = Callable[[Course, Sequence[StudentResults], ExportOptions], Exported]
 
 
 class GradedAnswer(NamedTuple):
-    """Hold one answer with the exercise that it belongs to, in the words of an export."""
+    """An answer's result with the exercise that it belongs to, and its texts for an export."""
 
     exercise: ExerciseResult
     answer: AnswerResult
@@ -81,8 +81,8 @@ class GradedAnswer(NamedTuple):
         return self.answer.status != "error"
 
     @property
-    def found(self) -> str:
-        """Return the verdict in a sentence, without words that are meant for the instructor alone."""
+    def verdict(self) -> str:
+        """Return the verdict in a sentence; an error's own message is for the instructor alone, and is replaced."""
         if not self.is_graded:
             return NOT_GRADED
         if self.answer.status in ("passed", "todo"):
@@ -92,7 +92,10 @@ class GradedAnswer(NamedTuple):
 
     @property
     def helps(self) -> tuple[tuple[str, str], ...]:
-        """Return the help with a wrong answer, each text with its label: the evidence and one hint."""
+        """Return pairs of a label and a text that help with a wrong answer.
+
+        The texts are the evidence and the first hint, if there are any; any other answer has none.
+        """
         if self.answer.status != "failed":
             return ()
         labelled = (("measured", self.answer.evidence), ("hint", next(iter(self.answer.hints), "")))
@@ -100,18 +103,18 @@ class GradedAnswer(NamedTuple):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return the verdict and the help with it, a line each."""
-        return (self.found, *(f"{label}: {words}" for label, words in self.helps))
+        """Return the verdict, and each help behind its label."""
+        return (self.verdict, *(f"{label}: {words}" for label, words in self.helps))
 
 
 def answers(record: StudentResults) -> Iterator[GradedAnswer]:
-    """Every answer, in teaching order."""
+    """Yield every answer of a student's record, in teaching order."""
     for exercise in record.exercises:
         yield from (GradedAnswer(exercise, answer) for answer in exercise.answers)
 
 
 def is_graded(record: StudentResults) -> bool:
-    """Everything was graded, so that the score is known."""
+    """Return whether no exercise of a record is an error of the grader, so that the score is known."""
     return all(exercise.status != "error" for exercise in record.exercises)
 
 
@@ -127,24 +130,24 @@ def max_score(record: StudentResults) -> float:
 
 
 def share(record: StudentResults) -> float:
-    """The score from 0 to 1."""
+    """Return the score divided by the possible points, from 0 to 1; 0 if no points are possible."""
     most = max_score(record)
     return min(max(score(record) / most, 0.0), 1.0) if most else 0.0
 
 
 def number(points: float) -> str:
-    """Points as people write them."""
+    """Return points as people write them: `0.5`, `3`."""
     return shown(points)
 
 
-def of_points(each: GradedAnswer) -> str:
-    """`0 of 1`; what was not graded has no points."""
-    got = number(each.answer.score) if each.is_graded else "?"
-    return f"{got} of {number(each.answer.max_score)}"
+def of_points(answer: GradedAnswer) -> str:
+    """Return `0 of 1`: the points of an answer out of the possible ones; `? of 1` if it was not graded."""
+    points = number(answer.answer.score) if answer.is_graded else "?"
+    return f"{points} of {number(answer.answer.max_score)}"
 
 
 def text(words: str) -> str:
-    """Any text as one line that can be printed, not too long."""
+    """Return any text as a single printable line of at most `LONGEST` characters, and an ellipsis if it was longer."""
     if len(words) <= LONGEST and words.isprintable():
         return words
     line = one_line(words[: 2 * LONGEST])
@@ -152,17 +155,17 @@ def text(words: str) -> str:
 
 
 def markdown(words: str) -> str:
-    """Text as Markdown in which nothing is a mark, a link, a mention or the beginning of a list."""
+    """Return a text as Markdown that shows it literally: without marks, links, mentions or list items."""
     return as_markdown(words, MARKS)
 
 
 def tagless(words: str) -> str:
-    """Text without anything that a page would read as a tag, for readers that may or may not escape it."""
+    """Return a text without anything that a page could read as a tag, for readers that may or may not escape it."""
     return TAG.sub("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", words)
 
 
 def notes(record: StudentResults) -> tuple[str, ...]:
-    """What was ignored of the submission, and why."""
+    """Return sentences on files of the submission that were ignored, and why."""
     return tuple(text(note) for note in record.notes)
 
 

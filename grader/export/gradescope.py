@@ -1,4 +1,9 @@
-"""Gradescope's `results.json` (gradescope-autograders.readthedocs.io/en/latest/specs)."""
+"""Gradescope: `results.json`, the autograder's zip file, and grading as its container does it.
+
+The zip file holds the course, the grader as it is installed here, and two scripts. Gradescope unpacks it to
+/autograder/source; `setup.sh` runs once there, when the image is made, and `run_autograder` for each submission
+(gradescope-autograders.readthedocs.io/en/latest/specs).
+"""
 
 from __future__ import annotations
 
@@ -72,11 +77,16 @@ exec "${HANDGRAD_PYTHON:-$here/venv/bin/python}" -m handgrad gradescope . \\
 """
 
 
-def results_json(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
-    """Return `results.json` with one test for each answer.
+def results_json(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
+    """Return `results.json` with a test for each answer.
 
-    If anything could not be graded nothing has a score, because Gradescope then shows the message and treats the run as
-    a failed one, which can be run again.
+    If anything could not be graded nothing has a score: Gradescope then shows the message and treats the run as failed,
+    so that it can be run again.
+
+    Args:
+        course: not read; every exporter takes it.
+        record: the student's results.
+        options: not read.
     """
     is_all_graded = is_graded(record)
     tests = [_test_entry(answer, number, is_all_graded) for number, answer in enumerate(answers(record), 1)]
@@ -93,10 +103,11 @@ def results_json(course: Course, record: StudentResults, wanted: ExportOptions) 
 
 
 def _test_entry(answer: GradedAnswer, number: int, is_all_graded: bool) -> dict[str, Any]:
-    """Return the test entry of one answer.
+    """Return the test entry of an answer.
 
     Args:
-        number: counted from 1, in the order of the answers.
+        answer: the answer's result.
+        number: its place among the answers, from 1.
         is_all_graded: whether everything in the record was graded, so that points are shown.
     """
     points = {"score": answer.answer.score, "max_score": answer.answer.max_score}
@@ -115,10 +126,13 @@ def _test_entry(answer: GradedAnswer, number: int, is_all_graded: bool) -> dict[
 
 
 def open_source(source: Path) -> tuple[Course, bytes]:
-    """The course and the secret of an unpacked autograder.
+    """Load the course and the secret of an unpacked autograder.
+
+    Args:
+        source: the folder that the zip file was unpacked to.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it holds no autograder.
     """
     if not (source / SECRET_FILE).is_file():
         raise UsageError(f"{source} is no autograder of handgrad: make one with: handgrad gradescope my-course.zip")
@@ -126,10 +140,13 @@ def open_source(source: Path) -> tuple[Course, bytes]:
 
 
 def graded_submission(course: Course, secret: bytes, submission: Path, isolation: Isolation) -> StudentResults:
-    """The record of one submission: the same whenever and wherever it is graded.
+    """Grade a submission with seeds that depend on the secret and the submission's bytes alone.
 
     Args:
+        course: the course to grade with.
+        secret: the autograder's.
         submission: a folder, or a single file.
+        isolation: how student code is isolated.
 
     Raises:
         UsageError: it cannot be read.
@@ -145,7 +162,7 @@ def graded_submission(course: Course, secret: bytes, submission: Path, isolation
 
 
 def _seed(secret: bytes, submission: Path) -> int:
-    """A seed that nobody knows who has only the submission; another one for every submission."""
+    """Return the seed of a submission: a hash of the secret and all its files, so that no student can predict it."""
     digest, folder = hashlib.sha256(secret), submission if submission.is_dir() else submission.parent
     inside = folder.rglob("*") if submission.is_dir() else [submission]
     for path in sorted(path for path in inside if path.is_file() and not path.is_symlink()):
@@ -156,16 +173,17 @@ def _seed(secret: bytes, submission: Path) -> int:
 
 
 def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
-    """The zip file.
+    """Return the content of the autograder's zip file; the same course and secret give the same bytes.
 
     Args:
-        units: the units of the assignment; all of the course, if none is named.
-        secret: what the seeds are made from: with it, the same submission always meets the same trials.
+        course: the course, whose solutions are packed as well.
+        units: the ids of the assignment's units; all of the course if there is none.
+        secret: what the seeds are made from.
 
     Raises:
         UsageError: the course has no such unit.
     """
-    config = _of_units(course.config, units)
+    config = _restricted(course.config, units)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "setup.sh", SETUP.encode(), executable=True)
@@ -181,7 +199,8 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
     return content.getvalue()
 
 
-def _of_units(config: CourseFile, units: Collection[str]) -> CourseFile:
+def _restricted(config: CourseFile, units: Collection[str]) -> CourseFile:
+    """Return the course file with only the given units, or unchanged if none is given."""
     known = {unit.id for unit in config.units}
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
@@ -190,19 +209,26 @@ def _of_units(config: CourseFile, units: Collection[str]) -> CourseFile:
 
 
 def requirements() -> list[str]:
-    """What the grader needs, in the versions that are installed here, so that it finds there what it finds here."""
+    """Return pip requirements that pin the grader's dependencies to the versions that are installed here."""
     names = [re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in metadata.requires(PROJECT) or ()
              if "extra ==" not in line]  # fmt: skip
     return [f"{name}=={metadata.version(name).partition('+')[0]}" for name in sorted(names)]
 
 
 def _add_folder(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
+    """Add the files of a folder that the grader reads to a zip file.
+
+    Args:
+        archive: the zip file.
+        folder: the folder on disk.
+        name: the folder's name in the zip file.
+    """
     for path in _files(folder):
         _add(archive, f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """What is read at work; not the course that comes with the package, nor what Python compiled."""
+    """Yield the files of a folder that the grader reads; neither a bundled course nor Python's caches."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if path.suffix in KINDS and path.is_file() and "__pycache__" not in inside and inside[0] != "bundled":
@@ -210,6 +236,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes, executable: bool = False) -> None:
+    """Add a file with a fixed date and mode to a zip file."""
     entry = zipfile.ZipInfo(name, FIRST_DAY)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = (0o100755 if executable else 0o100644) << 16

@@ -36,14 +36,19 @@ OF_RUNNER = {
 }  # fmt: skip
 
 
-def prairielearn(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+def prairielearn(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `results.json` of an external grader for PrairieLearn.
 
     What was not graded, or cannot be read as Python, is not gradable: it costs neither points nor an attempt
     (docs.prairielearn.com, External Grading).
+
+    Args:
+        course: not read; every exporter takes it.
+        record: the student's results.
+        options: not read.
     """
     listed = list(answers(record))
-    unread = [answer.found for answer in listed if answer.code == "syntax-error"]
+    unread = [answer.verdict for answer in listed if answer.code == "syntax-error"]
     tried = [answer for answer in listed if answer.answer.status != "todo"]
     if not is_graded(record):
         return {"results.json": as_json({"gradable": False, "format_errors": [NOT_GRADED]})}
@@ -65,16 +70,21 @@ def _prairielearn_test_entry(answer: GradedAnswer) -> dict[str, Any]:
         "description": answer.exercise.unit,
         "points": answer.answer.score,
         "max_points": answer.answer.max_score,
-        "message": tagless(answer.found),
+        "message": tagless(answer.verdict),
         "output": tagless("\n".join(f"{label}: {words}" for label, words in answer.helps)),
     }
 
 
-def submitty(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+def submitty(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `validation_results.json` of a custom validator for Submitty.
 
     What was not graded is a failure of the validator, which the instructor sees (submitty.org, Python Custom
     Validation).
+
+    Args:
+        course: not read; every exporter takes it.
+        record: the student's results.
+        options: not read.
     """
     if not is_graded(record):
         failed = ", ".join(answer.name for answer in answers(record) if not answer.is_graded)
@@ -93,10 +103,15 @@ def submitty(course: Course, record: StudentResults, wanted: ExportOptions) -> d
     return {"validation_results.json": as_json(document)}
 
 
-def classroom50(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
+def classroom50(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `result.json` as `classroom50/result/v1`, in whole numbers of points.
 
     There is no file if something could not be graded, so that the runner reports an error and no score.
+
+    Args:
+        course: its exercises decide the factor that makes points whole.
+        record: the student's results.
+        options: `runner` names the submission.
     """
     if not is_graded(record):
         return {}
@@ -109,7 +124,7 @@ def classroom50(course: Course, record: StudentResults, wanted: ExportOptions) -
     listed = sum(test["max-score"] for test in tests)
     document = {
         "schema": CLASSROOM50,
-        **_of_runner(wanted.runner),
+        **_of_runner(options.runner),
         "score": sum(test["score"] for test in tests),
         "max-score": max(listed, round(exact(max_score(record)) * factor)),
         "tests": tests,
@@ -118,17 +133,18 @@ def classroom50(course: Course, record: StudentResults, wanted: ExportOptions) -
 
 
 def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that the runner gives the submission; those that it does not give are left out."""
-    found = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
-    found["review"] = found["review"] or found["commit"]
-    return {name: value for name, value in found.items() if value}
+    """Return the fields that identify a submission, from the runner's variables; those without a value are left out."""
+    fields = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
+    fields["review"] = fields["review"] or fields["commit"]
+    return {name: value for name, value in fields.items() if value}
 
 
 def _classroom50_test_entry(answer: GradedAnswer, max_points: int) -> dict[str, Any]:
-    """Return Classroom 50's test entry of one answer.
+    """Return Classroom 50's test entry of an answer.
 
     Args:
-        max_points: what the answer is worth, as a whole number.
+        answer: the answer's result.
+        max_points: the points that are possible, as a whole number.
     """
     reached = exact(answer.answer.score) / exact(answer.answer.max_score) if answer.answer.max_score else Fraction(0)
     return {
@@ -151,6 +167,6 @@ def whole_factor(course: Course) -> int:
 
 
 def whole_points(points: Sequence[float], factor: int) -> list[int]:
-    """Return points times a factor as whole numbers whose sum is that of the points, rounded."""
+    """Return points times a factor, rounded to whole numbers so that their sum is the rounded sum."""
     sums = [round(partial_sum * factor) for partial_sum in accumulate(map(exact, points), initial=Fraction(0))]
     return [after - before for before, after in pairwise(sums)]

@@ -1,4 +1,8 @@
-"""The platforms that results are exported to, by the names that `handgrad export --to` takes."""
+"""The platforms of `handgrad export --to`, and the formats of GitHub, JUnit and VPL.
+
+GitHub's annotations are workflow commands, one a line. Everything in them is escaped as the runner undoes it, so that
+no text can end a command or begin another.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +48,20 @@ TAGS: dict[Status, str] = {"failed": "failure", "error": "error", "todo": "skipp
 
 
 def for_each_student(export_one: StudentExporter) -> Exporter:
-    """The exporter of a platform that takes one student at a time.
+    """Return an exporter that calls `export_one` for every student.
 
-    Of one student the files have the platform's own names; of several, each name begins with the student's.
+    The files of a single student keep the names that the platform prescribes; those of several begin with the student's
+    name.
     """
 
-    def export(course: Course, records: Sequence[StudentResults], wanted: ExportOptions) -> Exported:
+    def export(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
         if len(records) == 1:
-            return Exported(export_one(course, records[0], wanted))
+            return Exported(export_one(course, records[0], options))
         files: dict[str, bytes] = {}
         taken: set[str] = set()
         for record in records:
             student = _unique_file_name(record.student, taken)
-            for name, content in export_one(course, record, wanted).items():
+            for name, content in export_one(course, record, options).items():
                 files[f"{student}.{name}"] = content
         return Exported(files)
 
@@ -64,7 +69,7 @@ def for_each_student(export_one: StudentExporter) -> Exporter:
 
 
 def _unique_file_name(student: str, taken: set[str]) -> str:
-    """Return a name for a student's file that any file system accepts and nobody else has; it is added to `taken`."""
+    """Return a file name for a student that any file system accepts and that is not in `taken`; add it there."""
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT]
     safe = safe.encode()[:LONGEST_NAME].decode("utf-8", "ignore") or "_"
     name, number = safe, 2
@@ -74,9 +79,15 @@ def _unique_file_name(student: str, taken: set[str]) -> str:
     return name
 
 
-def github(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
-    """`annotations.txt`, to be printed by a step, and `summary.md`, to be added to `$GITHUB_STEP_SUMMARY`."""
-    lines = list(_annotations(course, record, wanted))
+def github(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
+    """Return `annotations.txt`, for a step to print, and `summary.md`, to be appended to `$GITHUB_STEP_SUMMARY`.
+
+    Args:
+        course: names the file of each exercise.
+        record: the student's results.
+        options: `lines` holds the line of each exercise's function.
+    """
+    lines = list(_annotations(course, record, options))
     if len(lines) > MOST_ANNOTATIONS:
         more = len(lines) - MOST_ANNOTATIONS + 1
         lines[MOST_ANNOTATIONS - 1 :] = [command("error", f"{more} more are in the summary of this run.", title="more")]
@@ -84,7 +95,8 @@ def github(course: Course, record: StudentResults, wanted: ExportOptions) -> dic
     return {"annotations.txt": annotations.encode(), "summary.md": _summary(record).encode()}
 
 
-def _annotations(course: Course, record: StudentResults, wanted: ExportOptions) -> Iterator[str]:
+def _annotations(course: Course, record: StudentResults, options: ExportOptions) -> Iterator[str]:
+    """Yield a workflow command for each group of answers that are wrong, or were not graded, in the same way."""
     for exercise in record.exercises:
         for group in group_alike(exercise):
             first = GradedAnswer(exercise, group[0])
@@ -92,17 +104,18 @@ def _annotations(course: Course, record: StudentResults, wanted: ExportOptions) 
                 continue
             names = ", ".join(answer.name for answer in group)
             code = first.code if first.is_graded else "not graded"
-            place = {"file": _file(course, exercise.id, exercise.unit), "line": str(wanted.lines.get(exercise.id, 1))}
+            place = {"file": _file(course, exercise.id, exercise.unit), "line": str(options.lines.get(exercise.id, 1))}
             yield command("error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}"))
 
 
 def _file(course: Course, exercise: str, unit: str) -> str:
-    known = (each.file for each in course.exercises if each.id == exercise)
-    return next(known, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
+    """Return the path of an exercise's file in the course, or a likely one if another course has graded it."""
+    files = (declared.file for declared in course.exercises if declared.id == exercise)
+    return next(files, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
 
 
 def command(name: str, message: str, **properties: str) -> str:
-    """A workflow command, escaped as actions/toolkit does it."""
+    """Return a workflow command, escaped as actions/toolkit does it."""
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{name} {listed}::{_data(message)}"
 
@@ -117,12 +130,12 @@ def _property(words: str) -> str:
 
 
 def _summary(record: StudentResults) -> str:
-    """Points, and what there is to say of each answer that is not right; cut at whole answers."""
+    """Return a student's points, answers and notes as Markdown, cut between answers at about `MOST_BYTES` bytes."""
     most = number(max_score(record))
     total = f"{number(score(record))} of {most} points" if is_graded(record) else "Not everything could be graded"
     parts, size = [f"## {total}\n\n"], 0
-    for each in answers(record):
-        part = _line(each)
+    for answer in answers(record):
+        part = _line(answer)
         size += len(part.encode())
         if size > MOST_BYTES:
             parts.append("\nThere is more than a summary can hold.\n")
@@ -132,15 +145,24 @@ def _summary(record: StudentResults) -> str:
     return "".join(parts)
 
 
-def _line(each: GradedAnswer) -> str:
-    line = f"- {markdown(each.name)}: {of_points(each)}, {STATUS[each.answer.status]}\n"
-    if each.answer.status in ("passed", "todo"):
+def _line(answer: GradedAnswer) -> str:
+    """Return an answer as an item of a Markdown list, with its sentences below it if it is wrong."""
+    line = f"- {markdown(answer.name)}: {of_points(answer)}, {STATUS[answer.answer.status]}\n"
+    if answer.answer.status in ("passed", "todo"):
         return line
-    return line + "".join(f"  - {markdown(words)}\n" for words in each.sentences)
+    return line + "".join(f"  - {markdown(words)}\n" for words in answer.sentences)
 
 
-def junit(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
-    """Return `junit.xml`: what is not attempted is skipped, and what could not be graded is an error and no failure."""
+def junit(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
+    """Return `junit.xml`, with a test for each answer, for Artemis, CodeGrade and any CI.
+
+    What is not attempted is skipped, and what could not be graded is an error and not a failure.
+
+    Args:
+        course: not read; every exporter takes it.
+        record: the student's results.
+        options: not read.
+    """
     cases = [_test_case(answer) for answer in answers(record)]
     counts = Counter(child.tag for case in cases for child in case)
     numbers = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
@@ -159,33 +181,40 @@ def junit(course: Course, record: StudentResults, wanted: ExportOptions) -> dict
 
 
 def _test_case(answer: GradedAnswer) -> ET.Element:
-    """Return the test case of one answer."""
+    """Return the test case of an answer."""
     case = ET.Element("testcase", classname=text(answer.exercise.unit), name=answer.name, time="0")
     if tag := TAGS.get(answer.answer.status):
-        outcome = ET.SubElement(case, tag, message=answer.found)
+        outcome = ET.SubElement(case, tag, message=answer.verdict)
         if tag != "skipped":
             outcome.set("type", answer.code or "error")
             outcome.text = "\n".join(answer.sentences)
     return case
 
 
-def vpl(course: Course, record: StudentResults, wanted: ExportOptions) -> dict[str, bytes]:
-    """A block of comments, in which a line that begins with `-` is a title and one that begins with `>` is shown as it
-    is, and then the grade; no grade where something could not be graded, so that none is proposed.
+def vpl(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
+    """Return `vpl.txt`, which `vpl_evaluate.sh` prints for VPL in Moodle: a block of comments, and the grade.
+
+    In the block, a line that begins with `-` is a title and one that begins with `>` is shown literally. There is no
+    grade if something could not be graded, so that VPL proposes none.
+
+    Args:
+        course: not read; every exporter takes it.
+        record: the student's results.
+        options: `out_of` is the maximum grade.
     """
     lines = []
-    for each in answers(record):
-        lines.append(f"-{_inert(each.name)} ({of_points(each)})")
-        lines += [f">{_inert(line)}" for line in each.sentences if each.answer.status != "passed"]
+    for answer in answers(record):
+        lines.append(f"-{_inert(answer.name)} ({of_points(answer)})")
+        lines += [f">{_inert(line)}" for line in answer.sentences if answer.answer.status != "passed"]
     lines += [f">{_inert(note)}" for note in (*notes(record), *(() if is_graded(record) else (NOT_GRADED,)))]
     block = "\n".join(["<|--", *lines, "--|>"])
-    most = max_score(record) if wanted.out_of is None else wanted.out_of
+    most = max_score(record) if options.out_of is None else options.out_of
     grade = f"\nGrade :=>>{number(share(record) * most)}\n" if is_graded(record) else "\n"
     return {"vpl.txt": (block + grade).encode()}
 
 
 def _inert(words: str) -> str:
-    """Text in which VPL finds none of its own marks."""
+    """Return a text in which VPL does not recognise any of its own marks."""
     return tagless(words).replace(":=>>", ": = > >").replace("--|>", "- - | >").replace("<|--", "< | - -")
 
 
