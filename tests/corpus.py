@@ -25,7 +25,7 @@ from conftest import HANGING, codes, with_policy
 
 from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.results.records import VALUE_CODES
+from grader.results.codes import VALUE_CODES
 from grader.sandbox.worker import Worker
 
 LEARNERS = Path(__file__).parent / "learners"
@@ -151,4 +151,4 @@ BLIND = {submission.id: submission for submission in written_blind()}
 IN_NO_ORDER = sorted(SUBMISSIONS, key=lambda name: hashlib.sha256(name.encode()).digest())
 SAMPLE = IN_NO_ORDER[:40]
 FEW = sorted(IN_NO_ORDER[::96])  # for the short suite
-NAMED = frozenset(VALUE_CODES) - {"unknown"}
+NAMED = VALUE_CODES - {"unknown"}

@@ -11,7 +11,7 @@ from grader.authoring.mistakes_page import case_of_example
 from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
-from grader.results.records import VALUE_CODES
+from grader.results.codes import VALUE_CODES
 
 EXAMPLES = [
     pytest.param(operator, example, id=f"{operator.name}-{number}")

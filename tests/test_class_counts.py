@@ -29,7 +29,7 @@ from grader.classroom.report_files import PageSource, html
 from grader.cli.report import _questions_json, _summary
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
-from grader.results.records import CODES, AnswerResult, CourseResult, ExerciseResult
+from grader.results.records import AnswerResult, CourseResult, ExerciseResult
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 
@@ -304,6 +304,5 @@ def test_the_counts_of_any_class_add_up(results: list[CourseResult]) -> None:
     assert sum(line.score for line in report.students) == pytest.approx(sum(found.score for found in results))
 
 
-def test_every_code_has_its_sentence() -> None:
-    assert set(MEANINGS) == CODES | {UNNAMED}
+def test_the_sentence_for_a_code_is_short() -> None:
     assert all(says.endswith(".") and len(says) < 100 for says in MEANINGS.values())

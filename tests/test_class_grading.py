@@ -28,7 +28,8 @@ from grader.course.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
 from grader.judging import grading_pool
-from grader.results.records import CODES, SCHEMA_FILE
+from grader.results.codes import CODES
+from grader.results.records import SCHEMA_FILE
 from grader.sandbox.worker import Reply
 
 pytestmark = pytest.mark.slow

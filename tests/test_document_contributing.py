@@ -32,7 +32,7 @@ from grader.course.trial_sizes import settings
 from grader.diagnosis.operators import contract, pointwise
 from grader.judging.grading import Grader
 from grader.program.program import Program
-from grader.results.records import CODES
+from grader.results.codes import CODES
 from grader.sandbox.worker import Worker
 
 CONTRIBUTING = Document(ROOT / "CONTRIBUTING.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))

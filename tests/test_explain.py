@@ -13,7 +13,7 @@ from torch.autograd import Function
 
 from grader.explain import verdicts
 from grader.explain.axes import smaller
-from grader.results.records import CODES
+from grader.results.codes import CODES
 from handgrad import explain
 
 NORMAL = torch.Generator().manual_seed(7)

@@ -11,7 +11,7 @@ from corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
 from grader.course.course import Course
 from grader.course.questions import NOT_READ, codes_of
 from grader.judging.grading import Grader
-from grader.results.records import CODES
+from grader.results.codes import CODES
 from grader.sandbox.worker import Worker
 
 

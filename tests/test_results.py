@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.course.course import Course
+from grader.results.codes import CODES, STRUCTURE_CODES, VALUE_CODES
 from grader.results.records import (
-    CODES,
     LARGEST_SEED,
     SCHEMA,
     SCHEMA_FILE,
-    STRUCTURE_CODES,
-    VALUE_CODES,
     AnswerResult,
     CourseResult,
     ExerciseResult,
@@ -69,7 +67,7 @@ def course_result(*exercises: ExerciseResult) -> CourseResult:
 
 def test_the_public_codes_keep_their_names() -> None:
     assert set(PUBLIC) <= CODES
-    assert set(STRUCTURE_CODES) & set(VALUE_CODES) == set()
+    assert STRUCTURE_CODES.isdisjoint(VALUE_CODES)
 
 
 @pytest.mark.parametrize(

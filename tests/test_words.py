@@ -9,7 +9,7 @@ import yaml
 
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, diagnosis_of, hints_for, message_of, words
-from grader.results.records import CODES
+from grader.results.codes import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
 LADDERS = words()["hints"]

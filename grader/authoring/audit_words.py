@@ -14,7 +14,7 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import Declaration
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.words import STEPS, words
-from grader.results.records import CODES
+from grader.results.codes import CODES
 
 from .build import Worked, read_worked
 

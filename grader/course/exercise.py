@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from grader.errors import SpecError
-from grader.results.records import CODES
+from grader.results.codes import CODES
 
 from .sampling import Marker, Sampler
 from .shapes import named_axes

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from grader.results.records import CODES
+from grader.results.codes import CODES
 
 ID = r"^[a-z][a-z0-9_]*$"
 MOST_VARIANTS = 200

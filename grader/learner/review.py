@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 
 from grader.course.course import Course, CourseExercise
 from grader.course.questions import codes_of
-from grader.results.records import VALUE_CODES
+from grader.results.codes import VALUE_CODES
 
 from .progress import Progress
 

@@ -11,7 +11,8 @@ from typing import Any
 from grader.classroom.graded_exercise import Key
 from grader.classroom.student_results import Note, StudentResults
 from grader.errors import UsageError
-from grader.results.records import CODES, AnswerResult, ExerciseResult, Status
+from grader.results.codes import CODES
+from grader.results.records import AnswerResult, ExerciseResult, Status
 
 from .database import connect_read_only, url_without_password
 

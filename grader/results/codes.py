@@ -1,12 +1,13 @@
-"""What each code means, in one sentence for somebody who teaches the class."""
+"""The public codes of mistakes, and what each means in one sentence for a teacher."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 UNNAMED = "unnamed"
+"""Stands for the code of a wrong answer that was recorded without one."""
 
-MEANINGS: Mapping[str, str] = {
+STRUCTURE_MEANINGS: Mapping[str, str] = {
     "todo": "Nothing was written for this answer yet.",
     "missing-function": "The file has no function of that name.",
     "syntax-error": "Python cannot read the file.",
@@ -26,6 +27,8 @@ MEANINGS: Mapping[str, str] = {
     "extra-work": "The function works out gradients that were not asked for.",
     "not-repeatable": "The same call gives another answer the second time.",
     "measured": "The gradient was measured, one nudge after the other, where a formula is asked for.",
+}
+VALUE_MEANINGS: Mapping[str, str] = {
     "imprecise": "The answer is a measurement or was rounded: close, but not the derivative.",
     "missing-upstream": "The upstream gradient is left out: how the output reacts, not how the loss does.",
     "missing-local": "One operation's own derivative is left out of the chain.",
@@ -61,15 +64,27 @@ MEANINGS: Mapping[str, str] = {
     "not-linear": "The answer is not linear in the upstream gradient, as every gradient is.",
     "wrong-local": "One operation's derivative is wrong; the rest of the chain is right.",
     "unknown": "Wrong, in no way that could be recognised.",
+}
+QUIZ_MEANINGS: Mapping[str, str] = {
     "not-read": "The answer to a quiz question could not be read.",
     "rate-for-change": "A rate of change was taken for the change itself.",
     "wrong-graph": "Another graph than the one that was run.",
+}
+TEST_MEANINGS: Mapping[str, str] = {
     "accepts-wrong": "A test that lets a wrong backward pass through.",
     "rejects-right": "A test that rejects a right backward pass.",
+}
+STRUCTURE_CODES, VALUE_CODES = frozenset(STRUCTURE_MEANINGS), frozenset(VALUE_MEANINGS)
+CODES = STRUCTURE_CODES | VALUE_CODES | frozenset(QUIZ_MEANINGS) | frozenset(TEST_MEANINGS)
+MEANINGS: Mapping[str, str] = {
+    **STRUCTURE_MEANINGS,
+    **VALUE_MEANINGS,
+    **QUIZ_MEANINGS,
+    **TEST_MEANINGS,
     UNNAMED: "Wrong; no code was recorded with the score.",
 }
 
 
 def meaning(code: str) -> str:
-    """The sentence for a code; a code that is not known here stands for itself."""
+    """Return the sentence that says what a code means; empty for an unknown code."""
     return MEANINGS.get(code, "")

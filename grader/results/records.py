@@ -22,23 +22,6 @@ SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 ROUNDED = 1e-5  # the points of older records have six decimals
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 
-STRUCTURE_CODES = (
-    "todo missing-function syntax-error error timeout memory crash missing-answer returned-not-stored "
-    "wrong-attribute wrong-type wrong-shape wrong-dtype not-finite mutated-input used-autograd extra-work "
-    "not-repeatable measured"
-).split()
-VALUE_CODES = (
-    "imprecise missing-upstream missing-local extra-factor missing-path missing-batch-sum extra-batch-sum "
-    "partial-batch mean-for-sum sum-for-mean sum-of-products summed-wrong-axis transposed "
-    "reshape-for-transpose elementwise-for-matmul diagonal-only broadcast-accident wrong-sign wrong-factor "
-    "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
-    "overwritten wrong-order stale-gradient shared-array hard-coded shape-special not-linear wrong-local follows "
-    "unknown"
-).split()
-QUIZ_CODES = "not-read rate-for-change wrong-graph".split()
-TEST_CODES = "accepts-wrong rejects-right".split()
-CODES = frozenset(STRUCTURE_CODES + VALUE_CODES + QUIZ_CODES + TEST_CODES)
-
 
 @dataclass(frozen=True)
 class AnswerResult:

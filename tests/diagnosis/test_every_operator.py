@@ -7,7 +7,7 @@ import re
 import pytest
 from small_passes import EVERY, QUICK, explaining_the_right_answer, right_case, some_edits, untrue_names
 
-from grader.results.records import VALUE_CODES
+from grader.results.codes import VALUE_CODES
 
 
 @pytest.mark.parametrize(("name", "answer"), EVERY)

@@ -22,7 +22,7 @@ from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample
 from grader.program.recording import record
 from grader.reference.trial import Trial
-from grader.results.records import VALUE_CODES
+from grader.results.codes import VALUE_CODES
 
 MOST = 12
 SIZES = ({"n": 2, "m": 3, "k": 4}, {"n": 4, "m": 2, "k": 3}, {"n": 3, "m": 5, "k": 2})

@@ -40,7 +40,7 @@ from grader.program.queries import EdgeKind
 from grader.program.recording import record
 from grader.program.selectors import ComputedValue, NamedValue, OperandValue
 from grader.reference.trial import Trial
-from grader.results.records import CODES
+from grader.results.codes import CODES
 
 from .places import WHOLE, Places, Spot, expression_of
 
