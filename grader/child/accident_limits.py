@@ -1,6 +1,6 @@
-"""Limits against accidents: what learner code has no use for is refused, and nothing that was inherited is in its way.
+"""Limits against accidents: processor time, memory, and calls that no exercise needs, such as those that open files.
 
-These stop slips, not attacks: what a graded run is confined by is in `confinement`.
+They stop slips, not attacks; `confinement` holds what a graded run relies on.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ FORBIDDEN = frozenset(
     ).split()
 )
 STACK = 8 << 20  # bytes
-NO_THREAD = "can't start new thread"  # as Python says it where the system refuses
-_learners = {"run": False}
+NO_THREAD = "can't start new thread"  # Python's own message where the system refuses one
+_is_limited = {"now": False}
 
 
 class Memory(NamedTuple):
-    """How many bytes a process uses, of addresses and of data."""
+    """How many bytes of address space and of data a process uses."""
 
     addresses: int = 0
     data: int = 0
 
     @classmethod
     def in_use(cls) -> Memory:
-        """By this process, now; nothing is known of it but on Linux."""
+        """Return what this process uses now; zeros on other systems than Linux."""
         if sys.platform != "linux":
             return cls()
         status = Path("/proc/self/status").read_text()
@@ -45,7 +45,10 @@ class Memory(NamedTuple):
 
 
 def forget_inherited_signals() -> None:
-    """Unblock every signal, and let none be ignored that a child's end or its clock is heard by."""
+    """Unblock every signal, and stop ignoring those that report a child's end or the end of its time.
+
+    A process inherits both settings from the one that started it.
+    """
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF, signal.SIGXCPU):
@@ -53,8 +56,15 @@ def forget_inherited_signals() -> None:
 
 
 def limit(header: dict[str, Any], in_use: Memory) -> None:
-    """Limit what this process can use by accident: processor time, memory beyond what is in use, files, processes."""
-    if sys.platform != "win32":  # there the wall clock limit remains
+    """Limit what this process can use by accident, from now on: processor time, memory, files, processes.
+
+    On Windows only the grader's own limit of time remains.
+
+    Args:
+        header: of the job, with `time_limit` in seconds (`None` for no limit) and `memory_limit` in MiB.
+        in_use: the memory that the process used before the job; the job's limit is added to it.
+    """
+    if sys.platform != "win32":
         import resource
 
         limits = dict.fromkeys((resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC), 0)
@@ -69,12 +79,12 @@ def limit(header: dict[str, Any], in_use: Memory) -> None:
             _, hard = resource.getrlimit(kind)
             lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (lowered, lowered))
-    _learners["run"] = True
+    _is_limited["now"] = True
 
 
 def _is_importing() -> bool:
-    """A module is being imported, which may read files beside its own."""
-    frame: types.FrameType | None = sys._getframe(2)
+    """Return whether the audited call comes from an import, which may read further files."""
+    frame: types.FrameType | None = sys._getframe(2)  # the caller of the audit hook
     while frame is not None and frame.f_code.co_name != "run_statements":  # which runs learner code, imported or not
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -83,14 +93,16 @@ def _is_importing() -> bool:
 
 
 def forbid_accidents() -> None:
-    """Let no learner code start processes and threads, signal them, open files or connections: it needs none of it.
+    """Make learner code fail if it starts processes or threads, sends signals, or opens files or connections.
 
-    Nor does a graded run let it. Only modules are read, by Python's own imports.
+    A check refuses what a graded run cannot allow. Python's own imports still read modules. Nothing is refused before
+    `limit` is called.
     """
     sys.dont_write_bytecode = True
 
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in FORBIDDEN and _learners["run"] and arguments[:1] != (os.devnull,) and not _is_importing():
+    def refuse_event(event: str, arguments: tuple[Any, ...]) -> None:
+        """Raise `PermissionError` for a forbidden audit event of learner code; the null device may be opened."""
+        if event in FORBIDDEN and _is_limited["now"] and arguments[:1] != (os.devnull,) and not _is_importing():
             raise PermissionError(f"an exercise may not do this ({event})")
 
     def refuse_to_write(*_args: object, **_kwargs: object) -> NoReturn:
@@ -99,8 +111,8 @@ def forbid_accidents() -> None:
     def refuse_thread(*_args: object, **_kwargs: object) -> NoReturn:
         raise RuntimeError(NO_THREAD)
 
-    sys.addaudithook(watch)
+    sys.addaudithook(refuse_event)
     torch: Any = sys.modules["torch"]
     torch.save = refuse_to_write  # its C++ writer raises no audit event
     for name in {"_start_new_thread", "_start_joinable_thread"} & vars(threading).keys():
-        setattr(threading, name, refuse_thread)  # nor does the start of a thread
+        setattr(threading, name, refuse_thread)  # the start of a thread raises no audit event either

@@ -1,4 +1,4 @@
-"""The arguments of a call: functions are made of their source, and the arrays of a list are put together."""
+"""The description of arguments in a job, which child and grader must read alike: lists by name, functions by source."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ import torch
 
 
 def grouped(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as a function takes them: what came by the names `ws[0]` and `ws[1]` is a list `ws`."""
-    found: dict[str, Any] = {}
+    """Return the arguments as a function takes them: `{"ws[0]": a, "ws[1]": b}` becomes `{"ws": [a, b]}`.
+
+    Args:
+        arguments: by name, the items of a list in their order; other arguments are returned unchanged.
+    """
+    grouped_arguments: dict[str, Any] = {}
     for name, value in arguments.items():
-        owner, several, _ = name.partition("[")
-        found[owner] = [*found.get(owner, []), value] if several else value
-    return found
+        owner, bracket, _ = name.partition("[")
+        grouped_arguments[owner] = [*grouped_arguments.get(owner, []), value] if bracket else value
+    return grouped_arguments
 
 
 def function_of(source: str) -> Callable[..., Any]:
-    """The function that a source makes: an expression, or a `def` of several lines."""
+    """Return the function that a source defines, which may use `torch` and `math`.
+
+    Args:
+        source: of the course's author: an expression, such as `lambda x: x * 2`, or one `def` statement.
+    """
     names: dict[str, Any] = {"torch": torch, "math": math}
     if not source.startswith("def "):
         return eval(source, names)  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""Confines learner code in a graded run, inside the forked child: it can compute, and write to one pipe.
+"""Confine learner code in a graded run, inside the forked child: it can compute, and write to one pipe.
 
 The warm process prepares what a fork can inherit and gives up its own privileges; it never reads a job. The child
-reads its job, which is only bytes, and goes through `Confinement.enter` before any of it is compiled.
+reads its job, which is only bytes, and calls `Confinement.enter` before it compiles any of it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .seccomp import Filter
 if sys.platform != "win32":  # where a doctor asks for Landlock all the same
     import resource
 
-NOBODY = 65534
-RESULT = 3
+NOBODY = 65534  # the user and group of that name
+RESULT = 3  # the descriptor of the reply's pipe once a child is confined
 
 # Landlock: https://docs.kernel.org/userspace-api/landlock.html and `linux/landlock.h`.
 CREATE_RULESET, RESTRICT_SELF = 444, 446  # the same numbers on every architecture
@@ -35,14 +35,23 @@ SCOPES = {6: 0b11}  # abstract unix sockets, signals
 class Confinement:
     """The layers that confine a child: prepared once in the warm process, entered by each of its children.
 
-    Without a Landlock ruleset the filter alone keeps it from files and connections.
+    Attributes:
+        ruleset: the file descriptor of a Landlock ruleset. If it is `None`, the filter alone refuses files and
+            connections.
+        filter: of system calls.
     """
 
     ruleset: int | None
     filter: Filter
 
     def enter(self, result: int) -> int:
-        """Confine this process: from here on it can compute, and write to one pipe, whose new descriptor is returned.
+        """Confine this process for the rest of its life: it can only compute, and write to one pipe.
+
+        Args:
+            result: the descriptor of that pipe.
+
+        Returns:
+            The new descriptor of the pipe; all other descriptors above stderr are closed.
 
         Raises:
             OSError: the kernel refuses a layer; no learner code may run then.
@@ -61,7 +70,10 @@ class Confinement:
 
 
 def prepare(*, with_landlock: bool) -> Confinement:
-    """In the warm process, before its first fork: no privileges, not traceable, one thread, layers built.
+    """Prepare the warm process before its first fork: give up its privileges, forbid to trace it, build the layers.
+
+    Args:
+        with_landlock: whether a Landlock ruleset is one of the layers.
 
     Raises:
         OSError: the kernel refuses a layer.
@@ -77,7 +89,11 @@ def prepare(*, with_landlock: bool) -> Confinement:
 
 
 def drop_privileges() -> None:
-    """Stop being root, for ever; nothing to do for anybody else."""
+    """Become the user `nobody` for good, if this process is root; any other user stays who they are.
+
+    Raises:
+        PermissionError: the process is still root.
+    """
     if os.geteuid() != 0 and os.getuid() != 0:
         return
     os.setgroups([])

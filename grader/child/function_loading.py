@@ -1,4 +1,4 @@
-"""Runs a learner's cells in one namespace, in their order, and finds the function that they define."""
+"""Run a learner's cells in one namespace, in their order, and find the function that they define."""
 
 from __future__ import annotations
 import __future__
@@ -19,9 +19,9 @@ from .learner_imports import Absent, PassedOver, absence, unusual_imports
 from .no_autograd import AutogradUsed
 from .reply_facts import Facts, error_facts
 
-MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # of each fact, so many are told
+MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # entries of each fact in a reply
 IMPORTS = (ast.Import, ast.ImportFrom)
-# What notebooks use undefined, and the package that it is of.
+# Names that notebooks use without an import, and the package that each belongs to.
 NOTEBOOK = {"check": "handgrad", "score": "handgrad", "get_ipython": "IPython", "display": "IPython"}
 
 
@@ -34,11 +34,12 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
         clock: limits each cell's time.
 
     Raises:
-        BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
+        BaseException: a file raised it (only the cells of a notebook have a time limit each, and may fail), or a cell
+            raised it when all of the time had passed.
     """
     facts |= {name: [] for name in MOST}
     module, limit = types.ModuleType(header["function"]), header["cell_limit"]
-    sys.modules[header["function"]] = module  # so that what learners pickle or annotate is found
+    sys.modules[header["function"]] = module  # for learner code that pickles its objects or reads annotations
     names = vars(module)
     names.update(_notebook_names(), __file__=header["filename"])
     if limit is not None:
@@ -62,11 +63,16 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
 
 
 def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
-    """Enter the unusual imports of the files that were imported."""
+    """Add the unusual imports in the submission's other files to the facts, once these files were imported.
+
+    Args:
+        own: the texts of these files by the names of their modules.
+        facts: has and receives `unusual`.
+    """
     for name in own.keys() & sys.modules.keys():
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
-            found = unusual_imports(own[name], ast.parse(own[name]), own)
-            facts["unusual"] += [{**each, "file": f"{name}.py"} for each in found]
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # reported when it is imported
+            imports = unusual_imports(own[name], ast.parse(own[name]), own)
+            facts["unusual"] += [{**unusual, "file": f"{name}.py"} for unusual in imports]
     del facts["unusual"][MOST["unusual"] :]
 
 
@@ -76,9 +82,12 @@ def _run_cell(
     """Run one cell; add its ignored lines, functions, unusual imports and whether the function is a stub to `facts`.
 
     Args:
+        header: the job.
         number: the cell's index.
         line_offset: the number of lines in the cells before it.
         names: the namespace that all cells share.
+        facts: has and receives `ignored`, `defined`, `unusual` and `stub`.
+        clock: interrupts the cell when its time has passed.
     """
     cell, filename, function = header["cells"][number], header["filename"], header["function"]
     parsed = ipython_cells.parse(cell, line_offset, filename)
@@ -95,7 +104,13 @@ def _run_cell(
 
 
 def run_text(text: str, filename: str, names: dict[str, Any]) -> None:
-    """Run the source of an imported file of the submission in the namespace `names`."""
+    """Run a file of the submission that is imported.
+
+    Args:
+        text: its source.
+        filename: its path, for tracebacks.
+        names: the namespace of its module.
+    """
     names.update({name: value for name, value in _notebook_names().items() if name not in names})
     run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
 
@@ -106,12 +121,20 @@ def _notebook_names() -> dict[str, PassedOver]:
 
 
 def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
-    """Run statements at top level; those that this process cannot run do not keep the others from it.
+    """Run the statements of a module; go on after those that a graded run cannot run.
 
-    An import that fails leaves a name that says why, once it is used. Where nothing can differentiate, a learner's own
-    check is passed over.
+    The name of an import that fails is bound to an `Absent`, which raises the reason when it is used. After a statement
+    that asks for autograd, such as a learner's own check, the next ones are run one by one, and their errors ignored.
+
+    Args:
+        tree: the module; its line numbers are those of the source.
+        filename: its path, for tracebacks.
+        names: the namespace to run it in.
+
+    Raises:
+        Exception: whatever a statement raises, unless it is one of these cases.
     """
-    flags, quiet, waiting = 0, False, _parts(tree.body)
+    flags, ignores_errors, waiting = 0, False, _import_parts(tree.body)
     while part := next(waiting, None):
         code = compile(ast.Module(part, []), filename, "exec", flags, dont_inherit=True)
         flags |= code.co_flags & __future__.annotations.compiler_flag
@@ -119,19 +142,25 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
             exec(code, names)
         except AutogradUsed as error:
             line = traceback.extract_tb(error.__traceback__)[1].lineno or 0  # of the learner: the frame below this
-            quiet, waiting = True, iter([[one] for one in chain(part, *waiting) if one.lineno > line])
+            ignores_errors = True
+            waiting = iter([[statement] for statement in chain(part, *waiting) if statement.lineno > line])
         except Exception as error:
             alias = part[0].names[0] if isinstance(part[0], IMPORTS) else None
-            if isinstance(error, ImportError) and alias and alias.name != "*":  # else nobody knows its names
+            if isinstance(error, ImportError) and alias and alias.name != "*":  # whose names are not known
                 names[(alias.asname or alias.name).split(".")[0]] = Absent(absence(error))
-            elif not quiet:
+            elif not ignores_errors:
                 raise
 
 
-def _parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """Each imported name on its own, so that the others are there if it fails, and what stands between imports."""
+def _import_parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Yield the statements in parts: each imported name is one, and the statements between imports are one.
+
+    If one name cannot be imported, the others of its statement still can.
+    """
     for is_import, group in groupby(statements, lambda statement: isinstance(statement, IMPORTS)):
         if is_import:
-            yield from ([type(one)(**vars(one) | {"names": [alias]})] for one in group for alias in vars(one)["names"])
+            for statement in group:
+                aliases = vars(statement)["names"]
+                yield from ([type(statement)(**vars(statement) | {"names": [alias]})] for alias in aliases)
         else:
             yield list(group)

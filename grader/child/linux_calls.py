@@ -1,4 +1,7 @@
-"""System calls that Python's standard library does not offer; an `OSError` says that the kernel refuses one."""
+"""Calls of Linux and of its C library that Python's standard library does not offer.
+
+Each raises an `OSError` if the kernel refuses it.
+"""
 
 from __future__ import annotations
 
@@ -22,47 +25,66 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def prctl(option: int, value: int, pointer: object = None) -> None:
-    """Set an attribute of this process."""
+    """Set an attribute of this process.
+
+    Args:
+        option: one of the `PR_` numbers.
+        value: the option's first argument.
+        pointer: the option's second argument, if it takes one.
+    """
     unused = ctypes.c_ulong(0)
     _checked(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call by number; plain integers are passed as longs."""
+    """Make a system call and return its result.
+
+    Args:
+        number: of the call on this machine.
+        arguments: integers, which are passed as C longs, and whatever else `ctypes` can pass.
+    """
     longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
 
 
 def fork() -> int:
-    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
+    """Fork this process, as `os.fork` does, but without the handlers that libraries registered for a fork.
+
+    Only for a process of one thread: the handlers would reset locks, and draw the child a new random seed.
+    """
     return _checked(_fork(), "fork")
 
 
 def malloc(size: int) -> int:
-    """Take memory from C's allocator, for good: where it is."""
+    """Allocate `size` bytes by C's allocator, never to be freed, and return their address; 0 if there is no memory."""
     _LIBC.malloc.restype = ctypes.c_void_p
     return _LIBC.malloc(ctypes.c_size_t(size)) or 0
 
 
 def give_back_at_once(size: int) -> None:
-    """Have C's allocator give back each piece of memory of this size or more when it is freed: it leaves no holes."""
+    """Make C's allocator return each block of `size` bytes or more to the system as soon as it is freed."""
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
 def huge_pages() -> None:
-    """Gather the memory that is this process's own into huge pages, where the kernel (6.1 or later) can."""
+    """Gather the private writable memory of this process into huge pages, if the kernel (6.1 or later) can."""
     own = re.findall(r"^(\w+)-(\w+) rw-p", Path("/proc/self/maps").read_text(), re.MULTILINE)
     for first, end in ((int(first, 16), int(end, 16)) for first, end in own):
         _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
 
 
 def children_of(pid: int) -> list[int]:
-    """The numbers of a process's children, where `/proc` tells; an `OSError` where not."""
+    """Return the process ids of a process's children.
+
+    Raises:
+        OSError: the process has ended, or the system has no `/proc`.
+    """
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _checked(result: int, what: str) -> int:
+def _checked(result: int, call: str) -> int:
+    """Return the result of a call of C's library; raise an `OSError` that names the call if the result is -1."""
     if result == -1:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{call}: {os.strerror(number)}")
     return int(result)
