@@ -1,7 +1,7 @@
-"""Parses the cells of a notebook: lines are numbered through all cells, and what only IPython reads is left out.
+"""Parse the cells of a notebook as Python: lines are numbered through all cells, and IPython's commands are left out.
 
 A file is the case of one cell. `jupyter nbconvert --to script` writes magics as calls of `get_ipython()`, which are
-read as the magics that they were. What IPython would run, the statement behind `%time` or below `%%capture`, is run.
+read as the magics that they were. The statement after `%time` or below `%%capture`, which IPython would run, is kept.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-MOST_COMMANDS, MOST_READ = 50, 2 << 20  # in a cell; characters that are parsed, for each command once more
-DEEPEST = 5  # cells in the texts of cells
+MOST_COMMANDS, MOST_READ = 50, 2 << 20  # in a cell; characters that are parsed, once more for each command
+DEEPEST = 5  # levels of cells in the texts of cells
 COMMAND = re.compile(
     r"""\s*[%!?]            # a magic, a shell line, help
-      | .*\?\s*$            # help, behind
-      | \s*[\w.,][^=%!'"#]*(?<![=<>+\-*/@&|^~:])=\s*[%!](?!=)  # what one of them gives
+      | .*\?\s*$            # help, with the mark at the end
+      | \s*[\w.,][^=%!'"#]*(?<![=<>+\-*/@&|^~:])=\s*[%!](?!=)  # the result of one of them, assigned
     """,
     re.VERBOSE,
 )
-RUNS = "time|timeit|prun|lprun|memit|mprun"  # run the statement behind them
+RUNS = "time|timeit|prun|lprun|memit|mprun"  # magics that run the statement after them
 ABOVE_OTHER_LANGUAGE = re.compile(rf"\s*%%(?!(?:{RUNS}|capture)\b)[^\r\n]*")
 RUN_LINE = re.compile(rf"(?P<before>\s*(?:[^=%!]*=\s*)?)%{{1,2}}(?P<magic>{RUNS})\b(?P<line>.*)")
-# What stands between a magic and its statement: `-n 10`, `-r3`, `-f name`, `-q`. %time has none: there, -x is a number.
+# The options between a magic and its statement: `-n 10`, `-r3`, `-f name`, `-q`. %time has none: there, -x is a number.
 OPTIONS = re.compile(r"(?:\s+-(?:[nrpRN]\s*\d+|[lsTDfmu]\s*\S+|[a-zA-Z]+)(?=\s|$))*+\s*")
 CELL_MAGICS = frozenset((*RUNS.split("|"), "capture"))
 LINE_MAGICS = frozenset(RUNS.split("|"))
@@ -32,40 +32,51 @@ LINE_MAGICS = frozenset(RUNS.split("|"))
 
 @dataclass(frozen=True)
 class Parsed:
-    """One cell as Python, its lines numbered through all cells; those `ignored` are for IPython alone."""
+    """One cell as Python.
+
+    Attributes:
+        tree: its statements, with lines numbered through all cells from 1.
+        ignored: the numbers of the lines that are for IPython alone.
+    """
 
     tree: ast.Module
     ignored: tuple[int, ...] = ()
 
 
 def line_offsets(cells: Sequence[str]) -> list[int]:
-    """How many lines stand before each cell."""
+    """Return for each cell how many lines the cells before it have together."""
     return [0, *accumulate(len(lines(cell)) for cell in cells)][: len(cells)]
 
 
 def lines(cell: str) -> list[str]:
-    """The lines of a cell as Python counts them."""
+    """Return the lines of a cell as Python counts them: a form feed, say, ends none."""
     return cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def parse(cell: str, before: int, filename: str = "") -> Parsed:
-    """Parse one cell as Python; magics, shell lines and help lines are left out and their numbers returned.
+    """Parse one cell as Python, without its magics, shell lines and help lines.
 
     Args:
+        cell: its text.
         before: the number of lines in the cells before it, which is added to every line number.
+        filename: of the learner's source, for tracebacks.
 
     Raises:
         SyntaxError: the cell is not Python; the line is numbered through all cells.
-        RecursionError: the cell is nested too deeply; so does MemoryError.
+        RecursionError: the cell is nested too deeply.
+        MemoryError: the same, from Python's parser.
     """
     return _parse(cell, before, filename, DEEPEST)
 
 
 def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
-    """Parse one cell as `parse` does; the texts that `get_ipython()` would run are parsed to a depth of `depth`.
+    """Parse one cell as `parse` does.
 
     Args:
+        cell: its text.
         before: the number of lines in the cells before this one.
+        filename: of the learner's source.
+        depth: how many levels of texts that `get_ipython()` would run are parsed; deeper ones stay calls.
     """
     text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
@@ -99,7 +110,7 @@ def _tree(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
 
 
 def _python_lines(cell: str) -> list[str]:
-    """The lines of a cell, but for those below a `%%command` whose cell is not Python."""
+    """Return the lines of a cell; only the first if that is a `%%command` for a cell in another language."""
     command = ABOVE_OTHER_LANGUAGE.match(cell)
     return lines(command[0] if command else cell)
 
@@ -119,16 +130,26 @@ def _without_options(magic: str, line: str) -> str:
 
 
 def _blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
-    """The lines with some of them, numbered from 1, doing nothing; one that goes on from another is emptied."""
-    kept = list(text)
+    """Return the lines of a cell with some of them replaced by `pass`, and by nothing where they continue another line.
+
+    Args:
+        text: the lines.
+        numbers: of the lines to be replaced, from 1.
+    """
+    replaced = list(text)
     for i in {number - 1 for number in numbers} & set(range(len(text))):
-        goes_on = i > 0 and text[i - 1].endswith("\\")
-        kept[i] = "" if goes_on else text[i][: len(text[i]) - len(text[i].lstrip())] + "pass"
-    return kept
+        is_continuation = i > 0 and text[i - 1].endswith("\\")
+        replaced[i] = "" if is_continuation else text[i][: len(text[i]) - len(text[i].lstrip())] + "pass"
+    return replaced
 
 
 def _command_lines(text: Sequence[str], number: int) -> list[int]:
-    """The line where Python stopped, if it is a command for IPython, and the lines that it goes on in."""
+    """Return the numbers of the lines of the IPython command that begins at a line; empty if there is none.
+
+    Args:
+        text: the lines of a cell.
+        number: of the line where Python found a syntax error, from 1; a backslash continues it on the next one.
+    """
     if not 0 < number <= len(text) or not COMMAND.match(text[number - 1]):
         return []
     last = number
@@ -143,7 +164,7 @@ class _ShellCalls(ast.NodeTransformer):
 
     Args:
         filename: of the learner's source.
-        depth: how many levels of texts in texts are still parsed.
+        depth: how many levels of texts within texts may still be parsed.
         ignored: receives the lines of the calls that are replaced by `pass`.
     """
 
@@ -159,7 +180,7 @@ class _ShellCalls(ast.NodeTransformer):
         return [*self._statements(*shell_call, node)] or self._replace_by_pass(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        """Replace an assignment of what `get_ipython()` runs: by one of the expression itself, or by `pass`."""
+        """Replace an assignment of a result of `get_ipython()`: by that of the expression it runs, or by `pass`."""
         shell_call = _shell_call(node.value)
         if shell_call is None:
             return node

@@ -1,7 +1,7 @@
-"""What learner code imports: files of its own submission, stand-ins for what only shows things, else what is there.
+"""Imports of learner code: files of its own submission, stand-ins for libraries that draw, or else installed modules.
 
-It is the same in a check and in a graded run, where no file can be opened: a library that draws is passed over in both,
-whether it is installed or not.
+A check imports as a graded run does, where no file can be opened: a library that draws is replaced by a stand-in in
+both, whether it is installed or not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHOWS = frozenset(
     "torchtyping ipdb pudb".split()
 )
 PARTS = ("torch.utils.tensorboard", "numpy.f2py")  # the latter is among the names of numpy, and needs a compiler
-OURS = ("handgrad", "grader")  # what the cells of notebooks import, in an older form the second
+OURS = ("handgrad", "grader")  # imported by the cells of notebooks; older notebooks import the second
 PROGRESS = frozenset("tqdm rich progressbar fastprogress alive_progress".split())
 HAS = "checks and graded runs have Python's modules, torch, numpy, and the files in the same folder"
 NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
@@ -48,19 +48,20 @@ class NotThere(ModuleNotFoundError):
 
 
 def absence(error: ImportError) -> str:
-    """What an import failed for, as the learner is told."""
+    """Return the learner's message for an import that failed; for a missing module, it says which ones there are."""
     message = str(error.msg)[:200]
     return f"{message}; {HAS}" if type(error) is ModuleNotFoundError else message
 
 
 class Absent:
-    """Stands for a name whose import failed: whoever uses it is told why."""
+    """A stand-in for a name whose import failed: every use of it raises `NotThere` with the reason."""
 
     def __init__(self, why: str) -> None:
+        """Make a stand-in that raises with the message `why`."""
         self._why = why
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name) if name.startswith("__") else NotThere(self._why)  # some only ask what it is
+        raise AttributeError(name) if name.startswith("__") else NotThere(self._why)  # `__` asks only what it is
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotThere(self._why)
@@ -71,14 +72,16 @@ for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancechec
 
 
 class PassedOver(Absent, types.ModuleType):
-    """Stands for a library that shows things, and for whatever comes from it: it does nothing.
+    """A stand-in for a library that shows things, and for every attribute and result of it: it does nothing.
 
-    What goes through it comes out again: the turns of a progress bar, a decorated function. It is never a number.
+    A progress bar still yields the items that it is given, and a decorator returns its function. It is never a number:
+    to compute with it raises `NotThere`.
     """
 
-    __through__: Any = ()
+    __through__: Any = ()  # the iterable that a progress bar was given
 
     def __init__(self, name: str) -> None:
+        """Make a stand-in for the module or attribute of this full name."""
         types.ModuleType.__init__(self, name)
         super().__init__(NOTHING.format(name.partition(".")[0]))
 
@@ -111,32 +114,44 @@ class PassedOver(Absent, types.ModuleType):
 
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
-        next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
+        next((argument for argument in args if isinstance(argument, cls)), cls("it"))._refuse()
 
 
-# What goes on is still itself; a few questions must have an answer.
+# An operation returns the stand-in itself; these special methods must return something else.
 _ANSWERS = {"bool": True, "exit": None, "mro_entries": (), "instancecheck": False}
 for _name in (*OPERATORS, "enter", *_ANSWERS):
     setattr(PassedOver, f"__{_name}__", lambda self, *_, _name=_name: _ANSWERS.get(_name, self))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the submission's own files, whose texts it runs in their namespaces, and stand-ins."""
+    """Find and load the submission's own files, and stand-ins for libraries that show things.
+
+    Args:
+        sources: the texts of the submission's files, by the names of their modules.
+        folder: of the submission, with a slash at its end.
+        run: runs a text: called with it, its path and the namespace of its module.
+
+    Attributes:
+        made: the names of the modules that were loaded.
+    """
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         self.sources, self.folder, self.run = sources, folder, run
         self.made: list[str] = []
 
     def find_spec(self, name: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
+        """Return how to load a module of this name; `None` if it is neither the submission's nor passed over."""
         if name in self.sources:
             return importlib.util.spec_from_loader(name, self, origin=f"{self.folder}{name}.py")
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        """Return a stand-in; `None`, for Python's own kind of module, if the submission has a file of the name."""
         self.made.append(spec.name)
         return None if spec.name in self.sources else PassedOver(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
+        """Run the text of a file in its module; a stand-in has none."""
         if text := self.sources.get(module.__name__):
             module.__file__ = f"{self.folder}{module.__name__}.py"
             self.run(text, module.__file__, vars(module))
@@ -144,12 +159,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterator[None]:
-    """Within this context imports are those of learner code; nothing of it stays in this process."""
-    _known()  # before any of it is imported
+    """Let imports within this context be those of learner code; afterwards, none of its modules stays in this process.
+
+    Args:
+        sources: the texts of the submission's files, by the names of their modules.
+        folder: of the submission, with a slash at its end.
+        run: runs a text: called with it, its path and the namespace of its module.
+    """
+    _available_modules()  # cached before learner code adds to `sys.modules`
     finder = _Finder(sources, folder, run)
-    # To look at every module copies its pages in a forked process: only where one is to be taken away.
-    there = list(sys.modules) if any(map(sys.modules.get, SHOWS)) else []
-    before = {name: sys.modules.pop(name) for name in there if is_passed_over(name)}
+    # A look at every module copies its pages in a forked process, so it is taken only if one is to be removed.
+    loaded = list(sys.modules) if any(map(sys.modules.get, SHOWS)) else []
+    before = {name: sys.modules.pop(name) for name in loaded if is_passed_over(name)}
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -161,14 +182,23 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
 
 
 def is_passed_over(name: str) -> bool:
-    """A module that only shows things, or that the grader gives to notebooks: what stands for it does nothing."""
+    """Return whether a module is replaced by a stand-in without effect.
+
+    These are libraries that only show things, and modules of this project that notebooks import.
+    """
     package, _, inside = name.partition(".")
-    from_us = package == "handgrad" or (package == "grader" and inside != "" and name not in _known())
-    return package in SHOWS or from_us or name in PARTS
+    is_ours = package == "handgrad" or (package == "grader" and inside != "" and name not in _available_modules())
+    return package in SHOWS or is_ours or name in PARTS
 
 
 def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What a source imports that a graded run does not have, or passes over: the module, and the line."""
+    """Yield the imports of modules that a graded run does not have or passes over, as `{"name": ..., "line": ...}`.
+
+    Args:
+        text: the source.
+        tree: the same, parsed.
+        own: the submission's other files, by the names of their modules.
+    """
     for node in ast.walk(tree) if IMPORTS.search(text) else ():
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -176,13 +206,13 @@ def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iter
             names = [node.module or ""]
         else:
             continue
-        strange = (name for name in names if name not in own and name not in _known())
-        yield from ({"name": name, "line": node.lineno} for name in strange if name.partition(".")[0] not in OURS)
+        unusual = (name for name in names if name not in own and name not in _available_modules())
+        yield from ({"name": name, "line": node.lineno} for name in unusual if name.partition(".")[0] not in OURS)
 
 
 @cache
-def _known() -> frozenset[str]:
-    """The modules that a graded run has: found before any learner code is run."""
-    listed = {name.rsplit(".", dots)[0] for name in MODULES for dots in range(name.count(".") + 1)}
-    here = {*listed, *sys.modules, *sys.builtin_module_names, "__future__"}
-    return frozenset(name for name in here if name.partition(".")[0] not in SHOWS and not is_banned(name))
+def _available_modules() -> frozenset[str]:
+    """Return the names of the modules that a graded run has; first called before any learner code is run."""
+    preloaded = {name.rsplit(".", dots)[0] for name in MODULES for dots in range(name.count(".") + 1)}
+    names = {*preloaded, *sys.modules, *sys.builtin_module_names, "__future__"}
+    return frozenset(name for name in names if name.partition(".")[0] not in SHOWS and not is_banned(name))

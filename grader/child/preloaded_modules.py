@@ -1,6 +1,6 @@
-"""What learner code may import in a graded run is loaded beforehand, because no file can be opened later.
+"""Modules that learner code may import in a graded run, which are loaded beforehand: no file can be opened later.
 
-Some functions import on their first call, in one version of Python, numpy or torch or another: they are called once.
+Some functions import on their first call, depending on the versions of Python, numpy and torch: they are called once.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _BANNED = tuple(f"{name}." for name in BANNED)
 
 
 def is_banned(name: str) -> bool:
-    """This module differentiates, or is needed to make torch differentiate: a graded run refuses to import it."""
+    """Return whether a graded run refuses to import a module: it differentiates, or torch needs it to differentiate."""
     return f"{name}.".startswith(_BANNED)
 
 
 def ban() -> None:
-    """Refuse banned modules in this process. It is a word to who tries: their files cannot be opened either."""
+    """Refuse to import banned modules in this process, so that an attempt is named; no file could be opened anyway."""
     sys.modules.update(dict.fromkeys([*filter(is_banned, sys.modules), *BANNED]))  # type: ignore[arg-type]
 
 
 def load() -> None:
-    """Import and call everything; what this version of a library does not have is left out."""
+    """Import all `MODULES` and make all `CALLS`; those that this version of a library does not have are skipped."""
     _leave_out_the_compiler()
     with warnings.catch_warnings(), contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
         warnings.simplefilter("ignore")
@@ -80,10 +80,10 @@ def load() -> None:
 
 
 def _leave_out_the_compiler() -> None:
-    """Put stand-ins in place of torch's compiler, which a few ordinary functions import on their first call.
+    """Install stand-ins for torch's compiler, which a few ordinary functions import on their first call.
 
-    It takes 100 MB, and brings sympy, which differentiates. Without a compiler, sizes are numbers and never symbols,
-    and there is nothing to be kept from compiling.
+    The compiler takes 100 MB, and imports sympy, which differentiates. Without it sizes are numbers and never symbols,
+    as the stand-ins assume.
     """
     _install_stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function, graph_break=lambda: None)
     _install_stand_in(
@@ -99,7 +99,9 @@ def _leave_out_the_compiler() -> None:
 def _install_stand_in(name: str, **names: Callable[..., object]) -> None:
     """Register a module of this name with these functions, unless it is imported already.
 
-    Functions that another version of torch asks of it are made by `_size_function`.
+    Args:
+        name: of the module.
+        names: its functions, by name; any other function that a version of torch asks for is a `_size_function`.
     """
     module = types.ModuleType(name)
     module.__dict__.update(names, __getattr__=_size_function)

@@ -3,7 +3,7 @@
 frame   = MAGIC (4 bytes) | header length (u32) | payload length (u64) | header | payload
 header  = JSON object; `header["arrays"]` lists [dtype, shape] of each array in the payload, in order
 
-Whatever is not as promised, or cannot be sent, is a `ProtocolError`.
+A frame that breaks these rules, or cannot be sent, raises a `ProtocolError`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from grader.errors import ProtocolError
 
 MAGIC = b"HGF1"
 PREFIX = struct.Struct("<4sIQ")
-ALIGNMENT = 16  # of the payload, so that arrays can be read where they lie
-MAX_HEADER = 4 << 20
+ALIGNMENT = 16  # bytes, of the payload, so that arrays can be read without a copy
+MAX_HEADER = 4 << 20  # bytes
 MAX_REPLY_HEADER = 2 << 20
 MAX_PAYLOAD = 64 << 20
 MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
 MAX_RANK = 16
-MOST_PARTS = 1024  # that Linux takes at once: IOV_MAX
+MOST_PARTS = 1024  # that Linux writes in one call: IOV_MAX
 MAX_ARRAYS = 1 << 14
 _NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 DTYPES = {name: np.dtype(name) for name in _NAMES}
@@ -38,19 +38,35 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
 
 
 class Frame(NamedTuple):
-    """One frame, taken apart."""
+    """The header of a frame and its arrays, in the order in which they were packed."""
 
     header: dict[str, Any]
     arrays: list[np.ndarray]
 
 
 def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
-    """One frame."""
+    """Return a frame as bytes.
+
+    Args:
+        header: what JSON can hold; `arrays` is not among its keys.
+        arrays: of the dtypes in `DTYPES` and of any shape.
+
+    Raises:
+        ProtocolError: an array is of another dtype, or the frame is larger than the limits.
+    """
     return b"".join(parts(header, arrays))
 
 
 def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[bytes | memoryview]:
-    """One frame in parts, its arrays where they lie."""
+    """Return a frame in parts, to be sent one after the other; contiguous arrays are not copied.
+
+    Args:
+        header: what JSON can hold; `arrays` is not among its keys.
+        arrays: of the dtypes in `DTYPES` and of any shape.
+
+    Raises:
+        ProtocolError: an array is of another dtype, or the frame is larger than the limits.
+    """
     described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
     if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
         raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
@@ -64,18 +80,26 @@ def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[byt
 
 
 def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
-    """Write all of the parts, in as few pieces as the kernel takes them (not on Windows)."""
-    left = deque(memoryview(part) for part in parts)
-    while left:
-        written = os.writev(fd, tuple(islice(left, MOST_PARTS)))
-        while left and written >= len(left[0]):
-            written -= len(left.popleft())
-        if left:
-            left[0] = left[0][written:]
+    """Write the parts of a frame to a file descriptor, in as few system calls as possible (not on Windows)."""
+    unwritten = deque(memoryview(part) for part in parts)
+    while unwritten:
+        written = os.writev(fd, tuple(islice(unwritten, MOST_PARTS)))
+        while unwritten and written >= len(unwritten[0]):
+            written -= len(unwritten.popleft())
+        if unwritten:
+            unwritten[0] = unwritten[0][written:]
 
 
 def unpack(frame: bytes | bytearray | mmap, max_header: int = MAX_HEADER) -> Frame:
-    """Take one frame apart, with no more of a header than that; arrays are views of exactly the promised sizes."""
+    """Return the header and the arrays of a frame; each array is a view of the frame, or a copy if it is not aligned.
+
+    Args:
+        frame: the whole frame and nothing after it.
+        max_header: the most bytes that its header may have.
+
+    Raises:
+        ProtocolError: the frame is malformed, or longer or shorter than its prefix says.
+    """
     if len(frame) < PREFIX.size:
         raise ProtocolError("the frame is cut short")
     head_size, payload_size = _lengths(frame[: PREFIX.size])
@@ -88,7 +112,11 @@ def unpack(frame: bytes | bytearray | mmap, max_header: int = MAX_HEADER) -> Fra
 
 
 def read_frame(stream: BinaryIO) -> bytearray | None:
-    """The next whole frame of a stream, `None` at its end; its arrays can be written to."""
+    """Read and return the next whole frame of a stream, whose arrays can be written to; `None` at the stream's end.
+
+    Raises:
+        ProtocolError: the prefix is malformed, or the stream ends inside the frame.
+    """
     prefix = stream.read(PREFIX.size)
     if not prefix:
         return None
@@ -100,6 +128,7 @@ def read_frame(stream: BinaryIO) -> bytearray | None:
 
 
 def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
+    """Return the lengths of a frame's header and payload, in bytes, from its prefix."""
     if len(prefix) != PREFIX.size:
         raise ProtocolError("the stream ended inside a frame")
     magic, head_size, payload_size = PREFIX.unpack(prefix)
@@ -109,6 +138,7 @@ def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
 
 
 def _header(data: bytes | bytearray) -> dict[str, Any]:
+    """Parse the header of a frame: a JSON object without NaN and Infinity."""
     try:
         header = json.loads(data.decode("utf-8"), parse_constant=int)  # which refuses NaN and Infinity
     except (ValueError, RecursionError) as error:
@@ -119,6 +149,12 @@ def _header(data: bytes | bytearray) -> dict[str, Any]:
 
 
 def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
+    """Return the arrays of a payload, each of the dtype and shape that the header gives for it.
+
+    Args:
+        described: the header's `arrays`, which is not checked yet.
+        payload: exactly the bytes of all arrays.
+    """
     if not isinstance(described, list) or len(described) > MAX_ARRAYS:
         raise ProtocolError("the frame does not describe its arrays, or too many of them")
     arrays = []
@@ -139,6 +175,7 @@ def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
 
 
 def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
+    """Return the dtype and the shape that an entry of the header's `arrays` gives, which is not checked yet."""
     if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] in DTYPES):
         raise ProtocolError("an array's dtype is malformed")
     shape = entry[1]

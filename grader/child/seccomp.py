@@ -46,7 +46,11 @@ CALLS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Only:
-    """An argument of a system call, allowed only while `argument & mask` is one of `values`."""
+    """A condition on one argument of a system call: `argument & mask` is one of `values`.
+
+    Attributes:
+        argument: its position, from 0.
+    """
 
     argument: int
     values: tuple[int, ...]
@@ -55,7 +59,11 @@ class Only:
 
 @dataclass(frozen=True)
 class Filtered:
-    """A system call allowed only with such arguments; its numbers are as above."""
+    """A system call that is allowed only if its arguments fulfil all conditions.
+
+    Attributes:
+        numbers: of the call, on x86_64 and on aarch64.
+    """
 
     numbers: tuple[int, int]
     arguments: tuple[Only, ...]
@@ -79,7 +87,11 @@ FILTERED: Mapping[str, Filtered] = {
 
 
 def program(machine: str) -> bytes:
-    """The filter for a machine, one of `MACHINES`, as an array of `struct sock_filter`."""
+    """Return the filter for a machine as the bytes of an array of `struct sock_filter`.
+
+    Args:
+        machine: one of `MACHINES`.
+    """
     code = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, MACHINES[machine]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
     column = list(MACHINES).index(machine)
     if machine == "x86_64":
@@ -91,9 +103,14 @@ def program(machine: str) -> bytes:
 
 
 def _allowed(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
-    """Look at the low word of each argument; the kernel reads no more of these, or what is above it does no harm.
+    """Return the instructions that allow a system call under its conditions, and refuse it otherwise.
 
-    An instruction is `code, jump if true, jump if false, constant`; a jump counts the instructions it skips.
+    They compare the low word of each argument: of these arguments the kernel reads no more, or the high word is
+    harmless. An instruction is `code, jump if true, jump if false, constant`; a jump counts the instructions it skips.
+
+    Args:
+        rule: the conditions.
+        number: of the call on this machine.
     """
     check: list[tuple[int, int, int, int]] = []
     for only in rule.arguments:
@@ -105,7 +122,11 @@ def _allowed(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
 
 
 class Filter:
-    """A program in memory, ready to be put in force after a fork."""
+    """The filter as a program in memory, which a child can put in force after the fork.
+
+    Args:
+        machine: one of `MACHINES`.
+    """
 
     def __init__(self, machine: str) -> None:
         content = program(machine)
@@ -113,16 +134,20 @@ class Filter:
         self.program = struct.pack("HP", len(content) // 8, ctypes.addressof(self.buffer))  # `struct sock_fprog`
 
     def apply(self) -> None:
-        """Filter this thread, for ever; no_new_privs must be set."""
+        """Filter this thread's system calls for the rest of its life; `PR_SET_NO_NEW_PRIVS` must be set before.
+
+        Raises:
+            OSError: the kernel refuses the filter.
+        """
         prctl(PR_SET_SECCOMP, MODE_FILTER, self.program)
 
 
 def missing() -> str:
-    """Why system calls cannot be filtered here; empty if they can."""
+    """Return why system calls cannot be filtered on this machine; empty if they can, which a child process tries."""
     machine = os.uname().machine if sys.platform == "linux" else sys.platform
     if machine not in MACHINES or sys.maxsize < 1 << 32:
         return f"there is no table of system calls for {machine}"
-    pid = os.fork()  # whoever asks may have threads, which Python then sees to
+    pid = os.fork()  # not that of `linux_calls`: this process may have threads
     if pid == 0:
         os._exit(_refusal(machine))
     number = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -130,7 +155,7 @@ def missing() -> str:
 
 
 def _refusal(machine: str) -> int:
-    """Put the filter in force in this process: the number of the error that it meets, 0 if none."""
+    """Put the filter in force in this process, and return the number of the error if that fails; 0 if it works."""
     try:
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         Filter(machine).apply()
