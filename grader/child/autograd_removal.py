@@ -8,8 +8,8 @@ Four means, each of which holds for every torch, as each looks at the one that i
   differentiates by itself;
 - formulas that are written in Python lose their code.
 
-What one version lacks, another of them carries. Each says which road it was. None of this is part of the boundary:
-whoever brings pointers can reach what is compiled (see SECURITY.md).
+Where a version of torch lacks the API for one of them, the others suffice. Each names the function that was called.
+None of this is part of the security boundary: code that uses pointers can reach compiled functions (see SECURITY.md).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ METHODS = {
     "CompilationUnit": ("__init__", "define", "create_function"),
     "ScriptModule": ("_define", "_create_method_from_trace", "_create_method_from_trace_with_dict"),
 }
-"""The same of its compiled classes: changed in the class, as other objects have it too."""
-ABSENT = (AttributeError, RuntimeError, TypeError, ImportError)  # as an API is missed that another torch has
+"""Methods of compiled classes that do the same; they are replaced in the class, to which every module refers."""
+ABSENT = (AttributeError, RuntimeError, TypeError, ImportError)  # raised where this torch lacks an API of another one
 
 
 def remove() -> None:
@@ -190,13 +190,13 @@ ROADS: dict[str, Callable[[], object]] = {
     "an operation": lambda: torch.ops.aten.threshold_backward(torch.ones(2), torch.ones(2), 0),
     "a decomposition": lambda: torch._decomp.decompositions.tanh_backward(torch.ones(2), torch.ones(2)),
 }
-"""What an honest learner tries; each must raise, in any torch."""
+"""Attempts that an honest learner may make, by their name in an error message; each must raise, in any torch."""
 
 
 def _raises(call: Callable[[], object]) -> bool:
-    """Return whether a call raises, whatever the exception."""
+    """Return whether a call raises an exception of any type."""
     try:
         call()
-    except Exception:  # by whatever means
+    except Exception:  # each of the means raises its own
         return True
     return False

@@ -1,7 +1,7 @@
-"""The time limit inside the child: code that computes for too long, or sleeps, is stopped; waiting its turn is free.
+"""The time limit in the child: code that computes or sleeps for too long is stopped; waiting for a processor is free.
 
-There is one timer and one place where time is up: the handler of that timer. It stops learner code alone, which is
-whatever `Clock.run` calls. The grader's own code is never interrupted, wherever a signal finds it.
+One timer measures it, and only the handler of that timer ends the time. It stops learner code alone, which is whatever
+`Clock.run` calls. The grader's own code is never interrupted, wherever a signal finds it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn, ParamSpec, Self, TypeVar
 
-ASLEEP = 0.02  # of the time that passed: on a machine with fifty others at work, whoever computes still gets as much
-TICKS = 20  # a part of the time is seen to pass in so many ticks
-SHORTEST, LAST = 0.03, 0.001  # seconds: a tick takes less if it is the last, as ticks cost time that a sleeper has not
-AGAIN = 0.005  # seconds until code that caught the exception hears it again
-MOST_CAUGHT = 10  # times that code may catch it before it is given up
-LATER = 0.25  # of the time limit, for all calls that come after one that took too long
+ASLEEP = 0.02  # share of real time: code that computes less than this sleeps; with fifty busy others it gets as much
+TICKS = 20  # in which the time of a part is measured
+SHORTEST, LAST = 0.03, 0.001  # seconds, of a tick and of the last one: each tick takes time from code that sleeps
+AGAIN = 0.005  # seconds after which the exception is raised once more in code that caught it
+MOST_CAUGHT = 10  # times that code may catch the exception before its call is given up
+LATER = 0.25  # share of the time limit, for all calls after one that took too long
 P = ParamSpec("P")
 T = TypeVar("T")
 GiveUp = Callable[["OutOfTime"], NoReturn]
@@ -36,11 +36,11 @@ def time_of_job(time_limit: float) -> float:
 class Clock:
     """Raise `OutOfTime` in learner code after so many seconds on a processor, or asleep, where the system has timers.
 
-    Time passes in ticks: while a machine stands still, or this process is stopped, it is one tick that passes.
+    Time passes in ticks: a machine that stands still, or a process that is stopped, loses one tick at most.
 
     Args:
-        seconds: how much time there is.
-        give_up: called, in the handler, with the first exception where learner code catches every one; never returns.
+        seconds: the time for all learner code together.
+        give_up: called in the handler, with the first exception, if learner code catches every one; never returns.
     """
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:

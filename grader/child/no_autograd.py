@@ -1,7 +1,7 @@
-"""Make torch's differentiation raise while a graded function runs, with the name of the road that was taken.
+"""Make torch's differentiation raise while a graded function runs, with the name of the function that was called.
 
-This catches the honest attempt and names the rule. It is feedback, not a security boundary: names that a file imported
-before are found at the entrances that all of them lead to.
+This catches the honest attempt and names the rule. It is feedback, not a security boundary. A public function that a
+file imported beforehand still raises, as the inner functions that it calls are replaced as well.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ torch.autograd.functional.jacobian torch.autograd.functional.hessian torch.autog
 torch.autograd.functional.jvp torch.autograd.functional.hvp torch.autograd.functional.vhp
 torch.autograd.forward_ad.make_dual
 """.split()
-"""What differentiates when it is called; a version of torch may lack some."""
+"""Functions that differentiate when they are called; a version of torch may lack some."""
 TRANSFORMS = """
 torch.func.grad torch.func.grad_and_value torch.func.jacrev torch.func.jacfwd torch.func.hessian
 """.split()
-"""What makes a function that differentiates: it may be made at the top of a file, and raises once it is called."""
+"""Functions that return one that differentiates: a file may call them at its top, and their result raises."""
 INNER = """
 torch.autograd._engine_run_backward torch.autograd.graph._engine_run_backward
 torch._functorch.eager_transforms.grad_increment_nesting torch._functorch.eager_transforms.jvp_increment_nesting
 torch.autograd.forward_ad.enter_dual_level
 """.split()
-"""What the public functions come to, one version or another: whoever kept one of them gets no further than this."""
+"""Inner functions that the public ones call, in one version or another: a kept reference to those raises here."""
 OPERATION = re.compile(
     r"backward(?!s\b)|_[jv]jp|_(make|unpack)_dual\b|_dirichlet_grad|_standard_gamma_grad|get_gradients|accumulate_grad"
 )
@@ -46,7 +46,7 @@ OPERATION = re.compile(
 MENTIONED = re.compile(rf"\bnn\.grad\b|\.(?!backward\b)\w*?(?:{OPERATION.pattern})")
 USUAL_KEYS = ("CPU", "FuncTorchBatched")
 PUBLIC = {"torch._functorch": "torch.func", "torch._tensor": "torch"}
-"""Where the public name of a private module's functions is."""
+"""The public module of a private module's functions."""
 
 
 class AutogradUsed(Exception):
@@ -185,7 +185,7 @@ def public_name(module: str, qualname: str) -> tuple[str, bool]:
 
 
 class TorchKernels:
-    """Register kernels for torch's operations until they are withdrawn, or for good."""
+    """A registry of kernels that replace those of torch's operations, until they are withdrawn or for good."""
 
     def __init__(self) -> None:
         """Begin without any registration."""
@@ -196,12 +196,13 @@ class TorchKernels:
 
         Args:
             operation: with its overload, such as `aten::add.Tensor`.
-            key: one of `dispatch_keys()`; a key that takes no kernels is left alone.
+            key: one of `dispatch_keys()`; nothing is registered for a key that takes no kernels.
+            kernel: a function with the operation's arguments, or torch's `fallthrough_kernel`.
         """
         namespace, name = operation.split("::")
         if namespace not in self._libraries:
             self._libraries[namespace] = torch._C._dispatch_library("IMPL", namespace, "", __file__, 0)
-        with suppress(RuntimeError):  # a key that takes no kernels of an operation's own
+        with suppress(RuntimeError):  # of a key that takes no kernels of a single operation
             self._libraries[namespace].impl(name, key, kernel, False)
 
     def withdraw(self) -> None:
@@ -228,7 +229,7 @@ def operations() -> list[str]:
 
 
 def registrations(key: str) -> list[str]:
-    """Return the operations that have a kernel for a dispatch key; none if this build does not know the key."""
+    """Return the operations that have a kernel for a dispatch key; empty if this build of torch has no such key."""
     with suppress(RuntimeError):
         return torch._C._dispatch_get_registrations_for_dispatch_key(key)
     return []

@@ -30,11 +30,11 @@ COPYING = ("array", "asarray", "ascontiguousarray", "copy")  # the functions tha
 MOST_LOOKS, MOST_ENTRIES, MOST_ITEMS = 60_000, 1 << 16, 4096
 
 Nudge = tuple[int, complex]
-"""Which entry was moved, and by how much."""
+"""The index of the entry that was moved, in the flattened argument, and the step by which it was moved."""
 
 
 class SeenEnough(BaseException):
-    """The call may end: it has gone on for so long that nobody looks any more."""
+    """End a watched call: it has used more arrays than a measurement takes, and is not observed any more."""
 
 
 class _Nudges:
@@ -50,11 +50,17 @@ class _Nudges:
         self.current: Nudge | None = None
 
     def record(self, array: np.ndarray) -> None:
-        """Record what an array is: the argument, as given or nudged, or a number, computed at the latest nudge."""
+        """Record an array that is the argument, as given or nudged, or a number, which belongs to the latest nudge.
+
+        Args:
+            array: of any shape; one of another size than the argument's is passed over.
+        """
         if array.size == 1:
             self._record_number(complex(array.reshape(())))
         elif array.size == self.values.size >= FEWEST_ENTRIES:
-            _ = self._record_nudge(array) or (array.ndim == 2 and self._record_nudge(array.T))
+            is_argument = self._record_nudge(array)
+            if not is_argument and array.ndim == 2:
+                self._record_nudge(array.T)
 
     def _record_number(self, number: complex) -> None:
         """Record a number as computed at the current nudge, or at the argument as given, up to a limit for each."""
@@ -91,7 +97,11 @@ class _Nudges:
         return True
 
     def measuring_steps(self, gradients: Collection[np.ndarray]) -> list[complex]:
-        """Return the steps by size if one of the gradients consists of finite differences; otherwise an empty list."""
+        """Return the steps, sorted by size, if a gradient consists of finite differences; otherwise an empty list.
+
+        Args:
+            gradients: arrays that may be the gradient of the argument; those of another size are passed over.
+        """
         steps: dict[int, list[complex]] = {}
         for entry, step in self.numbers:
             steps.setdefault(entry, []).append(step)
