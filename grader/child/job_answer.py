@@ -24,11 +24,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import protocol
 from .call_arguments import function_of, grouped
 from .clock import LATER, Clock, OutOfTime
+from .difference_watch import DifferenceWatch, TooManyArrays
 from .function_loading import announce_imports, load_function, run_text
 from .learner_imports import learner_imports
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden
-from .nudge_watch import NudgeWatch, SeenEnough
 from .reply_facts import CappedText, Facts, ReplyArrays, attribute_facts, capture_output, error_facts, value_facts
 
 LARGE = 128 << 10  # bytes: where C's allocator begins, which raises it as memory is freed
@@ -166,7 +166,7 @@ class _ObservedCall:
         }
         self.meter = CostMeter(call.get("huge") or math.inf)
         self.is_metered = call["meter"]
-        self.watch = NudgeWatch({name: self.before[name] for name in given}) if call.get("nudges") else None
+        self.watch = DifferenceWatch({name: self.before[name] for name in given}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
         """Call the function; return the exception that it raised as facts, or `None`."""
@@ -175,7 +175,7 @@ class _ObservedCall:
         try:
             warnings.simplefilter("ignore")
             meter = self.meter if self.is_metered else nullcontext()
-            with meter, self.watch or nullcontext(), suppress(SeenEnough):
+            with meter, self.watch or nullcontext(), suppress(TooManyArrays):
                 self.returned = clock.run(self.function, *grouped(self.arguments).values())
         except BaseException as error:  # whatever learner code raises is a fact to report
             return error_facts(error, self.filename, run=clock.run)

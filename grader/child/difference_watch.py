@@ -1,10 +1,10 @@
-"""Watch one call for finite differences: is a gradient the difference of results at nudged arguments, over the step?
+"""Watch one call for finite differences: detect a gradient that was measured and not derived.
 
-A formula works with the arguments that it is given. A measurement must make an array that differs from the argument in
-one entry, for every entry in turn, compute a number from each, and divide the differences of these numbers by the step
-(or the imaginary part, where the step is imaginary). Only where all of that is so, and the quotients are the gradient
-that the call leaves, is the gradient reported as measured. A guard such as `x[i] + 1e-12`, an argument made again with
-rounding, or a number that happens to be near an argument is none of this.
+A formula works with the arguments that it is given. A measurement must make an array that differs from the argument by
+a step in one entry, for every entry in turn, compute a number from each, and divide the differences of these numbers by
+the step (or the imaginary part, if the step is imaginary). A gradient is reported as measured only if all of that was
+observed, and the quotients are the gradient that the call leaves. A guard such as `x[i] + 1e-12`, a copy of an argument
+with rounding errors, or a number that happens to be near an argument is no measurement.
 """
 
 from __future__ import annotations
@@ -22,35 +22,44 @@ from torch.overrides import TorchFunctionMode
 
 FEWEST_ENTRIES = 4  # an argument of one entry cannot be told from any other number
 LEAST_STEP = 1e-10  # of the largest entry: far above rounding in float64, in which alone a measurement is exact enough
-ROUNDING = 1e-12  # of the largest entry: how far an entry is off that was nudged in place, and put back
-LARGEST_STEP = 1e-2  # of the largest entry; what replaces an entry by another number is no nudge
+ROUNDING = 1e-12  # of the largest entry: the error of an entry that was moved in place, and moved back
+LARGEST_STEP = 1e-2  # of the largest entry; an entry that moves further was replaced by another number
 RTOL = 1e-4  # of the largest entry of the gradient, which may have been rounded to float32 after the division
 MOST_NUMBERS = 32  # kept of those that were computed at one point: a loss is among the last few
 COPYING = ("array", "asarray", "ascontiguousarray", "copy")  # the functions that make plain arrays of watched ones
-MOST_LOOKS, MOST_ENTRIES, MOST_ITEMS = 60_000, 1 << 16, 4096
+MOST_ARRAYS = 60_000  # recorded in one call, which ends after that
+MOST_ENTRIES, MOST_ITEMS = 1 << 16, 4096  # of an array, and of a list, beyond which they are passed over
 
-Nudge = tuple[int, complex]
+Step = tuple[int, complex]
 """The index of the entry that was moved, in the flattened argument, and the step by which it was moved."""
 
 
-class SeenEnough(BaseException):
+class TooManyArrays(BaseException):
     """End a watched call: it has used more arrays than a measurement takes, and is not observed any more."""
 
 
-class _Nudges:
-    """Collect the nudges of one argument that a call made, and the numbers that it computed at each."""
+class _ArgumentSteps:
+    """The steps by which a call moved single entries of one argument, and the numbers that it computed at each step.
+
+    Args:
+        values: the argument as given, of any shape.
+
+    Attributes:
+        numbers: those computed at each step.
+        unmoved: numbers computed from the argument as given: the last ones before the first step, the first ones after.
+        current: the step of the array that was recorded last; `None` if that was the argument as given.
+    """
 
     def __init__(self, values: np.ndarray) -> None:
-        """Begin without any nudge of `values`, an array of any shape."""
+        """Begin without any step."""
         self.values = values.astype(complex).ravel()
         self.largest = float(np.abs(values).max(initial=0.0))
         self.unmoved: deque[complex] = deque(maxlen=MOST_NUMBERS)
-        """Numbers computed from the argument as it is: the last ones before the first nudge, the first ones after."""
-        self.numbers: dict[Nudge, list[complex]] = {}
-        self.current: Nudge | None = None
+        self.numbers: dict[Step, list[complex]] = {}
+        self.current: Step | None = None
 
     def record(self, array: np.ndarray) -> None:
-        """Record an array that is the argument, as given or nudged, or a number, which belongs to the latest nudge.
+        """Record an array that is the argument, as given or moved, or a number, which belongs to the current step.
 
         Args:
             array: of any shape; one of another size than the argument's is passed over.
@@ -58,26 +67,26 @@ class _Nudges:
         if array.size == 1:
             self._record_number(complex(array.reshape(())))
         elif array.size == self.values.size >= FEWEST_ENTRIES:
-            is_argument = self._record_nudge(array)
+            is_argument = self._record_step(array)
             if not is_argument and array.ndim == 2:
-                self._record_nudge(array.T)
+                self._record_step(array.T)
 
     def _record_number(self, number: complex) -> None:
-        """Record a number as computed at the current nudge, or at the argument as given, up to a limit for each."""
+        """Record a number as computed at the current step, or at the argument as given, up to a limit for each."""
         if self.current is not None:
-            at_nudge = self.numbers[self.current]
-            if len(at_nudge) < MOST_NUMBERS:
-                at_nudge.append(number)
+            numbers = self.numbers[self.current]
+            if len(numbers) < MOST_NUMBERS:
+                numbers.append(number)
         elif not self.numbers or len(self.unmoved) < MOST_NUMBERS:
             self.unmoved.append(number)
 
-    def _record_nudge(self, array: np.ndarray) -> bool:
+    def _record_step(self, array: np.ndarray) -> bool:
         """Return whether an array is the argument with at most one entry changed.
 
-        If that change is a nudge, the numbers that are recorded from now on belong to it.
+        If the size of that change can be a step, the numbers that are recorded from now on belong to it.
 
         Args:
-            array: as many entries as the argument has.
+            array: has as many entries as the argument.
         """
         flat = array.ravel()
         steps = flat - self.values
@@ -117,11 +126,15 @@ class _Nudges:
         return []
 
     def _difference_quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
-        """Return every difference quotient that the numbers seen while this entry was nudged can give; shape: (n,).
+        """Return every difference quotient of the numbers that were computed while an entry was moved; shape: (n,).
 
-        Each number is compared with those of every other step, with those without a nudge, and with 0, because it may
-        be a difference itself, where results were subtracted before they were added up. An imaginary step is one of
+        Each number is compared with those of every other step, with those of the argument as given, and with 0, because
+        it may be a difference itself, if results were subtracted before they were added up. An imaginary step is one of
         complex-step differentiation, whose quotient takes no difference.
+
+        Args:
+            entry: its index in the flattened argument.
+            steps: by which it was moved.
         """
         at_step = {step: np.array(self.numbers[entry, step]) for step in steps}
         quotients = [numbers.imag / step.imag for step, numbers in at_step.items() if step.real == 0]
@@ -133,17 +146,17 @@ class _Nudges:
         return np.concatenate(quotients) if quotients else np.zeros(0)
 
 
-class NudgeWatch(TorchFunctionMode):
+class DifferenceWatch(TorchFunctionMode):
     """Observe, within this context, every array that goes into an operation of torch or numpy, or comes out of it."""
 
     def __init__(self, arguments: Mapping[str, np.ndarray]) -> None:
-        """Prepare to watch for nudges of the floating-point arrays among `arguments`."""
+        """Prepare to watch for steps of the floating-point arrays among `arguments`, the call's, by name."""
         super().__init__()
-        self.nudges = {name: _Nudges(values) for name, values in arguments.items() if values.dtype.kind == "f"}
-        self.looks = 0
+        self.steps = {name: _ArgumentSteps(values) for name, values in arguments.items() if values.dtype.kind == "f"}
+        self.recorded = 0
         self._plain = {name: getattr(np, name) for name in COPYING}
 
-    def __enter__(self) -> NudgeWatch:
+    def __enter__(self) -> DifferenceWatch:
         """Begin to observe: numpy's copying functions return arrays that are watched."""
         for name, function in self._plain.items():
             setattr(np, name, partial(_call_and_watch, self, function))
@@ -163,8 +176,8 @@ class NudgeWatch(TorchFunctionMode):
             returned: what the call returned; it may be, or contain, the gradient of any argument.
         """
         steps = {
-            name: nudges.measuring_steps([*_arrays(stored.get(name)), *_arrays(returned)])
-            for name, nudges in self.nudges.items()
+            name: steps.measuring_steps([*_arrays(stored.get(name)), *_arrays(returned)])
+            for name, steps in self.steps.items()
         }
         return {name: measuring for name, measuring in steps.items() if measuring}
 
@@ -175,17 +188,20 @@ class NudgeWatch(TorchFunctionMode):
         return watched(result, self)
 
     def record(self, value: Any) -> None:
-        """Compare every array in a value with each argument, and record nudges and the numbers computed at them.
+        """Compare every array in a value with each argument, and record steps and the numbers computed at them.
+
+        Args:
+            value: an argument or a result of an operation, or a tuple or a list of them.
 
         Raises:
-            SeenEnough: more arrays were recorded than a measurement of these arguments takes.
+            TooManyArrays: more arrays were recorded than a measurement of these arguments takes.
         """
         for array in _arrays(value):
-            self.looks += 1
-            for nudges in self.nudges.values():
-                nudges.record(array)
-        if self.looks > MOST_LOOKS:
-            raise SeenEnough
+            self.recorded += 1
+            for steps in self.steps.values():
+                steps.record(array)
+        if self.recorded > MOST_ARRAYS:
+            raise TooManyArrays
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
@@ -206,7 +222,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 class _Watched(np.ndarray):
     """Show a watch what numpy does with this array, and with every array computed from it."""
 
-    watch: NudgeWatch | None = None
+    watch: DifferenceWatch | None = None
 
     def __array_finalize__(self, made_from: Any) -> None:
         """Take over the watch of the array that this one was made from."""
@@ -230,7 +246,7 @@ class _Watched(np.ndarray):
         return watched(result, self.watch)
 
 
-def watched(value: Any, watch: NudgeWatch | None) -> Any:
+def watched(value: Any, watch: DifferenceWatch | None) -> Any:
     """Return an array, or each array in a tuple, as one whose operations the watch observes; other values unchanged."""
     if type(value) is tuple:
         return tuple(watched(item, watch) for item in value)
@@ -247,7 +263,7 @@ def _plain(value: Any) -> Any:
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
-def _call_and_watch(watch: NudgeWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call_and_watch(watch: DifferenceWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a copying function of numpy; its copy of a tensor or of a watched array is watched as well."""
     result = function(*args, **kwargs)
     return watched(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result
