@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.rendering.heat_maps import Band, Table, TableLimits, bands, left_out, limit_of
+from grader.rendering.heat_maps import Band, Table, TableLimits, bands, largest_magnitude, omission
 from grader.rendering.picture_data import Grid, Kind, Picture
 
 
 def grid(values: np.ndarray, *, title: str = "yours", axes: str = "", kind: Kind = "values") -> Grid:
     values = np.asarray(values, dtype="float64")
     names = tuple(axes.split()) or tuple(f"_{i}" for i in range(values.ndim))
-    return Grid(title, names, values, kind, limit_of(values))
+    return Grid(title, names, values, kind, largest_magnitude(values))
 
 
 def only(*grids: Grid, room: TableLimits | None = None) -> list[Band]:
@@ -63,7 +63,7 @@ def test_what_is_not_finite_has_a_mark_and_does_not_stretch_the_scale() -> None:
 def test_all_grids_of_a_picture_share_their_scale() -> None:
     yours, right = np.array([1000.0, 4000.0]), np.array([2000.0, 4000.0])
     off = yours - right
-    limit = limit_of(yours, right, off)
+    limit = largest_magnitude(yours, right, off)
     grids = [Grid("", ("m",), values, limit=limit) for values in (yours, right)]
     tables = only(*grids, Grid("", ("m",), off, "difference", limit))[0].tables
     assert [[cell.level for cell in table.rows[0]] for table in tables] == [[0.25, 1.0], [0.5, 1.0], [-0.25, 0.0]]
@@ -117,7 +117,7 @@ def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
 def test_what_there_is_no_room_for_is_counted() -> None:
     (table,) = only(grid(np.ones((40, 13)), axes="bs n"), room=TableLimits(rows=4, columns=12))[0].tables
     assert (len(table.rows), len(table.rows[0])) == (4, 12)
-    assert left_out(table) == "and 36 more rows and 1 more column"
+    assert omission(table) == "and 36 more rows and 1 more column"
 
 
 def test_an_array_without_entries_is_only_its_heading() -> None:

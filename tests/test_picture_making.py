@@ -19,7 +19,7 @@ from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.learner.session import Session
-from grader.rendering.heat_maps import limit_of
+from grader.rendering.heat_maps import largest_magnitude
 from grader.rendering.picture_data import (
     NOTHING,
     WHY,
@@ -30,7 +30,7 @@ from grader.rendering.picture_data import (
     no_pictures,
 )
 from grader.rendering.picture_html import pictures_html
-from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shaded
+from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shade
 from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import as_text
 from grader.results.records import AnswerResult, ExerciseResult
@@ -139,12 +139,12 @@ def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
 
 @given(arrays("float64", array_shapes(max_side=4), elements=st.floats(-1e6, 1e6)))
 def test_a_shade_keeps_the_sign_and_the_order_and_a_quarter_of_the_size(array: np.ndarray) -> None:
-    found = shaded(Grid("measured", ("n",) * array.ndim, array, limit=limit_of(array)))
+    found = shade(Grid("measured", ("n",) * array.ndim, array, limit=largest_magnitude(array)))
     steps = values(found)
     assert set(steps.flat) <= set(range(-4, 5))
     assert np.all(steps * array >= 0)
-    assert np.all(np.abs(array) <= (np.abs(steps) + 1e-5) / 4 * limit_of(array))
-    assert np.all(np.abs(array) >= (np.abs(steps) - 1) / 4 * limit_of(array))
+    assert np.all(np.abs(array) <= (np.abs(steps) + 1e-5) / 4 * largest_magnitude(array))
+    assert np.all(np.abs(array) >= (np.abs(steps) - 1) / 4 * largest_magnitude(array))
 
 
 @pytest.mark.parametrize("expected", [True, False])

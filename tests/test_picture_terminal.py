@@ -14,7 +14,7 @@ from rich.style import Style as RichStyle
 from rich.text import Text
 
 from grader.rendering.console import STYLES
-from grader.rendering.heat_maps import limit_of
+from grader.rendering.heat_maps import largest_magnitude
 from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Grid, Picture
 from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import Line, as_text
@@ -24,12 +24,12 @@ RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])
 
 
 def grid(title: str, values: np.ndarray, axes: str = "n m", limit: float | None = None, **more: Any) -> Grid:
-    found = limit_of(values) if limit is None else limit
+    found = largest_magnitude(values) if limit is None else limit
     return Grid(title, tuple(axes.split()), values, limit=found, **more)
 
 
 def three() -> Picture:
-    limit = limit_of(YOURS, RIGHT)
+    limit = largest_magnitude(YOURS, RIGHT)
     grids = (
         grid("yours", YOURS, limit=limit),
         grid("measured", RIGHT, limit=limit),

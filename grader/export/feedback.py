@@ -58,7 +58,7 @@ def feedback(course: Course, record: StudentResults, options: ExportOptions) -> 
     ]
     for unit in course.config.units:
         inside = [exercise for exercise in course.exercises if exercise.unit == unit.id]
-        body += _unit(unit.title, inside, results, partial(_picture, record, options))
+        body += _unit_lines(unit.title, inside, results, partial(_picture_html, record, options))
     return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
 
 
@@ -70,7 +70,7 @@ def summary(course: Course, record: StudentResults) -> list[str]:
         unit_results = [exercise for exercise in record.exercises if exercise.unit == unit.id]
         if any(result.status != "todo" for result in unit_results):
             max_points = total(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
-            rows.append((escape(unit.title), _points(unit_results, max_points)))
+            rows.append((escape(unit.title), _points_text(unit_results, max_points)))
     return summary_html(points_text, number(max_score(record)), rows if len(rows) > 1 else [])
 
 
@@ -87,7 +87,7 @@ def summary_html(points_text: str | None, most: str, rows: Sequence[tuple[str, s
     return [f'<p class="all">{head}</p>', *([f"<table>{table_rows}</table>"] if rows else [])]
 
 
-def _points(results: Iterable[ExerciseResult], most: float) -> str:
+def _points_text(results: Iterable[ExerciseResult], most: float) -> str:
     """Return `3 of 4`: the points of some results, out of `most`; `not graded` if one of them is an error."""
     listed = list(results)
     if any(result.status == "error" for result in listed):
@@ -95,7 +95,7 @@ def _points(results: Iterable[ExerciseResult], most: float) -> str:
     return f"{number(total(result.score for result in listed))} of {number(most)}"
 
 
-def _unit(
+def _unit_lines(
     title: str, exercises: Sequence[CourseExercise], results: Mapping[str, ExerciseResult], draw_mistakes: DrawMistakes
 ) -> list[str]:
     """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
@@ -118,7 +118,7 @@ def _unit(
         return []
     right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
     wrong = [
-        _report(exercise, result) + draw_mistakes(exercise, result)
+        _result_html(exercise, result) + draw_mistakes(exercise, result)
         for exercise, result in tried
         if result.status != "passed"
     ]
@@ -133,7 +133,9 @@ def _unit(
     ]
 
 
-def _picture(record: StudentResults, options: ExportOptions, exercise: CourseExercise, result: ExerciseResult) -> str:
+def _picture_html(
+    record: StudentResults, options: ExportOptions, exercise: CourseExercise, result: ExerciseResult
+) -> str:
     """Return the HTML of an exercise's picture; empty for a record without a seed, because its trials are unknown."""
     return "" if record.seed is None else options.picture(exercise, result, record.seed)
 
@@ -143,17 +145,18 @@ def _is_tried(result: ExerciseResult) -> bool:
     return any(answer.status != "todo" for answer in result.answers)
 
 
-def _report(exercise: CourseExercise, result: ExerciseResult) -> str:
-    aside = _points([result], result.max_score)
+def _result_html(exercise: CourseExercise, result: ExerciseResult) -> str:
+    aside = _points_text([result], result.max_score)
     return ResultDisplay(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
 
 
 def _for_learners(result: ExerciseResult) -> ExerciseResult:
     """Return a result without messages meant for the instructor, and with every text cut to a page's length."""
-    return replace(result, answers=tuple(map(_short, result.answers)))
+    return replace(result, answers=tuple(map(_answer_for_learners, result.answers)))
 
 
-def _short(answer: AnswerResult) -> AnswerResult:
+def _answer_for_learners(answer: AnswerResult) -> AnswerResult:
+    """Return an answer's result with short texts; an error's message is replaced, an untouched answer's as well."""
     if answer.status in ("error", "todo"):
         return replace(answer, message=NOT_GRADED if answer.status == "error" else TODO, evidence="", hints=())
     hints = tuple(map(text, answer.hints))

@@ -223,11 +223,11 @@ def _add_folder(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
         folder: the folder on disk.
         name: the folder's name in the zip file.
     """
-    for path in _files(folder):
+    for path in _grader_files(folder):
         _add(archive, f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _grader_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder that the grader reads; neither a bundled course nor Python's caches."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts

@@ -104,11 +104,14 @@ def _annotations(course: Course, record: StudentResults, options: ExportOptions)
                 continue
             names = ", ".join(answer.name for answer in group)
             code = first.code if first.is_graded else "not graded"
-            place = {"file": _file(course, exercise.id, exercise.unit), "line": str(options.lines.get(exercise.id, 1))}
+            place = {
+                "file": _file_path(course, exercise.id, exercise.unit),
+                "line": str(options.lines.get(exercise.id, 1)),
+            }
             yield command("error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}"))
 
 
-def _file(course: Course, exercise: str, unit: str) -> str:
+def _file_path(course: Course, exercise: str, unit: str) -> str:
     """Return the path of an exercise's file in the course, or a likely one if another course has graded it."""
     files = (declared.file for declared in course.exercises if declared.id == exercise)
     return next(files, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
@@ -116,17 +119,17 @@ def _file(course: Course, exercise: str, unit: str) -> str:
 
 def command(name: str, message: str, **properties: str) -> str:
     """Return a workflow command, escaped as actions/toolkit does it."""
-    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{name} {listed}::{_data(message)}"
+    listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
+    return f"::{name} {listed}::{_escaped_message(message)}"
 
 
-def _data(words: str) -> str:
+def _escaped_message(words: str) -> str:
     words = words.replace("##[", "# #[")  # the older form of a command, which may stand anywhere in a line
     return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(words: str) -> str:
-    return _data(words).replace(":", "%3A").replace(",", "%2C")
+def _escaped_property(words: str) -> str:
+    return _escaped_message(words).replace(":", "%3A").replace(",", "%2C")
 
 
 def _summary(record: StudentResults) -> str:
@@ -135,7 +138,7 @@ def _summary(record: StudentResults) -> str:
     total = f"{number(score(record))} of {most} points" if is_graded(record) else "Not everything could be graded"
     parts, size = [f"## {total}\n\n"], 0
     for answer in answers(record):
-        part = _line(answer)
+        part = _answer_item(answer)
         size += len(part.encode())
         if size > MOST_BYTES:
             parts.append("\nThere is more than a summary can hold.\n")
@@ -145,7 +148,7 @@ def _summary(record: StudentResults) -> str:
     return "".join(parts)
 
 
-def _line(answer: GradedAnswer) -> str:
+def _answer_item(answer: GradedAnswer) -> str:
     """Return an answer as an item of a Markdown list, with its sentences below it if it is wrong."""
     line = f"- {markdown(answer.name)}: {of_points(answer)}, {STATUS[answer.answer.status]}\n"
     if answer.answer.status in ("passed", "todo"):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from grader.course.course import Course, CourseExercise
-from grader.rendering.console import Spinner, drawn, print_lines, report_width
+from grader.rendering.console import Spinner, pictures_as_lines, print_lines, report_width
 from grader.rendering.picture_data import ExercisePictures
 from grader.rendering.render_text import Line, exercise_report, flag_lines, next_step, printed_lines
 from grader.results.records import CourseResult, ExerciseResult, dumps
@@ -113,5 +113,5 @@ def _print_report(
 
 def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
     yield ()
-    yield from drawn(seen, width)
+    yield from pictures_as_lines(seen, width)
     yield ()

@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from grader.course.course import Course
 from grader.errors import CourseError, InfrastructureError
 from grader.files import FOLDER, remedy, write_atomically
-from grader.rendering.console import is_plain, report_width, styled
+from grader.rendering.console import is_plain, report_width, styled_text
 from grader.rendering.render_text import Line
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
@@ -57,7 +57,7 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
 def print_in(console: Console, text: str) -> None:
     """Print a lesson as wide as reports are."""
     for part in in_terminal(text):
-        console.print(styled(part) if isinstance(part, tuple) else part, width=report_width(), soft_wrap=False)
+        console.print(styled_text(part) if isinstance(part, tuple) else part, width=report_width(), soft_wrap=False)
 
 
 def open_in_browser(course: Course, unit: str) -> str:

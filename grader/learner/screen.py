@@ -10,7 +10,7 @@ from rich.control import Control
 from rich.segment import ControlType, Segment, Segments
 
 from grader.course.course import CourseExercise
-from grader.rendering.console import styled, terminal
+from grader.rendering.console import styled_text, terminal
 from grader.rendering.render_text import Line
 
 from .key_presses import DOWN, PAGE_DOWN, PAGE_UP, UP
@@ -125,5 +125,5 @@ def _rows(console: Console, body: Body, link: CourseExercise) -> Rows:
     options = console.options.update(highlight=False)
     rows: Rows = []
     for part in body:
-        rows += console.render_lines(styled(part, link) if isinstance(part, tuple) else part, options, pad=False)
+        rows += console.render_lines(styled_text(part, link) if isinstance(part, tuple) else part, options, pad=False)
     return rows

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Group
 from rich.live import Live
 
-from grader.rendering.console import is_plain, print_lines, styled, terminal
+from grader.rendering.console import is_plain, print_lines, styled_text, terminal
 
 from .curve_words import chart, continued, learned, progress_line, verdict
 from .train import OnPart
@@ -34,7 +34,7 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
     else:
         with Live(console=terminal(), auto_refresh=False, transient=True) as live:
             yield lambda trained: live.update(
-                Group(*map(styled, chart(trained)), styled(((progress_line(trained), ""),))), refresh=True
+                Group(*map(styled_text, chart(trained)), styled_text(((progress_line(trained), ""),))), refresh=True
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from grader.course.course import CourseExercise
 from grader.errors import UsageError
-from grader.rendering.console import drawn, is_plain, report_width
+from grader.rendering.console import is_plain, pictures_as_lines, report_width
 from grader.rendering.render_text import Line, answer_in_need, differences, hint_lines, key_legend
 
 from . import lesson, watch_views, workspace
@@ -130,7 +130,7 @@ class Keys:
         known = self.watched.checked()
         if known is None or known.pictures is None:
             return self.watched.unknown()
-        return [((self.watched.current.file, "bold"),), (), *drawn(known.pictures, report_width())]
+        return [((self.watched.current.file, "bold"),), (), *pictures_as_lines(known.pictures, report_width())]
 
     def _lesson(self) -> None:
         text = lesson.lesson_text(self.watched.course, self.watched.current.unit)

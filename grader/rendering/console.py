@@ -1,4 +1,4 @@
-"""Prints reports and lists on the terminal, and a spinner where somebody is watching."""
+"""The terminal: printed lines and pictures, a spinner, and plain mode for screen readers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ACCESSIBLE = "ACCESSIBLE"
 OFF = ("", "0")
 
 
-def drawn(seen: ExercisePictures, width: int) -> Iterator[Line]:
-    """The pictures of one exercise; in plain mode, the same in words."""
+def pictures_as_lines(seen: ExercisePictures, width: int) -> Iterator[Line]:
+    """Yield the lines of an exercise's pictures, at most `width` columns wide; in plain mode sentences instead."""
     if is_plain():
         from .picture_text import pictures_in_words as lines
     else:
@@ -39,41 +39,45 @@ def drawn(seen: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def report_width() -> int:
-    """How wide the report is."""
+    """Return the width of a report in columns: the terminal's, but at most `MAX_WIDTH`."""
     return min(terminal().width, MAX_WIDTH)
 
 
 def terminal() -> Console:
-    """The terminal that reports are printed on."""
+    """Return a rich console on standard output that neither highlights nor wraps."""
     return Console(highlight=False, soft_wrap=True)
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Put lines on the terminal."""
+    """Print lines on the terminal."""
     console = terminal()
     for line in lines:
-        console.print(styled(line))
+        console.print(styled_text(line))
 
 
-def styled(line: Line, link: CourseExercise | None = None) -> Text:
-    """A line with its styles.
+def styled_text(line: Line, link: CourseExercise | None = None) -> Text:
+    """Return a line as rich text in the terminal's colours.
 
     Args:
-        link: its file opens at a click wherever it is named, in terminals that can.
+        line: its parts, each with the name of a style.
+        link: an exercise whose file opens at a click wherever the line names it, in terminals that can.
     """
-    text = Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line])
+    text = Text.assemble(*[(part, STYLES.get(style, "")) for part, style in line])
     if link is not None:
         text.highlight_words([link.file], f"link {link.path.as_uri()}")
     return text
 
 
 class Spinner:
-    """A line on stderr that says what is going on, where somebody is watching."""
+    """A context manager with a line on stderr that says what is going on; silent where stderr is no terminal.
+
+    Entering it returns `say`.
+    """
 
     def __init__(self, what: str) -> None:
         self.what = what
-        watched = sys.stderr.isatty() and not is_plain()
-        self.status = Console(stderr=True).status(what) if watched else None
+        is_shown = sys.stderr.isatty() and not is_plain()
+        self.status = Console(stderr=True).status(what) if is_shown else None
 
     def __enter__(self) -> Any:
         if self.status is not None:
@@ -85,16 +89,16 @@ class Spinner:
             self.status.stop()
 
     def say(self, detail: str) -> None:
-        """Say what is being done now."""
+        """Show what is being done now, behind the spinner's own text."""
         if self.status is not None:
             self.status.update(f"{self.what} {detail}")
 
 
 def is_plain() -> bool:
-    """Whether somebody asked for plain text: by `--plain`, by ACCESSIBLE=1, or with a terminal that only prints."""
+    """Return whether plain text was chosen: by `--plain`, by ACCESSIBLE=1, or by a terminal that only prints."""
     return os.environ.get(ACCESSIBLE, "") not in OFF or os.environ.get("TERM") == "dumb"
 
 
 def ask_for_plain() -> None:
-    """What `--plain` does, for this program and those that it starts."""
+    """Choose plain text for this process and those that it starts, as `--plain` does."""
     os.environ[ACCESSIBLE] = "1"

@@ -1,4 +1,4 @@
-"""Summarises what an exercise asks in one line: its formula as the author wrote it, and the answer's shape."""
+"""A line that says what an exercise asks: its formula as the author wrote it, or an answer with its shape."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from grader.quiz.variants import question_of
 
 
 def formula(exercise: CourseExercise) -> str:
-    """The forward pass as text, `inp @ w + b`; the title where it is no single expression."""
+    """Return the forward pass as text, `inp @ w + b`; the title or docstring if it is not a single expression."""
     return formula_or_words(exercise)[0]
 
 
 def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
-    """The same, and whether it is a formula."""
+    """Return the text of `formula`, and whether it is a formula."""
     declaration = exercise.declaration
     if not isinstance(declaration, Exercise):
         return declaration.title, False
@@ -34,7 +34,7 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
 
 
 def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
-    """What is asked of one answer, with its shape."""
+    """Return what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`."""
     declaration = exercise.declaration
     if isinstance(declaration, Quiz):
         return " ".join(question_of(declaration, answer.name, variant_of(exercise.path)).ask.split())
@@ -45,7 +45,7 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
         return f"the function returns the value of {text}"
     if answer.kind == "jacobian":
         return f"the Jacobian of {text} with respect to {answer.wrt}"
-    shape = _shape(declaration, answer.wrt)
+    shape = _shape_text(declaration, answer.wrt)
     if answer.stored:
         return f"{answer.name}, the gradient of the loss, {shape}, for {text}"
     of = "the loss" if declaration.gives_upstream else text
@@ -53,7 +53,8 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
     return f"the gradient of {of} with respect to {answer.wrt}, {shape}{forward}"
 
 
-def _shape(declaration: Exercise, name: str) -> str:
+def _shape_text(declaration: Exercise, name: str) -> str:
+    """Return `shape (n, m)` for an input; `shaped like w` if it has several shapes."""
     spec = declaration.inputs[name].spec
     if ANY in axes_of(spec) or len(alternatives(spec)) > 1:
         return f"shaped like {name}"
@@ -62,9 +63,9 @@ def _shape(declaration: Exercise, name: str) -> str:
 
 
 def _lambda_body(spec: Path, exercise_id: str) -> str | None:
-    """The expression of a forward pass, if nothing in it is of the declaration alone."""
-    given = _assigned(spec, spec.stat().st_mtime_ns)
-    declared = given.get(exercise_id)
+    """Return the expression of an exercise's forward pass; `None` if it is no lambda or uses a private name."""
+    assigned = _assigned_values(spec, spec.stat().st_mtime_ns)
+    declared = assigned.get(exercise_id)
     if not isinstance(declared, ast.Call):
         return None
     forward = next((k.value for k in declared.keywords if k.arg == "forward"), None)
@@ -72,24 +73,30 @@ def _lambda_body(spec: Path, exercise_id: str) -> str | None:
         forward = forward.keywords[-1].value
     if not isinstance(forward, ast.Lambda):
         return None
-    body = _Numbers(given).visit(copy.deepcopy(forward.body))
+    body = _ConstantsInlined(assigned).visit(copy.deepcopy(forward.body))
     private = any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(body))
     return None if private else ast.unparse(body)
 
 
-class _Numbers(ast.NodeTransformer):
-    """Puts the number itself in the place of a name for it."""
+class _ConstantsInlined(ast.NodeTransformer):
+    """A transformer of syntax trees that replaces the names of a spec's constants by their values."""
 
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self.given = given
+    def __init__(self, assigned: Mapping[str, ast.expr]) -> None:
+        self.assigned = assigned
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self.given.get(node.id)
-        return found if isinstance(found, ast.Constant) else node
+        """Return the constant that the name stands for; the name itself if it stands for none."""
+        value = self.assigned.get(node.id)
+        return value if isinstance(value, ast.Constant) else node
 
 
 @lru_cache(maxsize=32)
-def _assigned(spec: Path, changed: int) -> dict[str, ast.expr]:
-    """What each name of a unit's declarations stands for, read once for all exercises and as often as it changes."""
-    found = (node for node in ast.parse(spec.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
-    return {name.id: node.value for node in found for name in node.targets if isinstance(name, ast.Name)}
+def _assigned_values(spec: Path, modified: int) -> dict[str, ast.expr]:
+    """Return the expression assigned to each top-level name of a spec.
+
+    Args:
+        spec: the Python file.
+        modified: its time of modification in nanoseconds, so that an edited file is read again.
+    """
+    assignments = (node for node in ast.parse(spec.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
+    return {name.id: node.value for node in assignments for name in node.targets if isinstance(name, ast.Name)}

@@ -1,6 +1,6 @@
-"""Lays out arrays as heat maps: tables of cells, each with its text and its place on a scale centred on zero.
+"""Arrays as heat maps: tables of cells, each with its text and its level on a scale centred on zero.
 
-All arrays of one picture have one scale: the same colour is the same number.
+All arrays of a picture share a scale: equal colours are equal numbers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ EXPONENT = re.compile(r"e\+?(-?)0*")
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry.
+    """An entry of an array as it is shown.
 
     Args:
-        level: from -1 to 1, 0 for zero and for what is no number.
+        text: the number, or what stands in its place.
+        level: from -1 to 1; 0 for zero and for what is not finite.
         mark: `RIGHT` where there is no difference, `NOT_FINITE`, or empty for a number.
     """
 
@@ -37,13 +38,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Two axes of a grid, or fewer.
+    """The last two axes of a grid, or fewer, at fixed indices of all others.
 
     Args:
-        down: the name of the axis whose indices stand on the left, empty if there is none.
-        across: that of the one on top.
-        more: how many rows and columns were left out.
-        first: the indices of the first row and column shown.
+        heading: the title of the grid, with its shape in the first table.
+        down: the name of the axis whose indices label the rows; empty if there is none.
+        across: the name of the axis whose indices label the columns; empty if there is none.
+        rows: the cells that are shown.
+        more: the numbers of rows and of columns that are not shown.
+        first: the indices of the first row and column that are shown.
     """
 
     heading: str
@@ -56,10 +59,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Band:
-    """Tables that belong side by side: one slice of every grid.
+    """Tables that belong side by side: the same slice of every grid.
 
     Args:
-        caption: which slice it is; empty where there is only one.
+        caption: the indices of the slice; empty where there is only one.
+        tables: a table for each grid.
     """
 
     caption: str
@@ -68,7 +72,7 @@ class Band:
 
 @dataclass(frozen=True)
 class TableLimits:
-    """How many rows, columns and slices of an array are shown at most."""
+    """The numbers of rows, columns and slices of an array that are shown at most."""
 
     rows: int = 12
     columns: int = 12
@@ -76,58 +80,59 @@ class TableLimits:
 
 
 def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
-    """The picture slice by slice along all axes but the last two."""
+    """Yield the tables of a picture, slice by slice along all axes but the last two."""
     if len({grid.shape for grid in picture.grids}) == 1:
-        yield from _side_by_side(picture.grids, limits)
+        yield from _slices_side_by_side(picture.grids, limits)
     else:
         for grid in picture.grids:
-            yield from _side_by_side((grid,), limits)
+            yield from _slices_side_by_side((grid,), limits)
 
 
 def heading(grid: Grid) -> str:
-    """The title with the shape."""
+    """Return the title of a grid with its shape."""
     return f"{grid.title} {describe(grid.shape, grid.axes)}" if grid.shape else grid.title
 
 
-def limit_of(*arrays: np.ndarray) -> float:
-    """The largest finite magnitude in several arrays."""
-    return max((_largest(array) for array in arrays), default=0.0)
+def largest_magnitude(*arrays: np.ndarray) -> float:
+    """Return the largest finite magnitude in several arrays; 0 if there is none."""
+    return max((_largest_finite(array) for array in arrays), default=0.0)
 
 
-def left_out(table: Table) -> str:
-    """What of the array is not in the table, in words; empty if all is there."""
+def omission(table: Table) -> str:
+    """Return `and 2 more rows`, for what of the array a table does not show; empty if it shows everything."""
     counts = zip(table.more, ("row", "column"), strict=True)
     parts = [f"{count} more {what}{'s' if count > 1 else ''}" for count, what in counts if count]
     return f"and {' and '.join(parts)}" if parts else ""
 
 
-def _side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
+def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
+    """Yield the bands of grids with the same shape: those of the slices that are furthest off, in order."""
     leading = grids[0].shape[:-2]
-    every = list(np.ndindex(leading))
-    chosen = _furthest_off(grids[-1], every)[: limits.slices]
+    indices = list(np.ndindex(leading))
+    chosen = _furthest_off(grids[-1], indices)[: limits.slices]
     for number, index in enumerate(sorted(chosen)):
-        caption = ", ".join(f"{_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
-        if number == 0 and len(chosen) < len(every):
+        caption = ", ".join(f"{_axis_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
+        if number == 0 and len(chosen) < len(indices):
             compared = grids[-1].kind == "difference"
             which = "those furthest off" if compared else "the first ones"
-            along = " and ".join(_name(grids[0].axes, axis) for axis in range(len(leading)))
-            caption = f"{len(chosen)} of {len(every)} slices along {along} are shown, {which}\n{caption}"
-        tables = tuple(_table(grid, index, limits, _worst(grids[-1], index)) for grid in grids)
+            along = " and ".join(_axis_name(grids[0].axes, axis) for axis in range(len(leading)))
+            caption = f"{len(chosen)} of {len(indices)} slices along {along} are shown, {which}\n{caption}"
+        tables = tuple(_slice_table(grid, index, limits, _worst(grids[-1], index)) for grid in grids)
         if number:
             tables = tuple(replace(table, heading=grid.title) for table, grid in zip(tables, grids, strict=True))
         yield Band(caption, tables)
 
 
-def _furthest_off(grid: Grid, every: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """All slices, those in which most is wrong first."""
+def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the indices of all slices, in a difference sorted by their largest entry, the largest first."""
     if grid.kind != "difference":
-        return list(every)
+        return list(indices)
     off = np.nan_to_num(np.abs(grid.values), nan=np.inf)
-    return sorted(every, key=lambda index: -float(np.max(off[index], initial=0)))
+    return sorted(indices, key=lambda index: -float(np.max(off[index], initial=0)))
 
 
 def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
-    """The row and column of a slice that must be seen: there most is wrong."""
+    """Return the row and column of a slice that must be visible: in a difference those of the largest entry."""
     values = np.atleast_2d(grid.values[index])
     if grid.kind != "difference" or not values.size:
         return 0, 0
@@ -136,17 +141,22 @@ def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
     return row, column
 
 
-def _table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
+def _slice_table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
+    """Return the table of a grid's slice, with the entry at `worst` among those that are shown."""
     values, rank = np.atleast_2d(grid.values[index]), len(grid.shape)
-    shown = [_window(*each) for each in zip(values.shape, (limits.rows, limits.columns), worst, strict=True)]
-    cells = tuple(tuple(_cell(grid, float(value)) for value in row[shown[1]]) for row in values[shown[0]])
-    down, across = (_name(grid.axes, rank - 2) if rank > 1 else ""), (_name(grid.axes, rank - 1) if rank else "")
+    rows = _window(values.shape[0], limits.rows, worst[0])
+    columns = _window(values.shape[1], limits.columns, worst[1])
+    cells = tuple(tuple(_cell(grid, float(value)) for value in row[columns]) for row in values[rows])
+    down, across = (
+        (_axis_name(grid.axes, rank - 2) if rank > 1 else ""),
+        (_axis_name(grid.axes, rank - 1) if rank else ""),
+    )
     more = values.shape[0] - len(cells), max(values.shape[1] - limits.columns, 0)
-    return Table(heading(grid), down, across, cells, more, (shown[0].start, shown[1].start))
+    return Table(heading(grid), down, across, cells, more, (rows.start, columns.start))
 
 
 def _window(size: int, room: int, wanted: int) -> slice:
-    """The first `room` indices of `size`, or as many around one that would not be among them."""
+    """Return the first `room` of `size` indices, or as many around `wanted` if it is not among the first."""
     start = 0 if wanted < room else min(wanted - room // 2, size - room)
     return slice(start, start + room)
 
@@ -161,20 +171,20 @@ def _cell(grid: Grid, value: float) -> Cell:
 
 
 def _shade(level: float) -> str:
-    """A sign, twice for what is more than half of the largest: to be told apart without colours, and no number."""
+    """Return the sign of a level, twice if it is above half of the scale: readable without colours, and no number."""
     return ("+" if level > 0 else "-") * (2 if abs(level) > 0.5 else 1)
 
 
 def number(value: float) -> str:
-    """Three digits that count: `1.50`, `738`, `-8.74e3`."""
+    """Return a number with three significant digits: `1.50`, `738`, `-8.74e3`."""
     return EXPONENT.sub(r"e\1", f"{value:#.3g}").rstrip(".")
 
 
-def _name(axes: Axes, axis: int) -> str:
+def _axis_name(axes: Axes, axis: int) -> str:
     known = axes[axis] if axis < len(axes) else "_"
     return f"{NAMELESS}{axis}" if known.startswith("_") or known.isdigit() else known
 
 
-def _largest(array: np.ndarray) -> float:
+def _largest_finite(array: np.ndarray) -> float:
     finite = np.abs(array[np.isfinite(array)])
     return float(finite.max(initial=0.0))

@@ -1,4 +1,4 @@
-"""The forward pass as a graph to be drawn, with the operations that a diagnosis names marked."""
+"""The graph of a forward pass, with the nodes marked that a diagnosis or a record names."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .picture_data import Graph, GraphNode
 def graph_of(
     program: Program, trial: Trial, answers: Mapping[str, str], places: Mapping[str, Sequence[Place]]
 ) -> Graph:
-    """Return all that the output is computed from.
+    """Return the graph of all nodes that the output is computed from.
 
     Args:
         program: the forward pass of a trial with the sizes that are to be shown.
         trial: that trial.
-        answers: the answers drawn, by the input or step that each is the gradient of.
-        places: by answer, what its diagnosis names, as places in the program.
+        answers: names of the answers that are drawn, by the input or step that each is the gradient of.
+        places: by answer, the places in the program that its diagnosis names.
     """
     out = program.forward.outputs[-1]
     shown = [node for node in program.nodes if node.id == out or program.forward.ancestors[out] >> node.id & 1]
@@ -61,16 +61,21 @@ def _shape(node: Node, name: str, trial: Trial) -> str:
 
 
 class RecordedMistakes:
-    """Draws what records say; what several of them speak of is made once."""
+    """A drawer of records' mistakes from the course alone, without learner code; it reuses trials between records."""
 
     def __init__(self) -> None:
         self._trials: dict[tuple[str, int], Trial] = {}
 
     def graph(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> Graph | None:
-        """The forward pass, if any operation in it is named as the place of a mistake.
+        """Return the forward pass with the places of a result's mistakes marked.
 
         Args:
-            seed: that of the record; the graph has the sizes that the record speaks of.
+            exercise: the exercise of the course.
+            result: its result from a record.
+            seed: the record's; the graph has the sizes of the trial that the result speaks of.
+
+        Returns:
+            `None` where no mistake has a place, or the exercise has no forward pass to draw.
         """
         wrong = [answer for answer in result.answers if answer.mistake]
         if not wrong or exercise.is_quiz or not isinstance(exercise.function, Exercise):
@@ -95,6 +100,6 @@ class RecordedMistakes:
 
 
 def _places(answer: AnswerResult) -> tuple[Place, ...]:
-    """Return where an answer's mistake was made, as its record says; of an older record nowhere."""
+    """Return the places of an answer's mistake from its record; empty for a record that has none."""
     places = (answer.mistake or {}).get("at", ())
     return tuple((place[0], place[1]) for place in places if len(place) == 2)

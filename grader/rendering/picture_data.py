@@ -1,4 +1,4 @@
-"""The pictures of a checked exercise as plain data, made only when asked for, and never a part of a result."""
+"""The pictures of a checked exercise as plain data and as JSON; made only on request, and never a part of a result."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SCHEMA = "handgrad/shown@1"
 
 @dataclass(frozen=True)
 class Grid:
-    """One array of a picture.
+    """An array of a picture.
 
     Args:
-        title: what it is, in a word or two.
-        axes: a name for each axis; one that begins with `_` is no name.
-        kind: values, or differences, 0 where there is none to speak of.
+        title: a word or two, such as `yours`.
+        axes: a name for each axis; a name that begins with `_` is not shown.
         values: float64.
+        kind: `values`, or a `difference` of two arrays that is 0 where they agree.
         limit: the value at either end of the colour scale, which all grids of a picture share.
-        shaded: the values are whole numbers from `-limit` to `limit`: shades, in place of numbers that are kept back.
+        shaded: the values are whole numbers from `-limit` to `limit`: shades, because the numbers are confidential.
     """
 
     title: str
@@ -51,18 +51,19 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Return the shape of the array."""
         return self.values.shape
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One answer that is not right, to be looked at.
+    """An answer that is not right, with its arrays.
 
     Args:
         answer: its name, such as `w.g`.
-        where: the trial it is from, in words.
-        grids: the learner's array and what it is compared with; none where there is nothing to draw.
-        note: why there is nothing, or what should be known of it.
+        where: the trial that the arrays are from, in words.
+        grids: the learner's array and those that it is compared with; none if there is nothing to draw.
+        note: a remark on the grids, or why there are none.
     """
 
     answer: str
@@ -77,12 +78,12 @@ class GraphNode:
 
     Args:
         key: the input's name, or `%index` of the operation.
-        label: what a learner calls it: `inp`, `@`, `mean`.
-        shape: of its value in the trial, with axis names.
-        operands: the keys of what it is computed from.
-        answer: the answer that is its gradient, if any.
-        marked: the answers whose diagnosis names it.
-        edges: the operands of which the diagnosis names the way to them.
+        label: its name to a learner: `inp`, `@`, `mean`.
+        shape: the shape of its value in the trial, with axis names.
+        operands: the keys of the nodes that it is computed from.
+        answer: the answer that is its gradient; empty if there is none.
+        marked: the answers whose diagnosis names the node.
+        edges: the keys of the operands to which the diagnosis names the edge.
     """
 
     key: str
@@ -99,9 +100,9 @@ class Graph:
     """A forward pass.
 
     Args:
-        nodes: by key, what is computed from others after these.
+        nodes: by key; each stands behind all nodes that it is computed from.
         out: the key of the output.
-        unmarked: the answers drawn whose diagnosis names no operation.
+        unmarked: the answers drawn whose diagnosis names no node.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -111,11 +112,12 @@ class Graph:
 
 @dataclass(frozen=True)
 class ExercisePictures:
-    """The pictures of one exercise.
+    """The pictures of an exercise.
 
     Args:
+        exercise: its id.
         pictures: one for each answer that is not right.
-        graph: the forward pass, where it is drawn.
+        graph: the forward pass; `None` if it is not drawn.
     """
 
     exercise: str
@@ -124,12 +126,12 @@ class ExercisePictures:
 
     @property
     def is_drawn(self) -> bool:
-        """There is an array in it."""
+        """Return whether any picture has an array."""
         return any(picture.grids for picture in self.pictures)
 
 
 def no_pictures(result: ExerciseResult) -> ExercisePictures:
-    """No pictures, and why in one line, for a verdict that was given without looking at an array."""
+    """Return pictures without arrays, and the reason in a note, for a result that no judge with arrays has made."""
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     if not wrong:
         return ExercisePictures(result.id)
@@ -138,21 +140,26 @@ def no_pictures(result: ExerciseResult) -> ExercisePictures:
 
 
 def why_no_picture(answer: AnswerResult) -> str:
-    """Why there is nothing to draw of an answer of which there is no array."""
+    """Return why an answer has no array to draw, from its code."""
     return WHY.get(answer.code or "", NOTHING)
 
 
-def without_repeats(pictures: Sequence[Picture]) -> Iterator[Picture]:
-    """The pictures, neighbours of which there is nothing but the same note as one."""
-    for (is_drawn, note), found in groupby(pictures, key=lambda picture: (bool(picture.grids), picture.note)):
+def merge_equal_notes(pictures: Sequence[Picture]) -> Iterator[Picture]:
+    """Yield pictures; neighbours that have no arrays and the same note become one that names all their answers."""
+    for (is_drawn, note), neighbours in groupby(pictures, key=lambda picture: (bool(picture.grids), picture.note)):
         if is_drawn:
-            yield from found
+            yield from neighbours
         else:
-            yield Picture(", ".join(picture.answer for picture in found), note=note)
+            yield Picture(", ".join(picture.answer for picture in neighbours), note=note)
 
 
 def dumps_with_pictures(record: Mapping[str, Any], album: Sequence[ExercisePictures]) -> str:
-    """A record of results, as it is without pictures, and the pictures."""
+    """Return a record of results and its pictures as a `handgrad/shown@1` JSON document.
+
+    Args:
+        record: a `handgrad/result@1` record, which is included unchanged.
+        album: the pictures of each exercise.
+    """
     parts = {"schema": SCHEMA, "result": record, "shown": [_exercise_json(seen) for seen in album]}
     lines = (f'"{name}": {json.dumps(part, ensure_ascii=False, allow_nan=False)}' for name, part in parts.items())
     return escaped("{" + ",\n ".join(lines) + "}\n")
@@ -169,20 +176,20 @@ def _picture_json(picture: Picture) -> dict[str, Any]:
 
 
 def _grid_json(grid: Grid) -> dict[str, Any]:
-    """An array as nested lists; `nan` and `inf` as strings."""
+    """Return an array as nested lists; `nan` and `inf` are strings."""
     return {
         "title": grid.title,
         "kind": grid.kind,
         "shaded": grid.shaded,
         "axes": [None if axis.startswith("_") or axis.isdigit() else axis for axis in grid.axes],
         "shape": list(grid.shape),
-        "values": _entries(grid.values.tolist()),
+        "values": _json_entries(grid.values.tolist()),
     }
 
 
-def _entries(values: Any) -> Any:
+def _json_entries(values: Any) -> Any:
     if isinstance(values, list):
-        return [_entries(value) for value in values]
+        return [_json_entries(value) for value in values]
     return values if math.isfinite(values) else f"{values:g}"
 
 

@@ -1,6 +1,6 @@
-"""Makes pictures of wrong answers: the learner's array, finite differences, their difference, the forward graph.
+"""The making of pictures after a verdict: the learner's array, finite differences, their difference, and the graph.
 
-They are made after the verdict and only when asked for, and never become a part of a result.
+Pictures are made only on request, and never become a part of a result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.reference.references import finite_difference_answer
 from grader.reference.trial import Sample, Trial, describe_options
 from grader.results.records import AnswerResult, ExerciseResult
 
-from .heat_maps import limit_of
+from .heat_maps import largest_magnitude
 from .marked_graph import graph_of
 from .picture_data import ExercisePictures, Graph, Grid, Picture, why_no_picture
 
@@ -36,19 +36,22 @@ MANY_RIGHT = "More than one answer is right here, so there is no other array to 
 
 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
-    """The pictures of a verdict.
+    """Return the pictures of all answers that are not right, and the forward pass if any of them has arrays.
 
     Args:
-        judge: who gave it.
+        exercise: the exercise.
+        result: its result.
+        judge: the judge that made the result, with the learner's arrays.
     """
     wrong = [answer for answer in result.answers if answer.status != "passed"]
-    asked = {answer.name: answer for answer in exercise.function.answers}
-    pictures = tuple(_picture(judge, asked[answer.name], answer) for answer in wrong)
-    drawn = [asked[picture.answer] for picture in pictures if picture.grids]
-    return ExercisePictures(exercise.id, pictures, _graph(judge, drawn) if drawn else None)
+    answers = {answer.name: answer for answer in exercise.function.answers}
+    pictures = tuple(_picture_of(judge, answers[answer.name], answer) for answer in wrong)
+    drawn = [answers[picture.answer] for picture in pictures if picture.grids]
+    return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn) if drawn else None)
 
 
-def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
+def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
+    """Return the picture of an answer in the first trial in which it is wrong, or the reason why there is none."""
     wrong = _first_wrong_sample(judge, answer)
     if wrong is None:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
@@ -67,7 +70,7 @@ def _is_right(judge: Judge, answer: Answer, sample: Sample) -> bool:
 
 
 def _describe_trial(trial: Trial) -> str:
-    """The trial in words."""
+    """Return a trial in words: its kind, the sizes of its axes, and its options."""
     sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
     chosen = describe_options(trial)
     kind = trial.setting.kind if trial.setting.sizes else ""  # of numbers alone there are no sizes
@@ -75,27 +78,37 @@ def _describe_trial(trial: Trial) -> str:
 
 
 def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
-    """The grids, and what should be known of them."""
+    """Return the grids of a wrong answer in a trial, and a note on them.
+
+    Args:
+        judge: the judge of the result.
+        answer: the answer.
+        trial: a trial in which it is wrong.
+        yours: the learner's array, float64, of any shape.
+    """
     expected, sizes = _expected(answer, trial), trial.setting.sizes
-    axes, shape = _axes(answer, trial, expected), expected.shape
+    axes, shape = _axes_of(answer, trial, expected), expected.shape
     own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
-        return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
-    right, title, note = _array_to_compare_with(judge, answer, trial)
+        return (replace(own, limit=largest_magnitude(yours)),), MANY_RIGHT
+    right, title, note = _reference_array(judge, answer, trial)
     grids = [own, Grid(title, axes, right)]
     if yours.shape == shape:
         with np.errstate(all="ignore"):
-            off = np.where(_agree(yours, expected), 0.0, yours - right)
+            off = np.where(_agree_but_for_rounding(yours, expected), 0.0, yours - right)
         grids.append(Grid(f"yours - {title}", axes, off, "difference"))
-    limit = limit_of(*(grid.values for grid in grids))
+    limit = largest_magnitude(*(grid.values for grid in grids))
     grids = [replace(grid, limit=limit) for grid in grids]
     if not judge.exercise.course.policy.show_expected:
-        grids, note = [shaded(grid) for grid in grids], f"{note} {KEPT_BACK}".strip()
+        grids, note = [shade(grid) for grid in grids], f"{note} {KEPT_BACK}".strip()
     return tuple(grids), note
 
 
-def shaded(grid: Grid) -> Grid:
-    """The grid without its numbers: each entry's sign and how large it is, in `SHADES` steps; 0 only for nothing."""
+def shade(grid: Grid) -> Grid:
+    """Return a grid without its numbers: each entry becomes its sign times its magnitude in `SHADES` steps.
+
+    Only an entry that is exactly 0 becomes 0.
+    """
     if not grid.limit:
         return replace(grid, shaded=True)
     with np.errstate(all="ignore"):
@@ -104,13 +117,14 @@ def shaded(grid: Grid) -> Grid:
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
+    """Return the expected array, which exists in every trial that is compared."""
     expected = trial.expected[answer.name]
     assert expected is not None
     return expected
 
 
-def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
-    """What the learner's array is compared with, what it is called, and how it was found."""
+def _reference_array(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
+    """Return the array that the learner's is compared with, its title, and a note on how it was computed."""
     declaration = judge.exercise.function
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
@@ -119,10 +133,15 @@ def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[
     prior = trial.arguments[answer.wrt].g if answer.stored else None
     if prior is not None:
         measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
-    return np.where((expected == 0) & _agree(measured, expected), 0.0, measured), "measured", f"{note}."
+    return (
+        np.where((expected == 0) & _agree_but_for_rounding(measured, expected), 0.0, measured),
+        "measured",
+        f"{note}.",
+    )
 
 
-def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
+def _axes_of(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
+    """Return axis names of an answer; those in front of the named axes are guessed from their sizes."""
     known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
     if known is None:
         return guess_axes(right.shape, trial.setting.sizes)
@@ -130,16 +149,16 @@ def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
     return (*guess_axes(rest, trial.setting.sizes), *known)
 
 
-def _agree(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Where they differ by no more than rounding."""
+def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return a boolean array of the shape of both: whether their entries differ by no more than rounding."""
     with np.errstate(all="ignore"):
         largest = np.abs(right).max(initial=0.0)
         near: np.ndarray = np.abs(yours - right) <= (RTOL["float32"] * largest or ATOL_FOR_ZERO["float32"])
     return near
 
 
-def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
-    """The forward pass with what the diagnoses name marked; none for what is no backward pass."""
+def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
+    """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass."""
     declaration, first = judge.exercise.function, judge.trials[0]
     if not isinstance(declaration, Exercise):
         return None
@@ -150,12 +169,15 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         return None
     if [node.key for node in program.nodes] != [node.key for node in named_in.nodes]:  # what is named has other numbers
         drawn, program = first, named_in
-    named = {answer.name: _places(judge, answer) for answer in answers}
+    named = {answer.name: _places_of(judge, answer) for answer in answers}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
 
 
-def _places(judge: Judge, answer: Answer) -> tuple[Place, ...]:
-    """Return what the diagnosis names, or what an edit with the same code that gives the same numbers does."""
+def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
+    """Return the places of a diagnosis.
+
+    A declared misconception has none: then those of an edit with the same code that gives the same numbers are taken.
+    """
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
         return () if mistake is None else mistake.at

@@ -1,4 +1,4 @@
-"""Pictures of wrong answers as lines of styled text: heat maps of numbers that can be read without their colours."""
+"""Pictures of wrong answers as text: heat maps that can be read without their colours, or sentences in plain mode."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from grader.course.shapes import describe
 
-from .heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, left_out
-from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Grid, Picture, without_repeats
+from .heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, omission
+from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Grid, Picture, merge_equal_notes
 from .render_text import Line, Style, wrapped
 
 INDENT, GAP = "  ", "   "
@@ -20,55 +20,56 @@ STEPS = 4
 FAINT = 0.05
 COLD: tuple[Style, ...] = ("cold1", "cold2", "cold3", "cold4")
 HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
-MEANS: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
-WAY = "from the output back to the inputs; <== is where it goes wrong"
+MARK_STYLES: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
+DIRECTION = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
 MOST_ENTRIES = 8
 
 
 def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
-    """The pictures of one exercise, at most `width` columns wide."""
+    """Yield the lines of an exercise's pictures, at most `width` columns wide."""
     if not shown.pictures:
-        yield from _said("everything is right, so there is nothing to draw", width, shown.exercise)
-    for number, picture in enumerate(without_repeats(shown.pictures)):
+        yield from _note_lines("everything is right, so there is nothing to draw", width, shown.exercise)
+    for number, picture in enumerate(merge_equal_notes(shown.pictures)):
         if number:
             yield ()
-        yield from _picture(picture, width)
+        yield from _picture_lines(picture, width)
     if shown.graph is not None:
         yield ()
     notes = list(dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note))
     for note in notes:
-        yield from _said(note, width)
+        yield from _note_lines(note, width)
     if shown.graph is not None:
         if notes:
             yield ()
-        yield from _graph(shown.graph, width)
+        yield from _graph_lines(shown.graph, width)
 
 
-def _picture(picture: Picture, width: int) -> Iterator[Line]:
+def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
+    """Yield the lines of an answer's picture: its name, the trial, and its arrays as tables; or only its note."""
     if not picture.grids:
-        yield from _said(picture.note, width, picture.answer)
+        yield from _note_lines(picture.note, width, picture.answer)
         return
-    yield from _said(picture.where, width, picture.answer)
+    yield from _note_lines(picture.where, width, picture.answer)
     room = width - len(INDENT)
     for band in bands(picture, _limits(picture, room)):
         if band.caption:
             for line in band.caption.splitlines():
-                yield from _said(line, width)
-        size = max(map(_longest, band.tables))
-        yield from _packed([_block(table, size) for table in band.tables], room)
+                yield from _note_lines(line, width)
+        size = max(map(_column_width, band.tables))
+        yield from _packed_lines([_table_block(table, size) for table in band.tables], room)
 
 
 def _limits(picture: Picture, room: int) -> TableLimits:
-    """As many columns as fit into `room`, with their numbers."""
+    """Return table limits with as many columns as fit into `room` columns of text."""
     most = TableLimits()
     tables = [table for band in bands(picture, most) for table in band.tables]
-    margin, size = max(map(_margin, tables), default=0), max(map(_longest, tables), default=1)
+    margin, size = max(map(_label_width, tables), default=0), max(map(_column_width, tables), default=1)
     return replace(most, columns=max(min((room - margin) // (size + 1), most.columns), 1))
 
 
-def _said(text: str, width: int, name: str = "") -> Iterator[Line]:
-    """A sentence, wrapped, after a name in bold."""
+def _note_lines(text: str, width: int, name: str = "") -> Iterator[Line]:
+    """Yield the lines of a sentence, wrapped, behind a name in bold if one is given."""
     first = f"{name}  " if name else ""
     parts = textwrap.wrap(first + text, max(width - len(INDENT), 20), break_long_words=False, subsequent_indent=INDENT)
     for number, part in enumerate(parts or [first]):
@@ -78,70 +79,71 @@ def _said(text: str, width: int, name: str = "") -> Iterator[Line]:
             yield ((INDENT, ""), (part, "dim"))
 
 
-def _packed(blocks: Sequence[Block], room: int) -> Iterator[Line]:
-    """As many blocks side by side as there is room for, the others below."""
+def _packed_lines(blocks: Sequence[Block], room: int) -> Iterator[Line]:
+    """Yield the lines of blocks, as many side by side as fit into `room` columns."""
     row: list[Block] = []
     for block in blocks:
-        if row and sum(_width(each) + len(GAP) for each in row) + _width(block) > room:
-            yield from _beside(row)
+        if row and sum(_width(placed) + len(GAP) for placed in row) + _width(block) > room:
+            yield from _side_by_side(row)
             row = []
         row.append(block)
-    yield from _beside(row)
+    yield from _side_by_side(row)
 
 
-def _beside(blocks: Sequence[Block]) -> Iterator[Line]:
+def _side_by_side(blocks: Sequence[Block]) -> Iterator[Line]:
     for i in range(max(map(len, blocks))):
         line: Line = ((INDENT, ""),)
         for number, block in enumerate(blocks):
-            found = block[i] if i < len(block) else ()
-            padding = _width(block) - _length(found) if number + 1 < len(blocks) else 0
-            line = (*line, *found, (" " * padding + (GAP if number + 1 < len(blocks) else ""), ""))
+            part = block[i] if i < len(block) else ()
+            padding = _width(block) - _length(part) if number + 1 < len(blocks) else 0
+            line = (*line, *part, (" " * padding + (GAP if number + 1 < len(blocks) else ""), ""))
         yield line
 
 
-def _margin(table: Table) -> int:
-    """How wide the names and indices on the left are."""
+def _label_width(table: Table) -> int:
+    """Return the width of the labels on the left of a table."""
     return max(len(_corner(table)), len(str(table.first[0] + len(table.rows) - 1)) if table.down else 0)
 
 
 def _corner(table: Table) -> str:
-    """The names of the axes, those that have one."""
+    """Return the label of a table's corner: the names of its axes, without those that have none."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
     return f"{down}\\{across}" if down or (across and table.down) else across
 
 
-def _longest(table: Table) -> int:
-    """How wide a column must be: for its numbers and for its index."""
+def _column_width(table: Table) -> int:
+    """Return the width that a table's columns need, for their numbers and for their indices."""
     numbers = max((len(cell.text) for row in table.rows for cell in row), default=1)
-    return max(numbers, len(str(table.first[1] + _columns(table) - 1)))
+    return max(numbers, len(str(table.first[1] + _column_count(table) - 1)))
 
 
-def _columns(table: Table) -> int:
+def _column_count(table: Table) -> int:
     return max(map(len, table.rows), default=0)
 
 
-def _block(table: Table, size: int) -> Block:
-    """A heading, the indices of the columns, and the rows.
+def _table_block(table: Table, size: int) -> Block:
+    """Return the lines of a table: a heading, the indices of the columns, and the rows.
 
     Args:
-        size: how wide each column is.
+        table: the table.
+        size: the width of each column, in characters.
     """
-    margin = _margin(table)
+    margin = _label_width(table)
     block: Block = [((table.heading, "bold"),)]
     if table.across:
-        numbers = "".join(f" {table.first[1] + j:>{size}}" for j in range(_columns(table)))
+        numbers = "".join(f" {table.first[1] + j:>{size}}" for j in range(_column_count(table)))
         block.append(((f"{_corner(table):>{margin}}{numbers}", "dim"),))
     for i, row in enumerate(table.rows, table.first[0]):
         label = f"{i if table.down else '':>{margin}}"
         block.append(((label, "dim"), *((f" {cell.text:>{size}}", _style(cell)) for cell in row)))
-    if more := left_out(table):
+    if more := omission(table):
         block.append(((f"{' ' * margin} {more}", "dim"),))
     return block
 
 
 def _style(cell: Cell) -> Style:
     if cell.mark:
-        return MEANS[cell.mark]
+        return MARK_STYLES[cell.mark]
     if abs(cell.level) < FAINT:
         return ""
     step = min(math.ceil(STEPS * abs(cell.level)), STEPS) - 1
@@ -156,40 +158,45 @@ def _length(line: Line) -> int:
     return sum(len(text) for text, _ in line)
 
 
-def _graph(graph: Graph, width: int) -> Iterator[Line]:
-    yield from _said(WAY, width, "forward pass")
+def _graph_lines(graph: Graph, width: int) -> Iterator[Line]:
+    """Yield the lines of a forward pass, as a tree from the output to the inputs."""
+    yield from _note_lines(DIRECTION, width, "forward pass")
     drawn: set[str] = set()
-    for line in _tree(graph, graph.out, "", "", drawn):
-        yield _cut(line, width)
+    for line in _tree_lines(graph, graph.out, "", "", drawn):
+        yield _shortened(line, width)
     if graph.unmarked:
-        yield from _said(f"Nothing is marked for {', '.join(graph.unmarked)}: no operation is named.", width)
+        yield from _note_lines(f"Nothing is marked for {', '.join(graph.unmarked)}: no operation is named.", width)
 
 
-def _tree(graph: Graph, key: str, lead: str, below: str, drawn: set[str], named: Sequence[str] = ()) -> Iterator[Line]:
-    """A node, and under it what it is computed from.
+def _tree_lines(
+    graph: Graph, key: str, lead: str, below: str, drawn: set[str], named: Sequence[str] = ()
+) -> Iterator[Line]:
+    """Yield the lines of a node and, below it, of all nodes that it is computed from.
 
     Args:
-        lead: what stands before the node.
-        below: what stands before the nodes under it.
-        drawn: the operations drawn already, which are not drawn twice.
-        named: the answers whose diagnosis names the way to this node.
+        graph: the forward pass.
+        key: the node's.
+        lead: the text before the node.
+        below: the text before the nodes below it.
+        drawn: the keys that are drawn already, and whose operands are not drawn again; the node's is added.
+        named: the answers whose diagnosis names the edge to this node.
     """
     node = graph.nodes[key]
-    again = key in drawn and bool(node.operands)
+    is_drawn = key in drawn and bool(node.operands)
     drawn.add(key)
-    yield _node(graph, node, lead, again=again, named=named)
-    for number, source in enumerate(() if again else node.operands):
+    yield _node_line(graph, node, lead, is_drawn=is_drawn, named=named)
+    for number, source in enumerate(() if is_drawn else node.operands):
         last = number + 1 == len(node.operands)
-        ways = node.marked if source in node.edges and len(node.operands) > 1 else ()
+        marked_for = node.marked if source in node.edges and len(node.operands) > 1 else ()
         leads = f"{below}{'`' if last else '|'}- ", f"{below}{' ' if last else '|'}  "
-        yield from _tree(graph, source, *leads, drawn, ways)
+        yield from _tree_lines(graph, source, *leads, drawn, marked_for)
 
 
-def _node(graph: Graph, node: GraphNode, lead: str, *, again: bool, named: Sequence[str]) -> Line:
+def _node_line(graph: Graph, node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[str]) -> Line:
     name = f"{OUT} = {node.label}" if node.key == graph.out else node.label
     own: Style = "mark" if node.marked else "bold" if node.operands else ""
     line: list[tuple[str, Style]] = [(INDENT + lead, "mark" if named else "dim"), (name, own)]
-    if again:
+    if is_drawn:
         return (*line, ("  (as above)", "dim"))
     line.append((f"  {node.shape}", "dim"))
     if node.marked:
@@ -201,26 +208,26 @@ def _node(graph: Graph, node: GraphNode, lead: str, *, again: bool, named: Seque
     return tuple(line)
 
 
-def _cut(line: Line, width: int) -> Line:
-    """The line without its shape, where it is too long."""
+def _shortened(line: Line, width: int) -> Line:
+    """Return a line without the node's shape if it is wider than `width`."""
     if _length(line) <= width:
         return line
     return tuple(part for number, part in enumerate(line) if number != 2 or part[1] != "dim")
 
 
 def pictures_in_words(shown: ExercisePictures, width: int) -> Iterator[Line]:
-    """The pictures of one exercise, as sentences of at most `width` columns to a line."""
+    """Yield the lines of sentences that describe an exercise's pictures, at most `width` columns wide."""
     if not shown.pictures:
         yield from wrapped(f"{shown.exercise}: everything is right.", width, "", "")
-    for picture in without_repeats(shown.pictures):
-        for sentence in _sentences(picture):
+    for picture in merge_equal_notes(shown.pictures):
+        for sentence in _picture_sentences(picture):
             yield from wrapped(sentence, width, "", "", indent=0)
     if shown.graph is not None:
-        for sentence in _forward_pass(shown.graph):
+        for sentence in _forward_pass_sentences(shown.graph):
             yield from wrapped(sentence, width, "", "", indent=0)
 
 
-def _sentences(picture: Picture) -> Iterator[str]:
+def _picture_sentences(picture: Picture) -> Iterator[str]:
     if not picture.grids:
         yield f"{picture.answer}: {picture.note}."
         return
@@ -228,14 +235,20 @@ def _sentences(picture: Picture) -> Iterator[str]:
         yield f"{picture.answer}, {picture.where}."
     yours, off = picture.grids[0], picture.grids[-1]
     if off.kind == "difference" and off.shape == yours.shape:
-        yield from _compared(picture.answer, yours, off)
+        yield from _comparison_sentences(picture.answer, yours, off)
     else:
         for grid in picture.grids:
-            yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_listed(grid)}."
+            yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_entry_list(grid)}."
 
 
-def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
-    """How many entries are off, and those that are furthest off."""
+def _comparison_sentences(name: str, yours: Grid, off: Grid) -> Iterator[str]:
+    """Yield sentences on how many entries are off, and on those that are furthest off.
+
+    Args:
+        name: the answer's.
+        yours: the learner's array.
+        off: its difference from the right one.
+    """
     broken = ~np.isfinite(off.values)
     large, small = int((off.values > 0).sum()), int((off.values < 0).sum())
     right = off.values.size - large - small - int(np.isnan(off.values).sum())
@@ -255,14 +268,14 @@ def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
         yield f"And {len(furthest) - MOST_ENTRIES} more."
 
 
-def _listed(grid: Grid) -> str:
+def _entry_list(grid: Grid) -> str:
     entries = grid.values.ravel()
     more = f", and {entries.size - MOST_ENTRIES} more" if entries.size > MOST_ENTRIES else ""
     return ", ".join(f"{value:.3g}" for value in entries[:MOST_ENTRIES]) + more
 
 
-def _forward_pass(graph: Graph) -> Iterator[str]:
-    """Each operation with what it is computed from, inputs first, and which of them a finding names."""
+def _forward_pass_sentences(graph: Graph) -> Iterator[str]:
+    """Yield a sentence for each operation: its operands, its shape, and the answers whose diagnosis names it."""
     yield "The forward pass, from the inputs to the output:"
     names: dict[str, str] = {}
     steps = [node for node in graph.nodes.values() if node.operands]

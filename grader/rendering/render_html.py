@@ -1,4 +1,4 @@
-"""Renders what a check cell shows, the words of `handgrad check`, as text and as HTML for any notebook's colours."""
+"""A result as a notebook shows it, as text and as HTML for any colours, and pages of HTML that load nothing."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ summary { cursor: pointer; }
 
 @dataclass(frozen=True, repr=False)
 class ResultDisplay:
-    """The verdict on one exercise, as a notebook displays it.
+    """The result of an exercise that a notebook displays by its `repr` or as HTML.
 
     Args:
-        hints: how many hints to show of each answer; HTML has the others folded away.
-        shown: pictures of what is wrong, only in HTML.
-        of_notebook: it stands in a notebook, where the cells were checked.
-        aside: what is said of it beside its name, such as its points.
+        exercise: the exercise.
+        result: its result.
+        hints: the number of hints to show of each answer; in HTML the others are folded away.
+        shown: pictures of wrong answers, for HTML only; `None` to show none.
+        of_notebook: whether it stands in a notebook whose cells were checked, and names the next step there.
+        aside: a text behind the exercise's name, such as its points.
     """
 
     exercise: CourseExercise
@@ -61,26 +63,27 @@ class ResultDisplay:
         seen = {answer.name: self.hints for answer in self.result.answers}
         title = self.exercise.id
         lines = exercise_report(self.exercise, self.result, WIDTH, seen, title=title, step=after_hint)
-        said = [as_text(lines), self._noise(WIDTH), next_step(self.result)]
-        return "\n".join(part for part in said if part)
+        parts = [as_text(lines), self._printed(WIDTH), next_step(self.result)]
+        return "\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
+        """Return the result as an HTML element."""
         about, is_formula = formula_or_words(self.exercise)
         what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
         aside = f"&ensp;<span>{_text(self.aside)}</span>" if self.aside else ""
         title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{what}"
         groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
-        said = self._noise(WIDEST)
-        noise = [div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
+        text = self._printed(WIDEST)
+        printed = [div(f"<pre>{escape(text)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if text else []
         step = next_step(self.result) if self.of_notebook else ""
         then = [div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if step else []
         edge = f"border-left: 4px solid {COLOUR[self.result.status]}; padding: 0.2em 0 0.2em 0.8em"
-        body = "".join([div(title), *groups, *self._pictures(), *noise, *then])
+        body = "".join([div(title), *groups, *self._pictures(), *printed, *then])
         widest = "48em" if self.shown is None else "60em"
         return div(body, f"{edge}; margin: 0.3em 0; max-width: {widest}; line-height: 1.45; overflow-wrap: anywhere")
 
     def _pictures(self) -> list[str]:
-        """What there is to draw, folded away in a notebook; nothing where nothing is."""
+        """Return the HTML of the pictures, in a notebook folded away; empty if there is nothing to draw."""
         if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
             return []
         drawn = pictures_html(self.shown)
@@ -89,21 +92,27 @@ class ResultDisplay:
         summary = '<summary style="display: list-item">see the mistake</summary>'
         return [f'<details style="margin-top: 0.5em">{summary}{drawn}</details>']
 
-    def _noise(self, width: int) -> str:
-        """What the cells printed, and what of them was passed over, unless that did no harm."""
+    def _printed(self, width: int) -> str:
+        """Return the text that the cells printed, and the notes on ignored code unless everything is right."""
         harmless = self.result.status == "passed"
         return as_text(printed_lines(replace(self.result, notes=()) if harmless else self.result, width))
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
-    """What to do next, once this many hints have been seen."""
+    """Return the next step for a learner in a notebook who has seen some hints of an answer.
+
+    Args:
+        exercise: the exercise.
+        answer: the wrong answer.
+        seen: the number of hints seen.
+    """
     if seen < len(answer.hints):
         return f'next hint: check("{exercise.id}", hints={seen + 1})'
     return "no more hints; the lesson is at the top of this notebook"
 
 
 def next_step(result: ExerciseResult) -> str:
-    """What to do next, where there is no hint to follow."""
+    """Return the next step that the result as a whole suggests; empty if the hints suggest it."""
     if result.status == "passed":
         return SAYS_DONE
     if result.answers[0].code == "missing-function":
@@ -112,31 +121,36 @@ def next_step(result: ExerciseResult) -> str:
 
 
 def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
-    """One line for answers of which the same is to be said, and under it what helps."""
+    """Return the HTML of answers with the same verdict: a line with their names, and the evidence and hints below it.
+
+    Args:
+        answers: at least one; the message, evidence and hints are those of the first.
+        shown: the number of hints that are not folded away.
+    """
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
     mark = f'<b style="color: {COLOUR[first.status]}">{MARK[first.status]}</b>'
-    says = "ok" if first.status == "passed" else _text(first.message)
+    message = "ok" if first.status == "passed" else _text(first.message)
     evidence = div(_text(first.evidence)) if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
     helps = div(evidence + hints, "padding-left: 1.4em") if evidence or hints else ""
-    fact = div(f"{mark}&ensp;{names}&ensp;{says}", "padding-left: 1.4em; text-indent: -1.4em")
+    fact = div(f"{mark}&ensp;{names}&ensp;{message}", "padding-left: 1.4em; text-indent: -1.4em")
     return div(fact + helps, "margin-top: 0.5em")
 
 
 def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
-    """The hints: those to be shown, and each other one folded away under the one before it."""
+    """Return the HTML of hints; those after the first `shown` are folded away, each inside the one before it."""
     if not hints:
         return ""
     label = f"hint {number} of {number + len(hints) - 1}"
-    rest = _hints(hints[1:], shown, number + 1)
+    further = _hints(hints[1:], shown, number + 1)
     if number <= shown:
-        return f"{div(f'<b>{label}:</b> {_text(hints[0])}')}{rest}"
-    return f'<details><summary style="display: list-item">{label}</summary>{div(_text(hints[0]))}{rest}</details>'
+        return f"{div(f'<b>{label}:</b> {_text(hints[0])}')}{further}"
+    return f'<details><summary style="display: list-item">{label}</summary>{div(_text(hints[0]))}{further}</details>'
 
 
 def _text(text: str) -> str:
-    """Text as HTML, with `code` between backticks."""
+    """Return a text as HTML, with `code` between backticks."""
     return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
@@ -146,7 +160,14 @@ def check_page(
     results: Sequence[ExerciseResult],
     album: Sequence[ExercisePictures],
 ) -> str:
-    """The whole page, in ASCII, so that no terminal or pipe can spoil it."""
+    """Return the page of `handgrad check --show`, as ASCII so that any terminal or pipe can carry it.
+
+    Args:
+        course: the course.
+        chosen: the exercises.
+        results: the result of each.
+        album: pictures of some of the exercises.
+    """
     pictures = {seen.exercise: seen for seen in album}
     reports = [
         ResultDisplay(exercise, result, shown=pictures.get(exercise.id), of_notebook=False)._repr_html_()
@@ -157,10 +178,12 @@ def check_page(
 
 
 def page(title: str, body: Sequence[str], style: str = "") -> str:
-    """A page of these parts, in ASCII; it runs no script and loads nothing.
+    """Return an HTML page, as ASCII, that runs no script and loads nothing.
 
     Args:
-        style: more of it, for this page.
+        title: plain text.
+        body: lines of HTML.
+        style: CSS to be added to that of every page.
     """
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -1,4 +1,7 @@
-"""Renders what a learner reads as lines of styled text, for the terminal, pytest and notebooks alike."""
+"""Results as lines of styled text, for the terminal, pytest and notebooks alike.
+
+A `Line` is a tuple of parts, each a text with the name of its style.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,16 @@ MOST_PRINTED = 20
 
 
 def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
-    """One failed answer on its own: what was asked, the fact, the evidence, hints so far, the next step."""
-    asked_of = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
-    yield from _labelled("asked", describe_answer(exercise, asked_of), width)
+    """Yield the lines on a single wrong answer: the question, the mistake, the evidence, hints and the next step.
+
+    Args:
+        exercise: the exercise.
+        answer: the wrong answer.
+        width: in columns.
+        seen: the number of hints to show.
+    """
+    declared = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
+    yield from _labelled("asked", describe_answer(exercise, declared), width)
     yield from _labelled("found", f"{answer.message}  [{answer.code}]", width, "bad")
     if answer.evidence:
         yield from _labelled("measured", answer.evidence, width)
@@ -39,31 +49,47 @@ def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, se
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
-    """What to do next, once this many hints have been seen."""
+    """Return the next step for a learner at the terminal who has seen some hints of an answer.
+
+    Args:
+        exercise: the exercise.
+        answer: the wrong answer.
+        seen: the number of hints seen.
+    """
     if seen < len(answer.hints):
         return f"next hint: handgrad hint {exercise.id} {answer.name}"
     return f"no more hints; the lesson: {lesson_file(exercise)}"
 
 
 def lesson_file(exercise: CourseExercise) -> str:
-    """Where the lesson of the exercise's unit is, seen from the course folder."""
+    """Return the path of the unit's lesson, relative to the course folder."""
     return f"exercises/{exercise.unit}/README.md"
 
 
 def hint_lines(
     exercise: CourseExercise, answer: AnswerResult, width: int, seen: int, step: Step = after_hint
 ) -> Iterator[Line]:
-    """The hints seen so far, and how to get the next one."""
+    """Yield the lines of the first hints of an answer, and the next step.
+
+    Args:
+        exercise: the exercise.
+        answer: the wrong answer.
+        width: in columns.
+        seen: the number of hints to show.
+        step: returns the next step after so many hints.
+    """
     for number, hint in enumerate(answer.hints[:seen], 1):
         yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
     yield from _labelled("", step(exercise, answer, seen), width, "dim")
 
 
 def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) -> Iterator[Line]:
-    """What to do with an exercise that nobody has touched, while its file is being watched.
+    """Yield the lines that tell how to begin an untouched exercise while its file is being watched.
 
     Args:
-        is_first: say also which folder the editor should open.
+        exercise: the exercise.
+        width: in columns.
+        is_first: whether to say as well which folder to open in the editor.
     """
     yield from wrapped(exercise.declaration.title, width, "  ", "")
     yield ()
@@ -80,7 +106,7 @@ def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) ->
 
 
 def _place_to_write(exercise: CourseExercise) -> str:
-    """In place of the stub's dots, where any are left."""
+    """Return where the answer goes: in place of the stub's dots if any are left, else in the function's body."""
     try:
         text = exercise.path.read_text(encoding="utf-8", errors="replace")
     except OSError:  # it was there when it was checked
@@ -92,19 +118,22 @@ def exercise_report(
     exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int],
     *, title: str = "", step: Step = after_hint,
 ) -> Iterator[Line]:  # fmt: skip
-    """One exercise with all its answers; the same word on several answers is said once.
+    """Yield the lines on an exercise and all its answers; answers with the same message share its lines.
 
     Args:
-        seen: how many hints of an answer to show, 1 for one that is not named.
-        title: what the learner knows the exercise by; its file if left out.
-        step: what to do next after so many hints; nothing is said where it is empty.
+        exercise: the exercise.
+        result: its result.
+        width: in columns.
+        seen: the number of hints to show by the name of the answer; 1 for an answer that is not in it.
+        title: the name by which the learner knows the exercise; its file if empty.
+        step: returns the next step after so many hints; an empty text is not shown.
     """
     title = title or exercise.file
     if {answer.status for answer in result.answers} == {"todo"}:
         message = result.answers[0].message
         if message.startswith(title):
-            says, _, command = message.rpartition(": ")  # the command stays in one piece, to be copied
-            lines = [message] if len(message) <= width else [f"{says}:", f"  {command}"]
+            sentence, _, command = message.rpartition(": ")  # the command stays in one piece, to be copied
+            lines = [message] if len(message) <= width else [f"{sentence}:", f"  {command}"]
             yield from (((line, "todo"),) for line in lines)
         else:
             yield ((title, "bold"), ("  ", ""), (message, "todo"))
@@ -120,13 +149,20 @@ def exercise_report(
 
 
 def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
-    """Neighbouring answers of which the same is to be said."""
+    """Return the answers in order, neighbours with the same verdict, message and evidence in the same list."""
     groups = groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence))
     return [list(group) for _, group in groups]
 
 
 def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, then: str = "") -> Iterator[Line]:
-    """Answers of which the same is to be said: their names, the fact, the evidence, some hints, and what to do next."""
+    """Yield the lines on answers that share a verdict: names, mistake, evidence, hints, and the next step.
+
+    Args:
+        answers: at least one; the message, evidence and hints are those of the first.
+        width: in columns.
+        hints: the number of hints to show.
+        then: the next step; empty for none.
+    """
     first = answers[0]
     *many, names = textwrap.wrap(", ".join(answer.name for answer in answers), width - LABEL, break_on_hyphens=False)
     yield from (((f"  {line}", ""),) for line in many)
@@ -148,7 +184,14 @@ def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, th
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:
-    """The first answer that is wrong, else the first to do; or the one of this name, if it is not right yet.
+    """Return the answer that a learner should look at next.
+
+    Args:
+        result: the result of an exercise.
+        name: the answer that was asked for; empty for the first wrong one, or else the first untouched one.
+
+    Returns:
+        `None` if it is right, or all are.
 
     Raises:
         UsageError: there is no answer of this name.
@@ -162,7 +205,7 @@ def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | Non
 
 
 def differences(own_text: str, worked_text: str) -> Iterator[Line]:
-    """Yield the lines of a comparison between the learner's file and the worked solution, line by line."""
+    """Yield the lines of a line-by-line comparison of the learner's file with the worked solution."""
     yours, theirs = plain(own_text).rstrip().splitlines(), worked_text.splitlines()
     if yours == theirs:
         yield (("Yours is the worked solution, word for word.", "good"),)
@@ -176,7 +219,7 @@ def differences(own_text: str, worked_text: str) -> Iterator[Line]:
 
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield the lines on what was passed over in the learner's source, on its flags, and on what it printed."""
+    """Yield the lines on ignored code, on flags, and on what the learner's code printed."""
     for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
     yield from flag_lines(result, width)
@@ -196,14 +239,19 @@ def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def next_step(exercise: CourseExercise | None) -> Line:
-    """The next thing to do."""
+    """Return the line that names the exercise to do next; `None` means that every exercise is solved."""
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
     return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
 
 
 def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
-    """What each key does, as many of them to a line as there is room for."""
+    """Yield lines that explain keys, at most `width` columns wide.
+
+    Args:
+        keys: pairs of a key and its effect in a word.
+        width: in columns.
+    """
     parts: list[tuple[str, Style]] = []
     used = 0
     for key, word in keys:
@@ -219,18 +267,28 @@ def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
 
 
 def as_text(lines: Iterable[Line]) -> str:
-    """The lines without any style."""
+    """Return lines as plain text, without styles and trailing spaces."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
 def _labelled(label: str, text: str, width: int, style: Style = "") -> Iterator[Line]:
+    """Yield a text in lines of at most `width` columns, behind a dim label of the width `LABEL`."""
     yield from wrapped(text, width, f"{label:<{LABEL}} ", style, indent=LABEL + 1, label_style="dim")
 
 
 def wrapped(
     text: str, width: int, first: str, style: Style, *, indent: int = 2, label_style: Style = ""
 ) -> Iterator[Line]:
-    """Text in lines of this width, behind `first` on its first line and indented on the others."""
+    """Yield a text in lines of at most `width` columns, behind a label on the first line and indented on the others.
+
+    Args:
+        text: may be of several lines, which are joined.
+        width: in columns.
+        first: the label; if it is longer than the indent it has a line of its own.
+        style: of the text.
+        indent: in columns.
+        label_style: of the label.
+    """
     room = max(width - indent, 20)
     parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]
     if len(first) > indent:

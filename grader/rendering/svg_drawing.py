@@ -1,4 +1,7 @@
-"""Draws plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
+"""Plain SVG drawings of boxes, arrows, words and grids of numbers, readable on light and on dark pages.
+
+All lengths are in pixels; x grows to the right and y downwards.
+"""
 
 from __future__ import annotations
 
@@ -55,13 +58,14 @@ text { fill: currentColor; font: 14px system-ui, -apple-system, "Segoe UI", sans
 
 @dataclass
 class SvgDrawing:
-    """One picture, on a page of its own colour or inside another page.
+    """A drawing, on a page of its own colour or inside an HTML page.
 
     Args:
-        width: in pixels, as all lengths here.
+        width: of the whole drawing.
         height: the same.
         title: a few words for those who cannot see it.
-        description: what it shows, in a sentence or two.
+        description: the content in a sentence or two, for the same readers.
+        parts: the SVG elements, in the order in which they are drawn.
     """
 
     width: int
@@ -71,17 +75,17 @@ class SvgDrawing:
     parts: list[str] = field(default_factory=list)
 
     def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "middle") -> None:
-        """Words whose middle (or `start`, or `end`) is at `x`, on the line `y`."""
+        """Add words whose middle (or `start`, or `end`) is at `x`, on the baseline `y`."""
         kind = f' class="{style}"' if style else ""
         self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}>{escape(words)}</text>')
 
     def box(self, x: float, y: float, width: float, height: float, style: str = "box", round: float = 4) -> None:
-        """A rectangle; `x` and `y` are its upper left corner."""
+        """Add a rectangle whose upper left corner is at `x` and `y`."""
         size = f'width="{width:g}" height="{height:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
 
     def labelled_box(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
-        """A box with a name, and a fainter line under it; `x` and `y` are its centre."""
+        """Add a box centred at `x` and `y` with a name, and a fainter line below it."""
         height = 46 if below else 30
         self.box(x - width / 2, y - height / 2, width, height)
         self.text(x, y + (-2 if below else 5), name, "code")
@@ -89,25 +93,25 @@ class SvgDrawing:
             self.text(x, y + 15, below, "code faint small")
 
     def line(self, start: tuple[float, float], end: tuple[float, float], style: str) -> None:
-        """A straight line."""
+        """Add a straight line."""
         (x1, y1), (x2, y2) = start, end
         self.parts.append(f'<path d="M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}" class="{style}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], style: str, bend: float = 0) -> None:
-        """An arrow; `bend` moves its middle to the left of its direction."""
+        """Add an arrow; `bend` moves its middle to the left of its direction."""
         (x1, y1), (x2, y2) = start, end
         length = math.hypot(x2 - x1, y2 - y1)
         middle = (x1 + x2) / 2 + 2 * bend * (y2 - y1) / length, (y1 + y2) / 2 - 2 * bend * (x2 - x1) / length
-        turn = math.atan2(y2 - middle[1], x2 - middle[0])
-        neck = x2 - HEAD * math.cos(turn), y2 - HEAD * math.sin(turn)
+        angle = math.atan2(y2 - middle[1], x2 - middle[0])
+        neck = x2 - HEAD * math.cos(angle), y2 - HEAD * math.sin(angle)
         curve = f"M {x1:.1f} {y1:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {neck[0]:.1f} {neck[1]:.1f}"
-        sides = [(x2 - 1.5 * HEAD * math.cos(turn + a), y2 - 1.5 * HEAD * math.sin(turn + a)) for a in (-0.45, 0.45)]
+        sides = [(x2 - 1.5 * HEAD * math.cos(angle + a), y2 - 1.5 * HEAD * math.sin(angle + a)) for a in (-0.45, 0.45)]
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *sides])
         self.parts.append(f'<path d="{curve}" class="{style}"/>')
         self.parts.append(f'<polygon points="{corners}" class="{style}-fill"/>')
 
     def grid(self, x: float, y: float, rows: Sequence[Sequence[float]], marked: Sequence[GridIndex] = ()) -> None:
-        """A table of numbers; `x` and `y` are its upper left corner, `marked` cells stand out."""
+        """Add a table of numbers whose upper left corner is at `x` and `y`; cells in `marked` stand out."""
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
                 left, top = x + j * CELL_WIDTH, y + i * CELL_HEIGHT
@@ -115,7 +119,7 @@ class SvgDrawing:
                 self.text(left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 5, f"{value:g}", "code")
 
     def svg(self) -> str:
-        """The picture as the text of an SVG file."""
+        """Return the text of an SVG file."""
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"'
         size = f'width="{self.width}" height="{self.height}" role="img" aria-labelledby="title about"'
         page = f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="8" class="page"/>'
@@ -131,7 +135,7 @@ class SvgDrawing:
         return "\n".join(lines) + "\n"
 
     def inline(self) -> str:
-        """The picture as an element of an HTML page, in the page's own colours."""
+        """Return an `<svg>` element for an HTML page, in the page's own colours."""
         rules = "".join(f".{SCOPE} {rule}" for rule in INLINE_STYLE.strip().splitlines())
         head = f'<svg class="{SCOPE}" viewBox="0 0 {self.width} {self.height}" role="img"'
         size = f'width="{self.width}" height="{self.height}" style="max-width: 100%; height: auto"'
@@ -140,15 +144,15 @@ class SvgDrawing:
 
 
 def width_of(rows: Sequence[Sequence[float]]) -> float:
-    """How wide a grid is."""
+    """Return the width in pixels of the grid that `SvgDrawing.grid` draws of these rows of numbers."""
     return len(rows[0]) * CELL_WIDTH
 
 
 def height_of(rows: Sequence[Sequence[float]]) -> float:
-    """How high a grid is."""
+    """Return the height in pixels of the grid that `SvgDrawing.grid` draws of these rows of numbers."""
     return len(rows) * CELL_HEIGHT
 
 
 def row_middle(y: float, row: int) -> float:
-    """The height of the middle of a row, in a grid whose upper edge is at `y`."""
+    """Return the y of the middle of a row, counted from 0, in a grid whose upper edge is at `y`."""
     return y + (row + 0.5) * CELL_HEIGHT
