@@ -11,22 +11,30 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from document_claims import PACKAGE, Document, documents
+from documented_commands import NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
 from golden import FOLDER, masked
 from test_session import RIGHT, KeptWorker
 
 from grader import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
+from grader.authoring.build import stub
 from grader.authoring.mistakes_page import source_of
 from grader.cli import main as cli
-from grader.course.course import Course
+from grader.course.course import Course, load_course
 from grader.diagnosis.operators import OPERATORS
 from grader.judging.grading import Grader
+from grader.program.recording import record
 from grader.sandbox.worker import Worker
 
 README = Document(ROOT / "README.md", (ROOT / "README.md").read_text("utf-8"))
 LEARNERS = Document(ROOT / "docs/learners.md", (ROOT / "docs/learners.md").read_text("utf-8"))
+PAGES = [
+    page for page in documents() if page.path.parent.name == "docs" and page.path.stem not in ("mistakes", "explain")
+]
+"""The pages in docs/ but for the generated one, and for the one whose every block `test_document_explain.py` runs."""
 LIN = "exercises/04_linear/lin_grad.py"
 WRONG = """\
 def lin_grad(inp, out, w, b):
@@ -107,6 +115,73 @@ def test_what_is_true_is_not_found_fault_with() -> None:
     )
     claims += " `exercises/<unit>/README.md` `w.g` `[3]` `inp.T @ out.g` `report.html` `handgrad nbgrader ...`"
     assert Document(ROOT / "SECURITY.md", claims).findings() == []
+
+
+def test_every_command_of_a_page_is_run_or_says_why_not() -> None:
+    for page in PAGES:
+        typed = {" ".join(words) for words in page.commands("handgrad") if not _is_mention(words)}
+        typed = {line.replace("Linear layers", '"Linear layers"') for line in typed}
+        name = page.path.name
+        listed = {line for line, _, _ in RUNS.get(name, [])} | set(NOT_RUN.get(name, {}))
+        assert name in RUN_ELSEWHERE or typed == listed, name
+
+
+def _is_mention(words: list[str]) -> bool:
+    """Return whether a command is only named, as in `handgrad export --to moodle`, and not typed as it is."""
+    return not words[1:] or (words[1].startswith("-") and not any("/" in word for word in words))
+
+
+def test_every_block_of_a_page_is_compared_or_says_why_not() -> None:
+    for page in PAGES:
+        others = [body for _, body in page.blocks if not _is_of_commands(body)]
+        begun = SHOWN.get(page.path.name, {})
+        assert len(others) == len(begun), page.path.name
+        assert all(body.startswith(begins) for body, begins in zip(others, begun, strict=True)), page.path.name
+        named = [test for test in begun.values() if test.endswith(".py")]
+        assert all((ROOT / "tests" / test).is_file() for test in named)
+
+
+def _is_of_commands(block: str) -> bool:
+    """Return whether each line of a block is a command that a shell reads."""
+    programs = ("handgrad", *OTHER_PROGRAMS)
+    return all(line.split()[0] in programs for line in block.splitlines())
+
+
+def test_the_stub_that_instructors_are_shown_is_the_one_that_students_get() -> None:
+    page = Document(ROOT / "docs/instructors.md", (ROOT / "docs/instructors.md").read_text("utf-8"))
+    (shown,) = [body for language, body in page.blocks if language == "python"]
+    real = stub(load_course(ROOT).find("lin_grad"))
+    first, last = shown.split("    ...\n", 1)
+    assert first in real
+    assert real.endswith(last)
+
+
+def test_the_commands_of_dask_have_the_options_that_the_page_on_clusters_uses() -> None:
+    scheduler = pytest.importorskip("distributed.cli.dask_scheduler").main
+    worker = pytest.importorskip("distributed.cli.dask_worker").main
+    page = Document(ROOT / "docs/cluster.md", (ROOT / "docs/cluster.md").read_text("utf-8"))
+    for name, *words in page.commands("dask"):
+        known = {option for each in {"scheduler": scheduler, "worker": worker}[name].params for option in each.opts}
+        assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_the_program_of_the_page_on_architecture_has_the_gradients_that_it_says() -> None:
+    page = Document(ROOT / "docs/architecture.md", (ROOT / "docs/architecture.md").read_text("utf-8"))
+    (code,) = [body for language, body in page.blocks if language == "python"]
+    rng = np.random.default_rng(0)
+    inp, w, b, out_g = (rng.standard_normal(shape) for shape in ((5, 4), (4, 3), (3,), (5, 3)))
+    names = {"record": record, "inp": inp, "w": w, "b": b, "out_g": out_g}
+    (program,) = [line for line in code.splitlines() if line.startswith("program = ")]
+    exec(program, names)
+    product = next(line for line in code.splitlines() if line.startswith("product = "))
+    exec(product, names)
+    right = {"inp": out_g @ w.T, "w": inp.T @ out_g, "b": out_g.sum(0)}
+    edited = {"w": inp.T @ out_g / len(inp)}
+    lines = [line.partition("  #")[0] for line in code.splitlines()]
+    plain, by_mean, without = (eval(line, names) for line in lines if "gradients()" in line)
+    np.testing.assert_allclose(plain, right["w"])
+    np.testing.assert_allclose(by_mean, edited["w"])
+    np.testing.assert_allclose(without, right["inp"])
 
 
 def test_the_readme_can_be_read_in_a_minute() -> None:

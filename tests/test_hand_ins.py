@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -300,3 +301,39 @@ def test_what_the_page_on_hand_ins_shows_is_what_happens(grade, tmp_path, monkey
     with open(tmp_path / "grades/grades.csv", encoding="utf-8-sig", newline="") as stream:
         found = {row["student"]: float(row["score"]) if row["score"] else None for row in csv.DictReader(stream)}
     assert {student: found[student] for student in points} == points
+
+
+def test_the_names_of_the_page_are_understood(grade, tmp_path) -> None:
+    """Names are separated by several blanks, for they have single ones in them."""
+    named, canvas = [body for language, body in DOCUMENT.blocks if language == "text" and "lin_grad" in body]
+    names = [name for line in named.splitlines() for name in line.split("   ")]
+    answers = [name.strip() for name in names if not name.strip().startswith("quiz")]
+    points, _ = grade(put(tmp_path / "named", {f"s{number}/{name}": RIGHT for number, name in enumerate(answers)}))
+    assert points == {f"s{number}": 3 for number in range(len(answers))}
+    uploads = canvas.split()
+    points, summary = grade(put(tmp_path / "canvas", dict.fromkeys(uploads, RIGHT)))
+    assert points == {"lovelaceada_201": 3, "mullerbob_202": 3}
+    assert "late" in " ".join(said(summary)["mullerbob_202"]).lower()
+
+
+def test_the_names_of_quizzes_on_the_page_are_understood(tmp_path: Path, monkeypatch) -> None:
+    named = next(body for _, body in DOCUMENT.blocks if "quiz" in body).splitlines()[-1].split("   ")
+    sheet = "variant: 0\nwhy_sum_0: shared\n"
+    put(tmp_path / "in", {f"s{number}/{name}": sheet for number, name in enumerate(named)})
+    monkeypatch.chdir(tmp_path)
+    assert app(["grade", "in", "--unit", "04_linear", "--workers", "1"], standalone_mode=False) == 0
+    with open(tmp_path / "grades/grades.csv", encoding="utf-8-sig", newline="") as stream:
+        scores = [float(row["score"]) for row in csv.DictReader(stream)]
+    assert len(scores) == len(named)
+    assert all(score > 0 for score in scores)
+
+
+def test_what_the_page_shows_of_hand_ins_with_nothing_in_them_is_printed(tmp_path: Path, capsys, monkeypatch) -> None:
+    (shown,) = [body for _, body in DOCUMENT.blocks if "nothing that could be graded" in body]
+    archive = platforms.moodle(tmp_path)
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr("Fay F_106_assignsubmission_file/hw.rar", "Rar!")
+    monkeypatch.chdir(tmp_path)
+    assert app(["grade", archive.name, "--unit", "04_linear", "--workers", "1"], standalone_mode=False) == 1
+    said = capsys.readouterr()
+    assert shown in said.out + said.err

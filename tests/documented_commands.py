@@ -1,0 +1,87 @@
+"""The commands and the outputs that the pages in docs/ show, each with what it gives, or with the test that has it.
+
+`test_documents.py` checks that none is missing. `thorough/test_documented_commands.py` runs the commands in a class.
+"""
+
+from __future__ import annotations
+
+# By page, in the order of the page: the command, its exit code, and a file that it writes.
+Runs = dict[str, list[tuple[str, int, str]]]
+GRADE = ("grade submissions/ --out grades/", 0, "grades/grades.csv")
+RUNS: Runs = {
+    "canvas.md": [
+        GRADE,
+        (
+            'export grades/ --to canvas --fill gradebook.csv --column "Linear layers" --unit 04_linear',
+            0,
+            "exported/canvas.csv",
+        ),
+    ],
+    "exports.md": [
+        ("export grades/ada.json --to gradescope --out results/", 0, "results/results.json"),
+        ("export grades/ --to feedback --out pages/", 0, "pages/ada.feedback.html"),
+    ],
+    "gradescope.md": [
+        ("gradescope my-course.zip --unit 04_linear", 0, "my-course.zip"),
+        ("gradescope my-course.zip --try submissions/ada", 0, ""),
+    ],
+    "instructors.md": [
+        GRADE,
+        ("grade submissions/ --seed N", 0, "grades/ada.json"),
+        ("report grades/", 0, "grades/report.html"),
+        ("export grades/ --to feedback", 0, "exported/ada.feedback.html"),
+        ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
+        ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
+        ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
+    ],
+    "junit.md": [("export grades/student.json --to junit --out test-reports/", 0, "test-reports/junit.xml")],
+    "moodle.md": [
+        GRADE,
+        ("export grades/ --to moodle --fill worksheet.csv --unit 04_linear", 0, "exported/moodle.csv"),
+        ("export grades/ada.json --to vpl --out-of 100 --out -", 0, ""),
+    ],
+    "prairielearn.md": [
+        ("export grades/student.json --to prairielearn --out /grade/results", 0, "grade/results/results.json")
+    ],
+    "report.md": [
+        ("report grades/", 0, "grades/report.html"),
+        ("report --gradebook sqlite:///gradebook.db", 0, "report.csv"),
+    ],
+    "submitty.md": [("export grades/student.json --to submitty --out .", 0, "validation_results.json")],
+}
+"""Commands of `handgrad`, without its name."""
+
+RUN_ELSEWHERE = {
+    "hand-ins.md": "test_hand_ins.py",
+    "learners.md": "test_documents.py",
+}
+"""Pages all of whose commands another test runs."""
+
+NOT_RUN = {
+    "cluster.md": {"grade submissions/ --scheduler tls://head:8786": "needs a scheduler on another machine"},
+    "github.md": {"init my-course": "run by test_documents.py, in the README"},
+}
+"""Commands that cannot be run here, with the reason; their form is checked by `Document.findings`."""
+
+SHOWN = {
+    "architecture.md": {"program = record(": "test_documents.py"},
+    "cluster.md": {"from dask_jobqueue": "it needs Slurm", "distributed:": "it needs certificates"},
+    "github.md": {"import shutil": "thorough/test_github_action.py"},
+    "hand-ins.md": {
+        "lin_grad (1).py": "test_hand_ins.py",
+        "2 of 6 hold nothing": "test_hand_ins.py",
+        "lovelaceada_201_9001": "test_hand_ins.py",
+    },
+    "instructors.md": {"$ handgrad nbgrader init": "test_documents.py", "def lin_grad": "test_documents.py"},
+    "learners.md": {"$ handgrad check": "test_documents.py"},
+}
+"""By page, the first words of each block that is more than commands, and the test that compares it; or why none can."""
+
+OTHER_PROGRAMS = {
+    "dask": "it runs until it is stopped; the form of its options is checked",
+    "pip": "it installs; the words are compared with the constants of `grader`",
+    "gh": "it needs an account of GitHub",
+    "nbgrader": "thorough/test_nbgrader_processes.py and thorough/test_nbgrader_stock.py",
+    "cd": "",
+}
+"""Programs that blocks of commands call, and which test runs them, or why none does."""
