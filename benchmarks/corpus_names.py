@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import dev_environment  # noqa: F401
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
-from corpus import NAMED, WRONG, without_misconceptions
+from helpers.corpus import NAMED, WRONG, without_misconceptions
 
 from grader.course.course import load_course
 from grader.diagnosis.case import Case

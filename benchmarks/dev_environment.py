@@ -8,4 +8,5 @@ NEEDED = ("hypothesis", "nbgrader", "distributed", "psutil", "jsonschema")
 
 if missing := [name for name in NEEDED if find_spec(name) is None]:
     sys.exit(f'Benchmarks need what the tests need, and {missing[0]} is not installed: pip install -e ".[dev]"')
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "explain")]

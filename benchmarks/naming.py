@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import dev_environment  # noqa: F401
-import explain_corpus
 import test_explain_foreign
 import torch
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
-from corpus import NAMED, WRONG, Submission, without_misconceptions
+from helpers import explain_corpus
+from helpers.corpus import NAMED, WRONG, Submission, without_misconceptions
 
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise

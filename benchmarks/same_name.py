@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import dev_environment  # noqa: F401
 from conftest import ROOT, TIME_LIMIT, with_policy
-from corpus import NAMED, WRONG
+from helpers.corpus import NAMED, WRONG
 
 from grader.course.course import load_course
 from grader.diagnosis.diagnose import find_mistakes

@@ -37,6 +37,11 @@ if TYPE_CHECKING:  # it imports torch, which takes a second of the process that 
     from grader.judging.grading import Grader
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Tests import `helpers`, and the thorough ones what modules of other folders share, whichever file is run alone.
+FOLDERS = [Path(__file__).parent, *sorted({path.parent for path in Path(__file__).parent.glob("[a-z]*/test_*.py")})]
+sys.path[:0] = [str(folder) for folder in FOLDERS if str(folder) not in sys.path]
+
 TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else to do
 HANGING = 0.5  # for what never ends
 AT_ONCE = 5.0  # processor seconds: a mistake would take minutes, and a busy machine takes more of them than a quiet one
@@ -351,7 +356,7 @@ def solution(course: Course, exercise_id: str) -> bytes:
 @pytest.fixture(scope="session")
 def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A class graded by nbgrader, to be looked at: what changes something works on a copy."""
-    from nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
+    from helpers.nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
 
     return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus import page
+from helpers.corpus import page
 
 PAGE = '''"""lin_grad: out = inp @ w + b"""
 

@@ -15,10 +15,10 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from class_results import CLASS, write_folder
 from conftest import ROOT, Typed
-from document_claims import PACKAGE, Document
-from operator_examples import assert_explained
+from helpers.class_results import CLASS, write_folder
+from helpers.document_claims import PACKAGE, Document
+from helpers.operator_examples import assert_explained
 from test_session import KeptWorker
 
 import handgrad

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ROOT
-from document_claims import PACKAGE, Document, documents
-from documented_commands import NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
 from golden import FOLDER, masked
+from helpers.document_claims import PACKAGE, Document, documents
+from helpers.documented_commands import NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
 from test_session import RIGHT, KeptWorker
 
 from grader import INSTALL, INSTALL_DASK, INSTALL_NBGRADER

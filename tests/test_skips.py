@@ -11,7 +11,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
-NEEDY = "tests/test_watch.py::test_a_course_without_exercises_is_one_sentence"
+NEEDY = "tests/learner/test_watch.py::test_a_course_without_exercises_is_one_sentence"
 
 
 def without_tmux(*options: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from grader.diagnosis import words as words_module
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
 UNITS = """
 course: small

@@ -13,7 +13,7 @@ from grader.authoring.build import build, derived_files, stale_files, stub
 from grader.course.course import Course, CourseExercise, load_course
 from grader.errors import CourseError
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 COURSE = """
 course: small

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, codes
-from corpus import page
+from helpers.corpus import page
 
 from grader.authoring.build import stale_files
 from grader.authoring.new_exercise import add_exercise

@@ -15,8 +15,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from helpers.xml_structure import MOODLE, PACKAGE, QTI, problems
 from test_cli import Run, one_sentence
-from xml_structure import MOODLE, PACKAGE, QTI, problems
 
 from grader.authoring.exported_questions import Answer, Item, as_html, items
 from grader.authoring.moodle_xml import moodle_xml
@@ -27,7 +27,7 @@ from grader.course.course import Course, load_course
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.variants import question_with_key
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 Known = dict[str, tuple[str, str, frozenset[str], frozenset[tuple[str, str]]]]
 """By id: the kind, the question, the right answers, and the wrong ones with what they reveal."""
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autograd_roads import ABSENT, ACCEPTED, BY_POINTER, PRELUDE, ROADS
 from conftest import ROOT, make_job
-from probes import PATIENT, observed
+from helpers.autograd_roads import ABSENT, ACCEPTED, BY_POINTER, PRELUDE, ROADS
+from helpers.probes import PATIENT, observed
 from test_isolation import assert_harmless, make_precious
 
 from grader.course.course import Course
@@ -24,7 +24,7 @@ from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent
+HELPERS = ROOT / "tests/helpers"
 X = np.array([1, 2, -0.5], "float32")  # as in `forked_sources`
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
 
@@ -37,7 +37,7 @@ def source(body: str) -> str:
 def forked(mode: str, sources: dict[str, str]) -> dict[str, str]:
     """What each source comes to in a forked child of one process; see `forked_sources`."""
     run = subprocess.run(
-        [sys.executable, str(HERE / "forked_sources.py"), mode],
+        [sys.executable, str(HELPERS / "forked_sources.py"), mode],
         input=json.dumps(sources),
         capture_output=True,
         text=True,

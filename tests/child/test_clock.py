@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import make_job
-from probes import PATIENT
-from processes import wait_until
+from helpers.probes import PATIENT
+from helpers.processes import wait_until
 
 from grader.child import clock as clock_module
 from grader.child import job_answer, protocol, reply_facts

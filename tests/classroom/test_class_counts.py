@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from class_results import (
+from helpers.class_results import (
     CLASS,
     CONFIG,
     LIN,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from drawn_classes import HONEST, draw_class, drop_capabilities
-from fault_injection import RIGHT, Classes
+from helpers.drawn_classes import HONEST, draw_class, drop_capabilities
+from helpers.fault_injection import RIGHT, Classes
 
 from grader.classroom.class_folder import archive_stem
 from grader.classroom.file_tree import displayable_name

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 
 import pytest
-from platforms import MEAN, RIGHT, put, tarred, zipped
+from helpers.platforms import MEAN, RIGHT, put, tarred, zipped
 from test_class_grading import read, small_course
 
 from grader.classroom import archives

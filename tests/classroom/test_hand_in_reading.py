@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
+from helpers.platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
 from test_class_grading import names_of, read, small_course
 
 from grader.classroom.class_folder import PLAIN_LAYOUT, ClassFolder, find_submissions, single_submission

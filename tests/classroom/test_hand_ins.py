@@ -10,11 +10,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import platforms
 import pytest
 from conftest import ROOT
-from document_claims import Document
-from platforms import MEAN, RIGHT, put, zipped
+from helpers import platforms
+from helpers.document_claims import Document
+from helpers.platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
 from grader.classroom.class_folder import find_submissions

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from class_results import (
+from helpers.class_results import (
     CLASS,
     MEAN,
     RIGHT,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
-from class_results import (
+from helpers.class_results import (
     CLASS,
     MEAN,
     RATIO,

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from conftest import strongest
 from golden import assert_golden
-from measurements import SOURCES
-from processes import children_of
+from helpers.measurements import SOURCES
+from helpers.processes import children_of
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hand_made import trials
-from verdicts import Rule, assert_named, trials_of, verdict, verdicts
+from helpers.hand_made import trials
+from helpers.verdicts import Rule, assert_named, trials_of, verdict, verdicts
 
 from grader.course.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
 from grader.course.sampling import away_from, normal, output, step

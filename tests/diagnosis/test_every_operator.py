@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from small_passes import EVERY, QUICK, explaining_the_right_answer, right_case, some_edits, untrue_names
+from helpers.small_passes import EVERY, QUICK, explaining_the_right_answer, right_case, some_edits, untrue_names
 
 from grader.results.codes import VALUE_CODES
 

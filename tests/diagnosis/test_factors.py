@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hand_made import Change, samples_of
-from verdicts import Rule, named, told, verdict
+from helpers.hand_made import Change, samples_of
+from helpers.verdicts import Rule, named, told, verdict
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, number, output

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hand_made import ANSWER, KINDS, SIZES, Change, samples_of, trials
-from verdicts import Rule, named, told, verdict
+from helpers.hand_made import ANSWER, KINDS, SIZES, Change, samples_of, trials
+from helpers.verdicts import Rule, named, told, verdict
 
 from grader.course.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.course.sampling import away_from, normal, output

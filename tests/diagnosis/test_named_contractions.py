@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, verdict
+from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, returned_jacobian, stored
 from grader.course.sampling import accumulating, normal, output

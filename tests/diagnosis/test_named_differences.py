@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named
+from helpers.verdicts import Rule, assert_named
 
 from grader.course.course import Course
 from grader.course.exercise import Exercise, Routine, stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from verdicts import Rule, assert_named, verdict
+from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import normal, output

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, unmended, verdict
+from helpers.verdicts import Rule, assert_named, unmended, verdict
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import mask, normal, output

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, trials_of
+from helpers.verdicts import Rule, assert_named, trials_of
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, output, upstream

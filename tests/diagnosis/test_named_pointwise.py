@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, verdict
+from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import away_from, normal, number, output, positive, shape, upstream, withheld

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from verdicts import Rule, assert_named
+from helpers.verdicts import Rule, assert_named
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import each_of, indices, normal, output

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, verdict
+from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import each_of, normal, output, spaced

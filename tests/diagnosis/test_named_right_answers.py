@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import Change, samples_of
-from verdicts import Rule, assert_named, told, verdict
+from helpers.hand_made import Change, samples_of
+from helpers.verdicts import Rule, assert_named, told, verdict
 
 from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
 from grader.course.sampling import accumulating, normal, number, output

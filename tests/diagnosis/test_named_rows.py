@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import assert_named, verdict
+from helpers.verdicts import assert_named, verdict
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import accumulating, normal, output

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, assert_named, unmended
+from helpers.verdicts import Rule, assert_named, unmended
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import indices, normal, output

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import pytest
-from operator_examples import EXAMPLES, assert_explained
+from helpers.operator_examples import EXAMPLES, assert_explained
 
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator

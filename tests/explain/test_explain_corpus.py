@@ -6,7 +6,7 @@ One in eight of its cases; `thorough/test_every_explained_case.py` has all.
 from __future__ import annotations
 
 import pytest
-from explain_corpus import ELSEWHERE, RIGHT, WRONG
+from helpers.explain_corpus import ELSEWHERE, RIGHT, WRONG
 
 from grader.diagnosis.diagnose import plain_facts
 from grader.explain import verdicts

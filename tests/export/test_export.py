@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from class_results import CLASS, handed, passed, result, todo, wrong
-from jsonschema import Draft202012Validator
-from markdown_it import MarkdownIt
-from platform_formats import (
+from helpers.class_results import CLASS, handed, passed, result, todo, wrong
+from helpers.platform_formats import (
     CLASSROOM50,
     GRADESCOPE,
     PRAIRIELEARN,
@@ -21,6 +19,8 @@ from platform_formats import (
     vpl_grade,
     workflow_commands,
 )
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
 
 from grader.classroom.student_results import StudentResults
 from grader.cli.export import Platform

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from class_results import CLASS, write_folder
+from helpers.class_results import CLASS, write_folder
+from helpers.platform_formats import CLASSROOM50, workflow_commands
 from jsonschema import Draft202012Validator
-from platform_formats import CLASSROOM50, workflow_commands
 from test_export import RUNNER
 from test_export_sheets import MOODLE
 from typer.testing import CliRunner, Result

@@ -8,7 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from class_results import CLASS, handed, passed, result, wrong
+from helpers.class_results import CLASS, handed, passed, result, wrong
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_export import HOSTILE

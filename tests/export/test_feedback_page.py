@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from class_results import CLASS, handed, passed, result, todo, wrong
+from helpers.class_results import CLASS, handed, passed, result, todo, wrong
 from test_export import HOSTILE, hostile
 from typer.testing import CliRunner
 

@@ -28,7 +28,7 @@ from grader.judging.grading import Grader
 from grader.results.codes import VALUE_CODES
 from grader.sandbox.worker import Worker
 
-LEARNERS = Path(__file__).parent / "learners"
+LEARNERS = Path(__file__).resolve().parents[1] / "learners"
 MARK = "# %%"
 HEAD = re.compile(r"# %% (right|wrong): ([^|]*[^| ])(?: \| (.+))?")
 

@@ -29,7 +29,7 @@ from grader.course.course import COURSE_VARIABLE, Course, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.source_notebook import grade_id
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 UNIT = "04_linear"
 SMALL = """
 course: small

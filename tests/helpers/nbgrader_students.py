@@ -13,10 +13,10 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader_class import BMM, RIGHT, UNIT, answered, cell, hand_in, nbgrader, released, released_folder
 
 from grader.nbgrader.source_notebook import grade_id
 from grader.nbgrader.submission import TIMESTAMP
+from helpers.nbgrader_class import BMM, RIGHT, UNIT, answered, cell, hand_in, nbgrader, released, released_folder
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 PARTLY = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = inp.t() @ out.g\n    b.g = ...\n"

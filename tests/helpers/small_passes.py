@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from hypothesis import strategies as st
-from verdicts import trials_of
 
 from grader.course.exercise import Exercise, returned, returned_jacobian, returned_value, stored
 from grader.course.sampling import (
@@ -33,6 +32,7 @@ from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import edits
 from grader.program.operation import NoCandidate
 from grader.reference.trial import sample_of
+from helpers.verdicts import trials_of
 
 X = normal("bs n")
 G = {"out": output()}

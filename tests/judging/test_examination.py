@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from corpus import PAGES
+from helpers.corpus import PAGES
 
 from grader.child.call_arguments import function_of
 from grader.course.course import Course

@@ -6,7 +6,7 @@ One in ninety-six of them; `thorough/test_every_check_and_grade.py` has all.
 from __future__ import annotations
 
 import pytest
-from corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
+from helpers.corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
 
 from grader.course.course import Course
 from grader.course.questions import NOT_READ, codes_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from conftest import Grade, codes, with_policy
-from corpus import BLIND, RIGHT, SUBMISSIONS, found_codes
-from measurements import NOT_SEEN, SOURCES, lin_grad
+from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, found_codes
+from helpers.measurements import NOT_SEEN, SOURCES, lin_grad
 
 from grader.course.course import Course
 from grader.judging.grading import Grader

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from conftest import with_units_before
 from golden import assert_golden
-from measurements import SOURCES
+from helpers.measurements import SOURCES
 from test_session import RIGHT, KeptWorker
 
 from grader.course.course import Course, bundled_folder

@@ -14,8 +14,8 @@ from xml.dom import minidom
 import numpy as np
 import pytest
 import torch
+from helpers.trainings import ATTENTION, NETWORK, WRONG, trained, verdicts, write_solutions
 from test_session import KeptWorker
-from trainings import ATTENTION, NETWORK, WRONG, trained, verdicts, write_solutions
 
 from grader.child import protocol
 from grader.cli import main as cli

@@ -11,7 +11,7 @@ from grader.course.course_file import Unit
 from grader.errors import CourseError
 from grader.nbgrader.source_notebook import HOW_TO_CHECK, Lesson, notebook_lesson
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 COURSE = """
 course: small

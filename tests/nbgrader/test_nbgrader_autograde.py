@@ -10,7 +10,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbgrader_class import (
+from helpers.nbgrader_class import (
     GRADES,
     RIGHT,
     UNIT,
@@ -27,7 +27,7 @@ from nbgrader_class import (
     scores,
     totals,
 )
-from nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, feedback
+from helpers.nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, feedback
 
 from grader.course.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis

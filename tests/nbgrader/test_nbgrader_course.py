@@ -21,7 +21,7 @@ from grader.errors import CourseError, HandgradError, InfrastructureError
 from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merged
 from grader.nbgrader.source_notebook import grade_id, notebook_lesson, source_notebook
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 LINEAR = source_notebook(REAL, REAL.config.units[3], notebook_lesson(REAL, REAL.config.units[3]))
 RELU = Path("source/05_activations/05_activations.ipynb")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from nbgrader_class import COMMENTS, GRADES, UNIT, points_for, rows
-from nbgrader_students import MORE, NEIGHBOUR, OTHER, SOME_FORGERIES, NbgraderClass, feedback
+from helpers.nbgrader_class import COMMENTS, GRADES, UNIT, points_for, rows
+from helpers.nbgrader_students import MORE, NEIGHBOUR, OTHER, SOME_FORGERIES, NbgraderClass, feedback
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,7 @@ from typing import Any
 import nbformat
 import pytest
 from conftest import words_of
-from nbgrader.api import Gradebook
-from nbgrader_class import (
+from helpers.nbgrader_class import (
     BMM,
     GRADES,
     RIGHT,
@@ -29,6 +28,7 @@ from nbgrader_class import (
     small_course,
     totals,
 )
+from nbgrader.api import Gradebook
 
 from grader.authoring.build import worked_text
 from grader.classroom.class_folder import find_submissions

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from class_results import (
+from helpers.class_results import (
     CLASS,
     LIN,
     counted,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader_class import cell, nbgrader, read
+from helpers.nbgrader_class import cell, nbgrader, read
 
 from grader.authoring.build import read_worked, stub
 from grader.course.course import CourseExercise, load_course
@@ -19,7 +19,7 @@ from grader.quiz.notebook_quiz import assignment_lines
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 NETWORK = "07_network"
 UNITS = ("04_linear", NETWORK)  # all of them are in thorough/test_every_release.py

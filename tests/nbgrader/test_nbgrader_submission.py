@@ -13,13 +13,13 @@ from typing import Any
 
 import nbformat
 import pytest
+from helpers.nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteCells, OverwriteKernelspec
-from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 
 from grader.nbgrader.restore import MISSING, RestoreCells, inert
 from grader.nbgrader.source_notebook import grade_id

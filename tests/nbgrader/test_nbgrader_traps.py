@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from nbgrader_class import UNIT, comments, read, totals
-from nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD, NbgraderClass
+from helpers.nbgrader_class import UNIT, comments, read, totals
+from helpers.nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD, NbgraderClass
 
 from grader.classroom.student_results import StudentResults
 from grader.nbgrader.gradebook_results import read_gradebook

@@ -29,7 +29,7 @@ from grader.nbgrader.source_notebook import (
     title_id,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 UNITS = pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit.id)
 

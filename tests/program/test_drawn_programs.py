@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from forwards import draw
+from helpers.forwards import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_operations import BINARY, UNARY, WHOLE

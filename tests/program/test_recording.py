@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
-from forwards import (
+from helpers.forwards import (
     draw,
     linear,
     lstm,

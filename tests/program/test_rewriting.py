@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from forwards import attention, attention_inputs, draw, linear, lstm, lstm_inputs, recurrence, recurrent_inputs
+from helpers.forwards import attention, attention_inputs, draw, linear, lstm, lstm_inputs, recurrence, recurrent_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from forwards import (
+from helpers.forwards import (
     attention,
     attention_inputs,
     draw,

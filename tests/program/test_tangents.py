@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from forwards import attention, attention_inputs, draw, linear, lstm, lstm_inputs, recurrence, recurrent_inputs
+from helpers.forwards import attention, attention_inputs, draw, linear, lstm, lstm_inputs, recurrence, recurrent_inputs
 from torch.autograd.functional import jvp
 
 from grader.program.forward import Node

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from conftest import AT_ONCE
-from formula_drawing import FORMULAS
-from hostile_answers import ANSWERS
+from helpers.formula_drawing import FORMULAS
+from helpers.hostile_answers import ANSWERS
 from hypothesis import given
 
 from grader.course.course import load_course
@@ -21,7 +21,7 @@ from grader.course.questions import AnswerableQuestion
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.variants import question_with_key
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "tests/quiz_answers").glob("*.yaml"))
 COURSE = load_course(ROOT)
 HOSTS = [

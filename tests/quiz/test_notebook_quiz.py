@@ -20,7 +20,7 @@ from grader.quiz.answer_sheet import Sheet
 from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
 from grader.results.records import ExerciseResult
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
 QUIZ = REAL.find("quiz_01_slopes")
 QUIZZES = pytest.mark.parametrize("exercise", [e for e in REAL.exercises if e.is_quiz], ids=lambda one: one.id)

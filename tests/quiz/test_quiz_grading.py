@@ -34,7 +34,7 @@ from grader.rendering.exercise_summary import describe_answer, formula
 from grader.results.records import SCHEMA_FILE, CourseResult, ExerciseResult, exit_code
 from grader.sandbox.worker import Worker
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 UNIT = "01_slopes"
 Judge = Callable[..., ExerciseResult]
 

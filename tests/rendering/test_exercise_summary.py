@@ -11,7 +11,7 @@ from grader.course.course import Course, load_course
 from grader.learner import workspace
 from grader.rendering.exercise_summary import describe_answer, formula
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from grader.rendering.picture_data import Grid, Picture
 from grader.rendering.render_html import COLOUR, ResultDisplay
 from grader.results.records import AnswerResult, ExerciseResult, Status
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LIN_GRAD = load_course(ROOT).find("lin_grad")
 HINTS = ("Does the layer average, or does the loss?", "Whoever averages divides.", "It is in `out.g`.")
 PASSED = AnswerResult("inp.g", "passed", 1.0, 1.0)

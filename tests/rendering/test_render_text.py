@@ -25,7 +25,7 @@ from grader.rendering.render_text import (
 )
 from grader.results.records import AnswerResult, ExerciseResult
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 HINTS = ("Does the layer average over the batch, or does the loss?", "Whoever averages divides.", "It is in out.g.")
 SHAPES = (
     "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x3 and 7x3) (lin_grad.py, line 2: inp.g = out.g @ w). "

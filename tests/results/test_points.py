@@ -175,7 +175,7 @@ def all_right(course: Course) -> CourseResult:
 
 
 def test_full_marks_are_full_in_every_file(tmp_path: Path) -> None:
-    course = thirds(tmp_path, Path(__file__).resolve().parent.parent)
+    course = thirds(tmp_path, Path(__file__).resolve().parents[2])
     lin_grad = course.find("lin_grad")
     assert (lin_grad.points, len(lin_grad.answer_names)) == (1, 3)
     found = all_right(course)

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 import pytest
-from attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
 from conftest import ROOT, solution
-from probes import (
+from helpers.attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
+from helpers.probes import (
     assert_still_honest,
     ending,
     limit_for,
@@ -26,7 +26,7 @@ from probes import (
     outcome,
     run,
 )
-from processes import descendants
+from helpers.processes import descendants
 
 from grader.course.course import Course
 from grader.errors import InfrastructureError

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import make_job
-from probes import PATIENT, X, assert_still_honest, outcome
-from processes import Family, alive, kill
+from helpers.probes import PATIENT, X, assert_still_honest, outcome
+from helpers.processes import Family, alive, kill
 
 from grader.sandbox.worker import Worker
 

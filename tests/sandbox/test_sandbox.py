@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import MODES, make_job, mode_worker
-from probes import (
+from helpers.probes import (
     HONEST,
     PATIENT,
     SHORT,
@@ -30,7 +30,7 @@ from probes import (
     outcome,
     run,
 )
-from processes import PATIENCE, alive, children_of, ended, wait_until
+from helpers.processes import PATIENCE, alive, children_of, ended, wait_until
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from conftest import MODES, make_job, mode_worker
-from probes import HONEST, PATIENT, X, assert_still_honest
-from processes import Family, alive
+from helpers.probes import HONEST, PATIENT, X, assert_still_honest
+from helpers.processes import Family, alive
 
 from grader.errors import InfrastructureError
 from grader.sandbox.worker import Worker

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import codes
-from honest_variants import FAILS, PASSES, above
+from helpers.honest_variants import FAILS, PASSES, above
 
 from grader.course.course import Course
 from grader.judging.grading import Grader

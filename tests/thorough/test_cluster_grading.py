@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, strongest
-from processes import alive, descendants, wait_until
+from helpers.processes import alive, descendants, wait_until
 
 from grader.learner import workspace
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from processes import Family, alive, descendants, wait_until
+from helpers.processes import Family, alive, descendants, wait_until
 from test_cluster import NAME, SEED, Results, batch, graded, lines, setting
 
 from grader.classroom import cluster_wire as wire

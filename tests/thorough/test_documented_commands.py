@@ -6,10 +6,10 @@ import shlex
 import shutil
 from pathlib import Path
 
-import platforms
 import pytest
 from conftest import ROOT, Typed
-from documented_commands import RUNS
+from helpers import platforms
+from helpers.documented_commands import RUNS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 UNIT = "04_linear"

@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 import test_check_and_grade as short
 from conftest import strongest
-from corpus import PAGES, found_codes
-from honest_variants import FAILS, PASSES
+from helpers.corpus import PAGES, found_codes
+from helpers.honest_variants import FAILS, PASSES
 
 from grader.course.course import Course
 from grader.judging.grading import Grader

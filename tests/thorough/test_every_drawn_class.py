@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fault_injection import Classes
+from helpers.fault_injection import Classes
 from test_drawn_classes import assert_graded, classes
 
 __all__ = ["classes"]

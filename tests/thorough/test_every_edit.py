@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from small_passes import (
+from helpers.small_passes import (
     EVERY,
     Steps,
     explaining_the_right_answer,
@@ -17,6 +15,8 @@ from small_passes import (
     steps,
     untrue_names,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import explain_corpus
 import pytest
 import test_explain_corpus
 import test_explain_foreign
+from helpers import explain_corpus
 
 
 @pytest.mark.parametrize("case", explain_corpus.RIGHT)

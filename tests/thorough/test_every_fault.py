@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fault_injection import FAULTS, STUDENTS, Classes, Fault, Outcome, Where, make_class
+from helpers.fault_injection import FAULTS, STUDENTS, Classes, Fault, Outcome, Where, make_class
 
 BEFORE = ("course/", "sandbox/", "cli/")  # no submission is known yet
 # What a class is known by, or what puts its table together: there is no record that could be that of one student.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from nbgrader_class import UNIT, nbgrader, released_folder
-from nbgrader_students import EVERY_FORGERY, hand_in_forgeries
+from helpers.nbgrader_class import UNIT, nbgrader, released_folder
+from helpers.nbgrader_students import EVERY_FORGERY, hand_in_forgeries
 from test_nbgrader_forgery import (
     test_here_it_scores_nothing,
     test_here_nothing_is_left_behind,

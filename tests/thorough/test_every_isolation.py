@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import test_isolation as short
-from attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
 from conftest import ROOT, SEED, codes, make_job, strongest, with_policy, worker_of
-from corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
-from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome, run
-from processes import PATIENCE, alive, descendants, wait_until
+from helpers.attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
+from helpers.corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
+from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome, run
+from helpers.processes import PATIENCE, alive, descendants, wait_until
 from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
 
 from grader.classroom.class_grading import grade_folder
@@ -251,7 +251,8 @@ FROM_HERE = "of_the_user or frozen and not box or killed and not box or secret a
 def test_all_of_this_holds_for_an_unprivileged_user() -> None:
     if os.geteuid() != 0:
         return  # it is being shown right now
-    files = [*(f"tests/test_{name}.py" for name in ("isolation", "confinement", "seccomp", "landlock"))]
+    tests = ("sandbox/test_isolation", "child/test_confinement", "child/test_seccomp", "child/test_landlock")
+    files = [f"tests/{name}.py" for name in tests]
     here = Path(__file__)
     chosen = f"{here.stem} and ({FROM_HERE}) or not {here.stem} and ({OF_ANY_USER})"
     as_nobody(*files, f"tests/thorough/{here.name}", "-k", chosen)

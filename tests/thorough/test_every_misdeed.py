@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 from conftest import MODES, mode_worker
-from probes import HONEST, assert_still_honest, outcome, run
-from processes import alive
+from helpers.probes import HONEST, assert_still_honest, outcome, run
+from helpers.processes import alive
 from test_sandbox import (
     BRIEF,
     HOSTILE,

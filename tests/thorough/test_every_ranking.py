@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from corpus import PAGES
+from helpers.corpus import PAGES
 from test_examination import TESTS, Grade, grade
 
 # From the best to the worst, as somebody would rank them who reads them with care; those of a line are about as good.

@@ -1,9 +1,9 @@
-"""No right answer is flagged, fails or ends in an error, under three seeds; `right_answers.py` tries many more."""
+"""No right answer is flagged, fails or errs, under three seeds; `benchmarks/right_answers.py` tries many more."""
 
 from __future__ import annotations
 
 import pytest
-from right_answers import deviations, right_answers
+from helpers.right_answers import deviations, right_answers
 
 from grader.course.course import Course
 from grader.sandbox.worker import Worker

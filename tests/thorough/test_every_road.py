@@ -8,10 +8,20 @@ import sys
 
 import pytest
 import torch
-from autograd_roads import ABSENT, ACCEPTED, BY_POINTER, LATER, ROADS
 from conftest import make_job
-from probes import PATIENT, observed
-from test_autograd_removal import ENVIRONMENT, HERE, WITHOUT, X, assert_closed, forked, found_by, said_without, source
+from helpers.autograd_roads import ABSENT, ACCEPTED, BY_POINTER, LATER, ROADS
+from helpers.probes import PATIENT, observed
+from test_autograd_removal import (
+    ENVIRONMENT,
+    HELPERS,
+    WITHOUT,
+    X,
+    assert_closed,
+    forked,
+    found_by,
+    said_without,
+    source,
+)
 from test_every_isolation import STRICT
 
 from grader.sandbox.autograd_use import autograd_use
@@ -58,7 +68,7 @@ def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
 def digests(mode: str) -> dict[str, str]:
     """What every honest operation gives, with autograd removed or not."""
     run = subprocess.run(
-        [sys.executable, str(HERE / "honest_operations.py"), mode],
+        [sys.executable, str(HELPERS / "honest_operations.py"), mode],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import MODES, Grade, codes
-from corpus import SAMPLE, SUBMISSIONS, found_codes
+from helpers.corpus import SAMPLE, SUBMISSIONS, found_codes
 from test_grading import SAME_VERDICT
 
 from grader.course.course import Course

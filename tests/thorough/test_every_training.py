@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from trainings import WRONG, trained
+from helpers.trainings import WRONG, trained
 
 from grader.course.course import Course
 from grader.sandbox.worker import Worker

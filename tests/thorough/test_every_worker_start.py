@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-import prepared_grader
 import pytest
 from conftest import MODES, ROOT, make_job, mode_worker, worker_of
-from prepared_grader import PARENTS
-from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
-from processes import PATIENCE
+from helpers import prepared_grader
+from helpers.prepared_grader import PARENTS
+from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
+from helpers.processes import PATIENCE
 from test_worker_start import (
     assert_ended_by,
     assert_stopped,

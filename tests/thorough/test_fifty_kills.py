@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, strongest, worker_of
-from processes import PATIENCE, Family, at_work, kill, parent_of, wait_until
+from helpers.processes import PATIENCE, Family, at_work, kill, parent_of, wait_until
 from test_killed import assert_second_chance_and_no_third
 
 from grader.learner import workspace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import codes, words_of, worker_of
-from nbgrader_class import UNIT, answered, comments, hand_in, nbgrader, released, released_folder, totals
+from helpers.nbgrader_class import UNIT, answered, comments, hand_in, nbgrader, released, released_folder, totals
 
 from grader.classroom.class_grading import grade_folder
 from grader.course.course import Course

@@ -7,12 +7,13 @@ import sys
 
 from conftest import ROOT
 
-FILES = "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results trace".split()
+FILES = "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results drawn_programs".split()
 
 
 def test_every_property_holds_for_fresh_examples() -> None:
     """All in one process: to start it takes longer than most of them."""
+    files = [str(*(ROOT / "tests").glob(f"*/test_{name}.py")) for name in FILES]
     options = ["-q", "-m", "hypothesis", "--hypothesis-profile", "fresh", "-p", "no:cacheprovider"]
-    words = [sys.executable, "-m", "pytest", *(f"tests/test_{name}.py" for name in FILES), *options]
+    words = [sys.executable, "-m", "pytest", *files, *options]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-20_000:]

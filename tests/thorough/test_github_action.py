@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, with_units_before
-from document_claims import Document
+from helpers.document_claims import Document
+from helpers.platform_formats import CLASSROOM50, workflow_commands
 from jsonschema import Draft202012Validator
-from platform_formats import CLASSROOM50, workflow_commands
 from test_export import RUNNER
 
 from grader.learner import workspace

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader.api import Gradebook
-from nbgrader_class import (
+from helpers.nbgrader_class import (
     BMM,
     GRADES,
     RIGHT,
@@ -23,6 +22,7 @@ from nbgrader_class import (
     scores,
     totals,
 )
+from nbgrader.api import Gradebook
 from test_nbgrader_gradebook import URL, course, graded, hand_in, own, record
 
 from grader.classroom.submissions import SubmissionContent

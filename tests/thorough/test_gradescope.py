@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers.platform_formats import GRADESCOPE
 from jsonschema import Draft202012Validator
-from platform_formats import GRADESCOPE
 from typer.testing import CliRunner
 
 from grader.cli.main import app

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader_class import BMM, RIGHT, UNIT, answered, hand_in, nbgrader, read, released, released_folder, totals
+from helpers.nbgrader_class import (
+    BMM,
+    RIGHT,
+    UNIT,
+    answered,
+    hand_in,
+    nbgrader,
+    read,
+    released,
+    released_folder,
+    totals,
+)
 
 from grader.nbgrader.plugin import content_hash
 

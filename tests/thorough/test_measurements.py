@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import test_measuring
 from conftest import Grade, codes, make_job, with_policy
-from corpus import BLIND, SUBMISSIONS, found_codes
-from measurements import SOURCES
+from helpers.corpus import BLIND, SUBMISSIONS, found_codes
+from helpers.measurements import SOURCES
 from test_measuring import FLAGGED
 
 from grader.course.course import Course

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nbgrader_class import (
+from helpers.nbgrader_class import (
     BMM,
     GRADES,
     UNIT,

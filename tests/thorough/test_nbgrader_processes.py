@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from nbgrader_class import UNIT, copied, nbgrader, nbgrader_process
-from nbgrader_students import WORTH, Worth, feedback, make_class
+from helpers.nbgrader_class import UNIT, copied, nbgrader, nbgrader_process
+from helpers.nbgrader_students import WORTH, Worth, feedback, make_class
 from test_nbgrader_autograde import (
     a_copy_of,
     extended,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader_class import (
+from helpers.nbgrader_class import (
     ROOT,
     UNIT,
     cell,
@@ -23,7 +23,7 @@ from nbgrader_class import (
     released_folder,
     scores,
 )
-from nbgrader_students import FORGERIES, NEIGHBOUR, OTHER, hand_in_forgeries
+from helpers.nbgrader_students import FORGERIES, NEIGHBOUR, OTHER, hand_in_forgeries
 
 from grader.course.course import load_course
 from grader.nbgrader.course_folder import build_folder

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nbgrader_class import UNIT, answered, environment, hand_in, released, released_folder
+from helpers.nbgrader_class import UNIT, answered, environment, hand_in, released, released_folder
 
 
 def test_stopped_by_ctrl_c_it_says_so_in_one_sentence(tmp_path: Path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conftest import SEED
-from corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
+from helpers.corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
 
 from grader.course.course import Course
 from grader.course.exercise import Exercise
