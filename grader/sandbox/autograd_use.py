@@ -1,8 +1,7 @@
-"""Finds where a learner's function asks torch to differentiate, in its source: feedback that names the rule.
+"""Find where a learner's function asks torch to differentiate, by reading its source: feedback that names the rule.
 
-It only reads, and is easily deceived; what stops a deceiver is in the worker, where nothing can differentiate. So it
-says nothing where it is not sure: about names that the file defines itself, and about code that the function does
-not reach.
+It is easily deceived; a deceiver is stopped in the worker, where nothing can differentiate. So it reports only uses
+that are certain: none of a name that the file itself defines, and none in code that the function does not reach.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 
 from grader.child import ipython_cells
 
-LONGEST, LONGEST_SOURCE, LONGEST_CHAIN = 60, 1 << 16, 10
-# No use is without one of these words.
+LONGEST, LONGEST_SOURCE = 60, 1 << 16  # characters of an expression that is shown, and of a source that is read
+LONGEST_CHAIN = 10  # attributes in a dotted name
+# Every use has one of these words in it.
 WORDS = re.compile(r"backward(?!s\b)|requires_grad|grad_fn|autograd|functorch|\bfunc\b|\bgrad\b")
 DIFFERENTIATES = (
     "torch.autograd",
@@ -49,7 +49,7 @@ def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
         file = _File.of(_parse_cells(texts))
         uses = [use for part in file.reached_from(function) for use in file.uses(part)]
         first = min(uses, key=lambda use: (use.lineno, use.col_offset), default=None)
-        return None if first is None else (first.lineno, _words(first))
+        return None if first is None else (first.lineno, _expression_text(first))
     except (RecursionError, MemoryError, ValueError):  # nested so deeply that it cannot be read, or cannot be shown
         return None
 
@@ -63,21 +63,22 @@ def _parse_cells(texts: Sequence[str]) -> ast.Module:
     return whole
 
 
-def _words(use: ast.expr) -> str:
-    words = " ".join(ast.unparse(use).split())
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+def _expression_text(use: ast.expr) -> str:
+    """Return an expression as text on one line, cut to `LONGEST` characters."""
+    text = " ".join(ast.unparse(use).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @dataclass(frozen=True)
 class _File:
-    """What a file defines.
+    """The names that a file defines.
 
-    Args:
-        definitions: each top-level name with the statements that bind it; later ones replace earlier ones at run
-            time, but which of them the function meets is not for us to say.
-        imports: what each imported name stands for, in full: `{"ag": "torch.autograd"}`.
-        attributes: every attribute and method that a class of the file has; with a class, also `backward`: what the
-            class lacks or inherits may be called on a value of it, as the stubs of a learner's own engine do.
+    Attributes:
+        definitions: the statements that bind each top-level name. A later one replaces an earlier one at run time, but
+            which of them the function uses cannot be told from the text.
+        imports: the full name of each imported name: `{"ag": "torch.autograd"}`.
+        attributes: the attributes and methods of the file's classes. If there is a class, `backward` is one of them: it
+            may be inherited, or still missing from a learner's own engine.
     """
 
     definitions: Mapping[str, list[ast.stmt]]
@@ -86,6 +87,7 @@ class _File:
 
     @staticmethod
     def of(tree: ast.Module) -> _File:
+        """Return the names that the statements of a file define."""
         definitions: dict[str, list[ast.stmt]] = {}
         for statement in tree.body:
             for name in _bound_by(statement):
@@ -93,47 +95,71 @@ class _File:
         return _File(definitions, dict(_imports(tree)), frozenset(_members(tree)))
 
     def reached_from(self, function: str) -> list[ast.stmt]:
-        """The statements that define a function and whatever it names, directly or through others."""
-        waiting, met, reached = [function], set[str](), dict[int, ast.stmt]()
+        """Return the statements that define a function, and all that it uses directly or through others.
+
+        Args:
+            function: its name.
+        """
+        waiting, seen, reached = [function], set[str](), dict[int, ast.stmt]()
         while waiting:
             name = waiting.pop()
-            new = [] if name in met else [part for part in self.definitions.get(name, []) if id(part) not in reached]
-            met.add(name)
+            new = [] if name in seen else [part for part in self.definitions.get(name, []) if id(part) not in reached]
+            seen.add(name)
             for part in new:  # each is read once, however many names it binds
                 reached[id(part)] = part
                 waiting += _free_names(part)
         return list(reached.values())
 
     def uses(self, part: ast.stmt) -> Iterator[ast.expr]:
-        """The expressions in a statement that differentiate by torch."""
+        """Yield the expressions in a top-level statement that let torch differentiate."""
         local = _local_names(part)
         for node in ast.walk(part):
-            if (isinstance(node, ast.Call) and self._asks_for_a_graph(node, local)) or (
+            if (isinstance(node, ast.Call) and self._requires_graph(node, local)) or (
                 isinstance(node, (ast.Attribute, ast.Name)) and self._differentiates(node, local)
             ):
                 yield node
 
-    def _asks_for_a_graph(self, call: ast.Call, local: frozenset[str]) -> bool:
-        """`.backward(...)`, `.requires_grad_()`, or `requires_grad=True` for something that torch makes."""
+    def _requires_graph(self, call: ast.Call, local: frozenset[str]) -> bool:
+        """Return whether a call is `.backward(...)`, `.requires_grad_()`, or has `requires_grad=True` for torch.
+
+        Args:
+            call: any call in a statement.
+            local: the local names of the statement.
+        """
         called = call.func
         if isinstance(called, ast.Attribute) and called.attr in {"backward", "requires_grad_"} - self.attributes:
             owner = self._full_name(called.value, local)
-            return (owner is None or owner.startswith("torch")) and not any(_is(False, value) for value in call.args)
+            is_torch = owner is None or owner.startswith("torch")
+            return is_torch and not any(_is_constant(False, value) for value in call.args)
         full = self._full_name(called, local)
-        asked = any(keyword.arg == "requires_grad" and _is(True, keyword.value) for keyword in call.keywords)
-        return asked and full is not None and full.startswith("torch.")
+        has_option = any(option.arg == "requires_grad" and _is_constant(True, option.value) for option in call.keywords)
+        return has_option and full is not None and full.startswith("torch.")
 
     def _differentiates(self, node: ast.Attribute | ast.Name, local: frozenset[str]) -> bool:
+        """Return whether a name is a function of torch that differentiates, or an attribute of a tensor with a graph.
+
+        Args:
+            node: any name or attribute in a statement.
+            local: the local names of the statement.
+        """
         full = self._full_name(node, local)
         if full is not None:
-            named = full not in HARMLESS and full.startswith(tuple(f"{module}." for module in DIFFERENTIATES))
-            return named or (full.startswith("torch.ops.") and "backward" in full)
+            is_listed = full not in HARMLESS and full.startswith(tuple(f"{module}." for module in DIFFERENTIATES))
+            return is_listed or (full.startswith("torch.ops.") and "backward" in full)
         if not isinstance(node, ast.Attribute) or node.attr in self.attributes:
             return False
         return node.attr == "grad_fn" or (node.attr == "requires_grad" and isinstance(node.ctx, ast.Store))
 
     def _full_name(self, node: ast.expr, local: frozenset[str]) -> str | None:
-        """What a dotted name stands for, if it begins with an imported name that nothing else is called by."""
+        """Return the full name of a dotted name that begins with an import: `ag.grad` may be `torch.autograd.grad`.
+
+        Args:
+            node: any expression.
+            local: the local names of the statement.
+
+        Returns:
+            The full name; `None` if its first name is not imported, is local, or is also defined in the file.
+        """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute) and len(attributes) < LONGEST_CHAIN:
             attributes.insert(0, node.attr)
@@ -144,24 +170,27 @@ class _File:
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a top-level statement defines; what it imports does not count."""
+    """Yield the names that a top-level statement binds by a definition or an assignment, and not by an import."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        yield from _assigned(statement)
+        yield from _assigned_names(statement)
 
 
-def _assigned(tree: ast.AST) -> Iterator[str]:
+def _assigned_names(tree: ast.AST) -> Iterator[str]:
     return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def _members(tree: ast.Module) -> Iterator[str]:
-    """Methods of all classes, and attributes set on `self` or on the class; each node is looked at once."""
+    """Yield the methods of all classes, and the attributes set in them; `backward` for each class.
+
+    The classes that extend torch's own are passed over.
+    """
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, inside = waiting.pop()
         if isinstance(node, ast.ClassDef):
-            inside = not _is_torchs(node)
+            inside = not _extends_torch(node)
             yield from ["backward"] * inside
         elif inside and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
@@ -170,13 +199,14 @@ def _members(tree: ast.Module) -> Iterator[str]:
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
-def _is_torchs(definition: ast.ClassDef) -> bool:
-    """A subclass of `torch.autograd.Function`, whose `backward` torch's engine calls, of `Module` or of `Tensor`."""
-    named = {getattr(base, "attr", getattr(base, "id", "")) for base in definition.bases}
-    return any("Function" in name or name in {"Module", "Tensor"} for name in named)
+def _extends_torch(definition: ast.ClassDef) -> bool:
+    """Return whether a class extends torch's `Function`, whose `backward` its engine calls, `Module` or `Tensor`."""
+    names = {getattr(base, "attr", getattr(base, "id", "")) for base in definition.bases}
+    return any("Function" in name or name in {"Module", "Tensor"} for name in names)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield each name that an import binds, with the full name of what it is bound to."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -186,10 +216,13 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _local_names(part: ast.stmt) -> frozenset[str]:
-    """Parameters, and what is assigned or defined inside a function or class."""
+    """Return the names that are local to a function or class: parameters, and names assigned or defined inside it.
+
+    An assignment at top level has none, and a name that is declared `global` is none.
+    """
     if isinstance(part, (ast.Assign, ast.AnnAssign)):
         return frozenset()
-    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)} | {*_assigned(part)}
+    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)} | {*_assigned_names(part)}
     names |= {
         node.name for node in ast.walk(part) if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not part
     }
@@ -197,11 +230,12 @@ def _local_names(part: ast.stmt) -> frozenset[str]:
 
 
 def _free_names(part: ast.stmt) -> Iterator[str]:
+    """Yield the names that a top-level statement reads and that are not local to it."""
     local = _local_names(part)
     for node in ast.walk(part):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
             yield node.id
 
 
-def _is(constant: bool, value: ast.expr) -> bool:
+def _is_constant(constant: bool, value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is constant

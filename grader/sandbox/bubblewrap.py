@@ -1,6 +1,6 @@
-"""The bubblewrap box: no network, no other process, no file but Python, its libraries, torch and this package's worker.
+"""The bubblewrap box: no network, no other process, no file but Python, its libraries, torch and `grader.child`.
 
-Never in it: solutions/, submissions, the gradebook, a home, the rest of site-packages.
+It never contains solutions, submissions, the gradebook, a home, or other packages of site-packages.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-PACKAGES = "/packages"
+PACKAGES = "/packages"  # the folder in the box that holds torch, numpy and this package
 LIBRARIES = ("torch", "torchgen", "numpy", "numpy.libs", "typing_extensions.py", "nvidia")
 PACKAGE = Path(__file__).resolve().parent.parent
 OF_THIS_PACKAGE = ("__init__.py", "errors.py", "child")
-HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # malloc asks there; without them each fork takes twice as long
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # read by malloc; without huge pages a fork takes twice as long
 WALLS = "--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --new-session".split()
 OF_ROOT = "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()  # what it needs to stop being root
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
 def command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs this Python in a box, with `PACKAGES` on no path yet.
+    """Return the command that runs this Python in a box; `PACKAGES` is not on its path yet.
+
+    Args:
+        arguments: of Python.
 
     Raises:
         FileNotFoundError: bubblewrap, torch or numpy is not installed.
@@ -40,7 +43,11 @@ def command(arguments: Sequence[str]) -> list[str]:
 
 
 def _content(python: str) -> list[str]:
-    """What can be seen inside, all of it read-only."""
+    """Return the options of bubblewrap for the files in the box, all of them read-only.
+
+    Args:
+        python: the path of the interpreter.
+    """
     content = ["--proc", "/proc"]
     for device in ("/dev/null", "/dev/urandom"):
         content += ["--dev-bind", device, device]
@@ -57,7 +64,7 @@ def _content(python: str) -> list[str]:
 
 
 def _interpreter() -> list[Path]:
-    """Folders with the standard library and the shared libraries of the system."""
+    """Return the folders with the standard library and with the shared libraries of the system."""
     multiarch = sysconfig.get_config_var("MULTIARCH") or "none"
     wide = [Path("/lib64"), Path("/usr/lib64"), *(Path(folder, multiarch) for folder in SYSTEM_LIBRARIES)]
     own = [] if sys.base_prefix == "/usr" else [Path(sys.base_prefix, "lib")]
@@ -67,7 +74,11 @@ def _interpreter() -> list[Path]:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    """Name inside the box and place outside, for each library and each part of this package that the child needs."""
+    """Yield the path below `PACKAGES` and the path outside the box of all that the child imports.
+
+    Raises:
+        FileNotFoundError: torch or numpy is not installed.
+    """
     sites = []
     for name in ("torch", "numpy"):
         spec = importlib.util.find_spec(name)

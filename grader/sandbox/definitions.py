@@ -1,4 +1,4 @@
-"""Finds where a file or the cells of a notebook define a name at their top level, by reading and never by running."""
+"""Find where a file or the cells of a notebook define a name at their top level, by reading and never by running."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from grader.child import ipython_cells
 
-LONGEST = 1 << 20  # of a cell that is parsed; a longer one is not graded
+LONGEST = 1 << 20  # characters of a cell that is parsed; a longer one is not graded
 DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While, ast.Match)
 VALUES = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.UnaryOp, ast.Compare, ast.List, ast.Set, ast.Tuple)
 WORD = re.compile(r"\w+")
 TEXTS = re.compile(r"#[^\n]*|(?P<quotes>'''|\"\"\")[\s\S]*?(?:(?P=quotes)|\Z)")
 # What a cell that cannot be parsed seems to define: a definition or an assignment that begins its line.
-SEEMS = re.compile(
+APPARENT_DEFINITION = re.compile(
     r"^(?:(?:async[ \t]+)?def[ \t]+(?P<function>\w+)[ \t]*[(\[]|class[ \t]+(?P<type>\w+)\b|(?P<name>\w+)[ \t]*=(?!=))",
     re.MULTILINE,
 )
@@ -26,7 +26,8 @@ SEEMS = re.compile(
 class Definition:
     """Describe one place where a name is bound.
 
-    Args:
+    Attributes:
+        name: the name.
         cell: the index of the cell, from 0; a file is one cell.
         statement: the statement that binds it, with lines counted in its cell; `None` where the cell cannot be parsed.
         is_in_block: whether it stands in a block, such as that of an `if`, and may never be run.
@@ -41,7 +42,7 @@ class Definition:
     def line(self) -> int:
         """Return the first line of the definition in its cell, decorators included, from 1; 0 where it is not known."""
         decorators = getattr(self.statement, "decorator_list", [])
-        return min([each.lineno for each in (*decorators, self.statement) if each is not None], default=0)
+        return min([node.lineno for node in (*decorators, self.statement) if node is not None], default=0)
 
     @property
     def is_import(self) -> bool:
@@ -55,27 +56,31 @@ class Definition:
 
 
 def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition]:
-    """Return where any of these names is bound at the top level of a file or of cells, in their order.
+    """Return where any of some names is bound at the top level of a file or of cells, in their order.
 
-    Functions, classes, imports and assignments of what may be a function count: not of a number, a text or a list.
+    Functions, classes, imports and assignments of a value that may be a function count: not of a number, text or list.
     Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
+
+    Args:
+        texts: of the cells; a file is one cell.
+        names: to be searched for.
     """
-    found = list[Definition]()
+    places = list[Definition]()
     for number, text in enumerate(texts):
         if len(text) <= LONGEST and not any(word[0] in names for word in WORD.finditer(text)):
             continue
         tree = parsed(text)
         if tree is None:
-            found += [Definition(name, number) for name in _apparent_names(text) if name in names]
+            places += [Definition(name, number) for name in _apparent_names(text) if name in names]
         else:
             outside = set(map(id, tree.body))
-            found += [
+            places += [
                 Definition(name, number, statement, id(statement) not in outside)
                 for statement in _statements(tree.body)
                 for name in _bound_names(statement)
                 if name in names
             ]
-    return found
+    return places
 
 
 def parsed(text: str) -> ast.Module | None:
@@ -95,7 +100,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(statement, BLOCKS):
             inner = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
             inner[1:1] = [part.body for part in (*getattr(statement, "handlers", []), *getattr(statement, "cases", []))]
-            waiting += [each for part in reversed(inner) for each in reversed(part)]
+            waiting += [statement for part in reversed(inner) for statement in reversed(part)]
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
@@ -114,8 +119,8 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
 
 def _apparent_names(text: str) -> Iterator[str]:
     """Yield the names that a text which cannot be parsed seems to define, by the beginnings of its lines."""
-    for found in SEEMS.finditer(TEXTS.sub("", text)):
-        yield found[found.lastgroup or 0]
+    for match in APPARENT_DEFINITION.finditer(TEXTS.sub("", text)):
+        yield match[match.lastgroup or 0]
 
 
 def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
@@ -128,7 +133,7 @@ def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
 
 
 def dumped(node: ast.AST) -> str:
-    """Return a statement as comparable text; empty where it cannot be written, as with a number of 5000 digits."""
+    """Return a node as text that is equal for equal code; empty if it cannot be written, as a huge number."""
     try:
         return ast.dump(node)
     except (ValueError, RecursionError):
@@ -136,7 +141,10 @@ def dumped(node: ast.AST) -> str:
 
 
 def is_placeholder(statement: ast.stmt) -> bool:
-    """Return whether a statement is `...`, `pass`, a text, `raise NotImplementedError`, or assigns or returns `...`."""
+    """Return whether a statement stands for a missing answer.
+
+    Such are `...`, `pass`, a string, `raise NotImplementedError`, and an assignment or a return of `...`.
+    """
     if isinstance(statement, ast.Raise):
         return any(getattr(node, "id", "") == "NotImplementedError" for node in ast.walk(statement))
     if isinstance(statement, ast.Pass):

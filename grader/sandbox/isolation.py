@@ -1,7 +1,7 @@
-"""What this machine offers to keep learner code in, and which of it a graded run uses.
+"""The isolations of graded runs: which of them this machine offers, and which one a run uses.
 
-box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. seccomp: that filter alone, for containers that offer
-no more. none: limits against accidents only.
+`box`: bubblewrap, Landlock and seccomp. `kernel`: Landlock and seccomp. `seccomp`: that filter alone, for containers
+that offer no more. `none`: limits against accidents only.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from grader.results.records import Isolation as Isolation
 
 from . import bubblewrap
 
-PROBE_LIMIT = 20.0
-STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
+PROBE_LIMIT = 20.0  # seconds
+STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp")  # the strongest first
 NO_LANDLOCK = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is; each reason is empty where nothing is missing.
+    """Describe what a machine offers for isolation.
 
-    Args:
+    Attributes:
         landlock: the version of Landlock that the kernel speaks, 0 for none.
-        no_seccomp: why system calls cannot be filtered.
-        no_box: why bubblewrap cannot make a box.
-        root: this process is root; learner code is run as nobody.
+        no_seccomp: why system calls cannot be filtered; empty if they can.
+        no_box: why bubblewrap cannot make a box; empty if it can.
+        root: whether this process is root, so that learner code is run as `nobody`.
     """
 
     landlock: int
@@ -40,7 +40,7 @@ class Machine:
 
     @property
     def missing(self) -> str:
-        """What the weakest isolation lacks here, and how to get it; empty if nothing."""
+        """Return what the weakest isolation lacks on this machine, and how to get it; empty if it lacks nothing."""
         if sys.platform != "linux":
             return (
                 f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)"
@@ -48,54 +48,61 @@ class Machine:
         return self.no_seccomp
 
     @property
-    def lost(self) -> dict[Isolation, str]:
-        """Each isolation that cannot be had here, and why."""
+    def unavailable(self) -> dict[Isolation, str]:
+        """Return each isolation that this machine does not offer, with the reason."""
         no_kernel = self.missing or ("" if self.landlock else NO_LANDLOCK)
         lacks: dict[Isolation, str] = {"box": no_kernel or self.no_box, "kernel": no_kernel, "seccomp": self.missing}
         return {name: why for name, why in lacks.items() if why}
 
     @property
     def strongest(self) -> Isolation:
-        """Return the strongest isolation that this machine offers."""
-        return next((name for name in STRENGTH if name not in self.lost), "none")
+        """Return the strongest isolation that this machine offers; `none` if it offers no other."""
+        return next((name for name in STRENGTH if name not in self.unavailable), "none")
 
     def weaker(self, isolation: Isolation) -> list[Isolation]:
         """Return the isolations weaker than this one that the machine offers, the strongest first."""
-        return [name for name in STRENGTH[STRENGTH.index(isolation) + 1 :] if name not in self.lost]
+        return [name for name in STRENGTH[STRENGTH.index(isolation) + 1 :] if name not in self.unavailable]
 
 
 def machine() -> Machine:
-    """Look at this machine; takes some hundredths of a second and imports no torch."""
+    """Find out what this machine offers for isolation, which takes some hundredths of a second and imports no torch."""
     if sys.platform != "linux":
         return Machine(0, seccomp.missing(), "bubblewrap needs Linux", root=False)
     return Machine(confinement.landlock_version(), seccomp.missing(), _no_box(), os.geteuid() == 0)
 
 
-def choose(found: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:
-    """The isolation of a graded run: what is wanted, or the strongest there is.
+def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:
+    """Return the isolation of a graded run: the wanted one, or else the strongest that the machine offers.
 
     Args:
-        option: how another one is asked for.
+        offered: what the machine offers.
+        wanted: the isolation that the user asks for, if any.
+        option: how the user asks for one, for the message; `{}` is replaced by its name.
 
     Raises:
-        InfrastructureError: it cannot be had; says what is missing and how to get it.
+        InfrastructureError: the machine does not offer it; the message says what is missing and how to get it.
     """
     if wanted == "none":
         return "none"
-    if found.missing:
+    if offered.missing:
         raise InfrastructureError(
-            f"learner code cannot be isolated here: {found.missing}. Nothing was graded. "
+            f"learner code cannot be isolated here: {offered.missing}. Nothing was graded. "
             f"Grade code that you trust as you trust your own with: {option.format('none')}"
         )
-    if wanted in found.lost:
-        less = option.format(found.strongest)
-        raise InfrastructureError(f"there is no {wanted} here: {found.lost[wanted]}. Grade without: {less}")
-    return wanted or found.strongest
+    if wanted in offered.unavailable:
+        less = option.format(offered.strongest)
+        raise InfrastructureError(f"there is no {wanted} here: {offered.unavailable[wanted]}. Grade without: {less}")
+    return wanted or offered.strongest
 
 
-def weakness(chosen: Isolation, found: Machine) -> str:
-    """One line on what a graded run does without; empty in a box."""
-    why = found.lost.get("box", "asked for")
+def weakness(chosen: Isolation, offered: Machine) -> str:
+    """Return one line on the protection that a graded run does not have; empty in a box.
+
+    Args:
+        chosen: the isolation of the run.
+        offered: what the machine offers, for the reason.
+    """
+    why = offered.unavailable.get("box", "asked for")
     return {
         "none": "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust.",
         "seccomp": "isolated by seccomp alone: what its filter lets through by mistake, neither Landlock nor a box of "
@@ -106,7 +113,7 @@ def weakness(chosen: Isolation, found: Machine) -> str:
 
 
 def _no_box() -> str:
-    """Why there is no box: one is built and run, as it will be for learner code, but without torch."""
+    """Return why bubblewrap cannot make a box; empty if it can, which a box that runs an empty program shows."""
     try:
         command = bubblewrap.command(["-c", ""])
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)
@@ -114,5 +121,5 @@ def _no_box() -> str:
         return str(error)
     if done.returncode == 0:
         return ""
-    said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-    return f"bubblewrap was refused ({said[-1]}): allow it user namespaces"
+    messages = done.stderr.decode(errors="replace").strip().splitlines() or ["without a message"]
+    return f"bubblewrap was refused ({messages[-1]}): allow it user namespaces"

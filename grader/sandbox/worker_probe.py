@@ -1,4 +1,4 @@
-"""Try a worker before anything is graded: a small job, in the isolation that will be used, whose answer is checked."""
+"""Try a worker before any submission is graded: it must answer a small job, in the isolation that will be used."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def probe(worker: Worker) -> None:
 
 
 def answer(worker: Worker) -> Versions:
-    """Let a worker answer a small job, and return the versions that it ran the job with.
+    """Have a worker answer a small job, and return the versions that it ran the job with.
 
     Raises:
         InfrastructureError: the worker gave no answer or a wrong one; the message gives the reason.
@@ -77,18 +77,19 @@ def _checked_versions(reply: Reply) -> Versions:
     if reply.frame is None:
         raise InfrastructureError(f"a job of one line ended in a {reply.end}{reply.detail and f': {reply.detail}'}.")
     try:
-        observation = checked_reply.read(reply.frame)
-        facts = observation.facts
+        checked = checked_reply.read(reply.frame)
+        facts = checked.facts
         error = facts.error or (facts.calls[0].error if facts.calls else None)
-        found = observation.array(facts.calls[0].returned) if facts.calls else None
+        array = checked.array(facts.calls[0].returned) if facts.calls else None
     except ProtocolError as error:
         raise InfrastructureError(f"a job of one line came back malformed ({error}).") from error
     if error is not None:
         raise InfrastructureError(f"a job of one line raised {error.type}: {error.message}.")
     squares = sum(number * number for number in NUMBERS)
-    right = [number * squares for number in NUMBERS]
-    if found is None or found.tolist() != right:
-        raise InfrastructureError(f"a job of one line gave {None if found is None else found.tolist()}, not {right}.")
+    expected = [number * squares for number in NUMBERS]
+    given = None if array is None else array.tolist()
+    if given != expected:
+        raise InfrastructureError(f"a job of one line gave {given}, not {expected}.")
     versions = facts.printed.split()
     if len(versions) != len(Versions._fields):
         raise InfrastructureError(f"a job of one line printed {facts.printed!r}, not its versions.")
