@@ -61,7 +61,7 @@ def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
     if not inside:
         return ""
     more = f" (and {len(inside) - 1} more)" if len(inside) > 1 else ""
-    return f"{source.command(inside[0])}{more}, and was passed over: write it as Python"
+    return f"{source.describe_command(inside[0])}{more}, and was passed over: write it as Python"
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
@@ -70,7 +70,7 @@ def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float)
         where = source.file or source.cell_name(source.skipped_cells[0])
         return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
     errors = {failed.cell: failed.error for failed in facts.failed}
-    number = source.last_failed_naming(function, errors)
+    number = source.last_failed_cell(function, errors)
     return None if number is None else diagnose_error(errors[number], source, time_limit=cell_limit)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.course import CourseExercise
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import files_beside
+from grader.sandbox.source_text import importable_files
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
@@ -75,6 +75,6 @@ class ChecksAhead:
         for exercise in unit:
             with suppress(OSError):
                 contents[exercise.id] = exercise.path.read_bytes()
-        beside = files_beside(unit[0].path.parent)
+        beside = importable_files(unit[0].path.parent)
         together = self._share([(each, contents[each.id], beside) for each in unit if each.id in contents])
         return Started(unit, contents, together, self._waiting.submit(together.run))

@@ -12,7 +12,7 @@ from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging.lazy_grader import new_grader
 from grader.rendering.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import Content, files_beside
+from grader.sandbox.source_text import Content, importable_files
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
 
@@ -137,7 +137,7 @@ class Session(Closing):
 
             return not_handed_in(exercise)
         worker = self.warm_up()
-        return self.grader.grade(exercise, content, worker, on_judged, files_beside(folder))
+        return self.grader.grade(exercise, content, worker, on_judged, importable_files(folder))
 
     def close(self) -> None:
         """End the worker process, and what it is at."""

@@ -16,7 +16,7 @@ from grader.errors import ProtocolError, UsageError
 from grader.reference.references import one_thread
 from grader.results.records import ExerciseResult
 from grader.sandbox import checked_reply
-from grader.sandbox.source_text import Source, UnreadableSource, files_beside
+from grader.sandbox.source_text import Source, UnreadableSource, importable_files
 from grader.sandbox.worker import Worker
 
 from . import training_loop
@@ -130,7 +130,7 @@ def _modules(
     for exercise in exercises.values():
         if exercise.id not in solved:
             try:
-                source = Source.of(exercise.path.read_bytes(), exercise.file, files_beside(exercise.path.parent))
+                source = Source.of(exercise.path.read_bytes(), exercise.file, importable_files(exercise.path.parent))
             except (OSError, UnreadableSource) as error:
                 raise UsageError(f"{exercise.file} cannot be read ({error}): put it right, and try again.") from error
             found |= {**source.modules, exercise.id: source.cells[0]}

@@ -22,7 +22,7 @@ from grader.errors import InfrastructureError, UsageError
 from grader.learner.session import Session
 from grader.rendering.picture_data import ExercisePictures
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import files_beside
+from grader.sandbox.source_text import importable_files
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
 T = TypeVar("T")
@@ -145,7 +145,7 @@ def _shell() -> Any:
 
 def _read(cells: Sequence[str]) -> object:
     """All that a verdict depends on: the cells that were run, and the files that they may import."""
-    return [cell for cell in cells if cell], files_beside(Path.cwd())
+    return [cell for cell in cells if cell], importable_files(Path.cwd())
 
 
 def _cells(shell: Any) -> list[str]:

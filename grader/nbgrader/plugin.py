@@ -33,7 +33,7 @@ from grader.judging.grading_pool import GradingPool, Part
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.sandbox.source_text import Files, files_beside
+from grader.sandbox.source_text import Files, importable_files
 
 from .feedback import comment, points_output, write_outputs
 from .source_notebook import answer_id, solution_id
@@ -135,7 +135,9 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         findings: dict[str, str | None] = {}
         exercises = _exercises(session, cells)
         folder = Path(resources["metadata"]["path"])
-        beside = {name: text for name, text in files_beside(folder).items() if not why_unread(folder / name, folder)}
+        beside = {
+            name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)
+        }
         for exercise, result in zip(exercises, session.verdicts(exercises, sources, beside), strict=True):
             write_outputs(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)

@@ -20,33 +20,34 @@ from grader.safe_text import plain
 
 from .definitions import definitions, dumped, without_docstring
 
-LONGEST, SHOWN, NEW_LINE = 1 << 20, 20, "\n"
+LONGEST = 1 << 20  # characters of a cell
+LONGEST_JOB = 3 << 20  # characters of all cells together, as JSON
+LONGEST_LINE, SHOWN = 200, 20  # characters of a line, and of the text before a wrong byte, in a message
+NEW_LINE = "\n"
 ZEROS = "it has zero bytes in it, like a file in UTF-16"
-LONGEST_JOB = 3 << 20
-LONGEST_LINE = 200
 MOST_MODULES, LONGEST_MODULES = 20, 256 << 10  # files that are imported: how many, and their characters together
 NOT_OWN = sys.stdlib_module_names | {"torch", "numpy", "handgrad", "grader"}
 DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
-Files = Mapping[str, bytes]  # what lies in a submission's folder, by name
+Files = Mapping[str, bytes]  # the files in a submission's folder, by name
 NO_FILES: Files = {}
 Content = bytes | Sequence[str]  # of a file, or of the code cells of a notebook
 WORD = re.compile(r"\w+")
 
 
 class UnreadableSource(ValueError):
-    """A file that is no text; says why."""
+    """A source file cannot be decoded; the message says why."""
 
 
 @dataclass(frozen=True)
 class Source:
     """A learner's source text.
 
-    Args:
+    Attributes:
         cells: the text of each code cell; a file is one cell.
         file: the file's name in the course, with forward slashes; empty for a notebook.
-        skipped_cells: the numbers of cells that are too long, and so were emptied; from 0.
-        modules: the other files of the submission that it may import, by the name of the module.
-        notes: what of it was passed over before it was run.
+        skipped_cells: the indices of the cells that were too long, and so were emptied.
+        modules: the other files of the submission that it may import, by the names of their modules.
+        notes: notes for the learner on parts that were passed over before it was run.
     """
 
     cells: tuple[str, ...]
@@ -56,51 +57,55 @@ class Source:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, content: Content, file: str = "", beside: Files = NO_FILES) -> Source:
-        """The text of a file, or of a notebook's code cells, as far as there is room for them in a job; see `decode`.
+    def of(cls, content: Content, file: str = "", other_files: Files = NO_FILES) -> Source:
+        """Return the text of a file, or of a notebook's code cells; cells for which a job has no room are emptied.
 
         Args:
-            file: the name that a file has in the course; a notebook has none.
-            beside: the files in the same folder, which it may import.
+            content: the bytes of a file, or the texts of cells.
+            file: the name that a file has in the course; ignored for a notebook.
+            other_files: the files in the same folder, which it may import.
+
+        Raises:
+            UnreadableSource: the file is not text in its encoding.
         """
         if isinstance(content, bytes):
             texts: Sequence[str] = [decode(content)]
-            beside = {name: found for name, found in beside.items() if name != PurePath(file).name}
+            other_files = {name: other for name, other in other_files.items() if name != PurePath(file).name}
         else:
             texts, file = content, ""
-        kept, unread, room = [], [], LONGEST_JOB
+        cells, skipped, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
             fits = needed <= room
             room -= needed if fits else 0
-            kept.append(text if fits else "")
-            unread += [] if fits else [number]
-        return cls(tuple(kept), file, tuple(unread), _imported(kept, beside))
+            cells.append(text if fits else "")
+            skipped += [] if fits else [number]
+        return cls(tuple(cells), file, tuple(skipped), _imported_files(cells, other_files))
 
     def location(self, line: int, module: str = "") -> str:
-        """A line in brackets, for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
+        """Return a place in the source for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
 
         Args:
             line: numbered through all cells, from 1.
             module: the name of another file of the submission that the line is in.
         """
         if module:
-            known = self.modules.get(PurePath(module).stem, "")
-            return Source((known,), plain(module[:LONGEST_LINE])).location(line)
-        number = max((i for i, before in enumerate(self._starts) if before < line), default=0)
-        text = self._lines[number]
+            text = self.modules.get(PurePath(module).stem, "")
+            return Source((text,), plain(module[:LONGEST_LINE])).location(line)
+        number = self._cell_of(line)
+        lines = self._lines[number]
         line -= self._starts[number]
-        says = plain(text[line - 1].strip()[:LONGEST_LINE]) if 0 < line <= len(text) else ""
+        code = plain(lines[line - 1].strip()[:LONGEST_LINE]) if 0 < line <= len(lines) else ""
         where = f"{PurePath(self.file).name if self.file else self.cell_name(number)}, line {line}"
-        return f" ({where}: {says})" if says else f" ({where})"
+        return f" ({where}: {code})" if code else f" ({where})"
 
-    def command(self, line: int) -> str:
+    def describe_command(self, line: int) -> str:
         """Describe a line that only IPython reads, such as `line 3 of cell 2 begins with %`.
 
         Args:
             line: numbered through all cells, from 1.
         """
-        number = max((i for i, before in enumerate(self._starts) if before < line), default=0)
+        number = self._cell_of(line)
         where = PurePath(self.file).name if self.file else self.cell_name(number)
         text = self._lines[number][line - self._starts[number] - 1].strip()
         begins = f"begins with {text[0]}" if text[:1] in ("%", "!", "?") else "is a command for IPython"
@@ -108,34 +113,43 @@ class Source:
 
     def lines_of(self, function: str) -> set[int]:
         """Return the lines of every definition of a function, numbered through all cells from 1."""
-        found = set[int]()
-        for each in definitions(self.cells, {function}):
-            if each.statement is not None:
-                before = self._starts[each.cell]
-                found.update(range(before + each.line, before + (each.statement.end_lineno or each.line) + 1))
-        return found
+        lines = set[int]()
+        for definition in definitions(self.cells, {function}):
+            if definition.statement is not None:
+                before, last = self._starts[definition.cell], definition.statement.end_lineno or definition.line
+                lines.update(range(before + definition.line, before + last + 1))
+        return lines
 
     @staticmethod
     def cell_name(number: int) -> str:
-        """What a cell is called, by its number from 0."""
+        """Return the name of a cell in a message, such as `cell 1` for the index 0."""
         return f"cell {number + 1}"
 
-    def last_failed_naming(self, name: str, failed: Iterable[int]) -> int | None:
-        """The last of the failed cells that speaks of a name which is nowhere defined."""
+    def last_failed_cell(self, name: str, failed: Iterable[int]) -> int | None:
+        """Return the last of the failed cells whose text has a name in it; `None` if there is none.
+
+        Args:
+            name: of a function that the notebook does not define, perhaps since one of these cells failed.
+            failed: the indices of the cells that raised, as a worker reports them.
+        """
         word = re.compile(rf"\b{re.escape(name)}\b")
-        known = [number for number in failed if 0 <= number < len(self.cells) and word.search(self.cells[number])]
-        return known[-1] if known else None
+        cells = [number for number in failed if 0 <= number < len(self.cells) and word.search(self.cells[number])]
+        return cells[-1] if cells else None
 
     def has_body(self, function: str, body: str) -> bool:
-        """Return whether the last definition of a function has exactly the statements of `body`; false for no body."""
-        wanted = [ast.dump(statement) for statement in ast.parse(body).body]
-        made = [each.statement for each in definitions(self.cells, {function})] if wanted else []
-        statements = without_docstring(getattr(made[-1], "body", [])) if made else []
-        return bool(wanted) and list(map(dumped, statements)) == wanted
+        """Return whether the last definition of a function consists of the statements of `body`; false for no body."""
+        expected = [ast.dump(statement) for statement in ast.parse(body).body]
+        places = definitions(self.cells, {function}) if expected else []
+        statements = without_docstring(getattr(places[-1].statement, "body", [])) if places else []
+        return bool(expected) and list(map(dumped, statements)) == expected
+
+    def _cell_of(self, line: int) -> int:
+        """Return the index of the cell with a line, which is numbered through all cells from 1."""
+        return max((number for number, before in enumerate(self._starts) if before < line), default=0)
 
     @cached_property
     def _lines(self) -> list[list[str]]:
-        """The lines of each cell, taken apart once, however many of them are spoken of."""
+        """Return the lines of each cell, which are split once for all messages."""
         return [ipython_cells.lines(cell) for cell in self.cells]
 
     @cached_property
@@ -143,20 +157,20 @@ class Source:
         return ipython_cells.line_offsets(self.cells)
 
 
-def files_beside(folder: Path) -> dict[str, bytes]:
-    """The Python files in a folder, as far as they can be read and are small enough to be imported."""
-    found = {}
+def importable_files(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the Python files in a folder by name, without those that are unreadable or too long."""
+    contents = {}
     for path in sorted(folder.glob("*.py")):
         with suppress(OSError):
             if path.is_file() and path.stat().st_size <= LONGEST_MODULES:
-                found[path.name] = path.read_bytes()
-    return found
+                contents[path.name] = path.read_bytes()
+    return contents
 
 
 def decode(content: bytes) -> str:
-    """Decode the bytes of a source file, by the encoding that it declares, UTF-8 without one.
+    """Decode the bytes of a source file by the encoding that it declares, UTF-8 without a declaration.
 
-    Python reads no other file, so that a learner could not have run it either.
+    Python itself reads no other file, so that a learner could not have run it either.
 
     Raises:
         UnreadableSource: the bytes are not text in that encoding; the message names the line and the byte.
@@ -194,16 +208,23 @@ def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
     return f"{where} has the byte 0x{byte.hex().upper()}{shown}"
 
 
-def _imported(texts: Iterable[str], beside: Files) -> dict[str, str]:
-    """The files that a source may import, directly or through others: those whose names are words in it."""
-    waiting, found, room = list(texts), dict[str, str](), LONGEST_MODULES
-    there = {PurePath(name).stem: content for name, content in beside.items() if name.endswith(".py")}
-    while waiting and there:
-        for name in sorted({*WORD.findall(waiting.pop())} & (there.keys() - found.keys() - NOT_OWN)):
+def _imported_files(texts: Iterable[str], other_files: Files) -> dict[str, str]:
+    """Return the texts of the files that a source may import, directly or through others, by their modules' names.
+
+    A file may be imported if the name of its module is a word in the text of another one.
+
+    Args:
+        texts: of the source's cells.
+        other_files: the files in its folder.
+    """
+    waiting, modules, room = list(texts), dict[str, str](), LONGEST_MODULES
+    contents = {PurePath(name).stem: content for name, content in other_files.items() if name.endswith(".py")}
+    while waiting and contents:
+        for name in sorted({*WORD.findall(waiting.pop())} & (contents.keys() - modules.keys() - NOT_OWN)):
             with suppress(UnreadableSource):
-                text = decode(there[name])
-                if len(text) <= room and len(found) < MOST_MODULES:
+                text = decode(contents[name])
+                if len(text) <= room and len(modules) < MOST_MODULES:
                     room -= len(text)
-                    found[name] = text
+                    modules[name] = text
                     waiting.append(text)
-    return found
+    return modules

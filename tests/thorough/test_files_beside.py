@@ -17,7 +17,7 @@ from grader.learner.session import Session
 from grader.learner.watch_checks import Checks
 from grader.nbgrader.cells import KernelSession
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
+from grader.sandbox.source_text import LONGEST_MODULES, MOST_MODULES, Source, importable_files
 from grader.sandbox.worker import Worker
 
 LIN = """
@@ -134,7 +134,7 @@ def test_only_small_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_bytes(b"#" * (LONGEST_MODULES + 1))
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "gone.py").symlink_to(tmp_path / "nothing")
-    assert files_beside(tmp_path) == {"a.py": b"x = 1"}
+    assert importable_files(tmp_path) == {"a.py": b"x = 1"}
 
 
 def write(folder: Path, source: str = RIGHT["a name"]) -> Path:
