@@ -1,7 +1,7 @@
-"""What goes over the wire between a coordinator and a machine that grades for it: bytes and JSON, nothing that runs.
+"""The messages between a coordinator and a machine that grades for it: bytes and JSON, nothing that runs.
 
-A setting says what is graded by: the course, the seed, the isolation. A batch holds what some students handed in. What
-comes back is facts from somebody else's machine, and is checked before it counts.
+A setting holds the course, the seed and the isolation; a batch holds the answers of some students. Results come from
+another machine, and are checked before they count.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints"})
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Hold what a batch is graded with.
+class GradingSetting:
+    """Hold the course and the options that a batch is graded with.
 
     Args:
+        course: the course.
+        seed: the seed of every trial.
+        isolation: how learner code is isolated.
         exercises: the ids of the exercises whose references are computed at the start.
     """
 
@@ -45,7 +48,7 @@ class Setting:
     exercises: tuple[str, ...]
 
 
-def pack_setting(setting: Setting) -> bytes:
+def pack_setting(setting: GradingSetting) -> bytes:
     """Return a setting as a zip archive, with the course but no learner's work; equal settings give equal bytes."""
     course, archive = setting.course, io.BytesIO()
     files = {COURSE_FILE: course.config.model_dump_json(exclude_none=True).encode()}
@@ -65,7 +68,7 @@ def pack_setting(setting: Setting) -> bytes:
     return archive.getvalue()
 
 
-def unpack_setting(data: bytes, folder: Path) -> Setting:
+def unpack_setting(data: bytes, folder: Path) -> GradingSetting:
     """Return the setting in an archive; its course is unpacked into `folder`, which is empty.
 
     Raises:
@@ -77,7 +80,7 @@ def unpack_setting(data: bytes, folder: Path) -> Setting:
     header = json.loads((folder / SETTING).read_bytes())
     if header["version"] != __version__:
         raise ProtocolError(f"it has handgrad {__version__}, and the class is graded with {header['version']}")
-    return Setting(load_course(folder), header["seed"], header["isolation"], tuple(header["exercises"]))
+    return GradingSetting(load_course(folder), header["seed"], header["isolation"], tuple(header["exercises"]))
 
 
 def setting_name(data: bytes) -> str:
@@ -86,12 +89,12 @@ def setting_name(data: bytes) -> str:
 
 
 def pack_batch(batch: Sequence[Sequence[Part]]) -> bytes:
-    """Return submissions as bytes; a content that several exercises of a student share is stored once."""
+    """Return the parts of submissions as bytes; a file that several exercises of a student share is stored once."""
     return zlib.compress(json.dumps([pack_submission(parts) for parts in batch]).encode(), 1)
 
 
 def unpack_batch(data: bytes) -> list[list[Part]]:
-    """Return the submissions that `pack_batch` stored."""
+    """Return the parts of the submissions that `pack_batch` stored."""
     return [unpack_submission(submission) for submission in json.loads(zlib.decompress(data))]
 
 
@@ -99,14 +102,14 @@ def pack_submission(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the parts of one submission as JSON values."""
     contents: dict[bytes, int] = {}
 
-    def place(content: bytes) -> int:
+    def place_of(content: bytes) -> int:
         return contents.setdefault(content, len(contents))
 
     part_values = [
         {
             "exercise": part.exercise,
-            **({"file": place(part.content)} if isinstance(part.content, bytes) else {"cells": part.content}),
-            "beside": {name: place(content) for name, content in part.beside.items()},
+            **({"file": place_of(part.content)} if isinstance(part.content, bytes) else {"cells": part.content}),
+            "beside": {name: place_of(content) for name, content in part.beside.items()},
         }
         for part in parts
     ]
@@ -127,7 +130,12 @@ def _parts(submission: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def pack_results(results: Iterable[Sequence[ExerciseResult]], seconds: float) -> bytes:
-    """Return the results of a batch as bytes, with the seconds that grading took."""
+    """Return the results of a batch as bytes, with the seconds that grading took.
+
+    Args:
+        results: the results of each submission, one for each of its parts.
+        seconds: how long grading took.
+    """
     values = [
         [(json.dumps(result.record), result.printed, result.notes) for result in submission_results]
         for submission_results in results
@@ -139,6 +147,11 @@ def unpack_results(
     data: bytes, course: Course, batch: Sequence[Sequence[Part]]
 ) -> tuple[list[list[ExerciseResult]], float]:
     """Return the results of a batch, checked against it, and the seconds that grading took.
+
+    Args:
+        data: the bytes that `pack_results` made on another machine.
+        course: the course.
+        batch: the parts of the submissions that were sent there.
 
     Raises:
         ProtocolError: they are not results of exactly this batch; the message says what is wrong.
@@ -157,7 +170,7 @@ def unpack_results(
         ]
         return results, float(seconds)
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ProtocolError(f"what came back cannot be read ({type(error).__name__}: {error})") from error
+        raise ProtocolError(f"the answer cannot be read ({type(error).__name__}: {error})") from error
 
 
 def _refuse_constant(constant: str) -> float:
@@ -176,19 +189,30 @@ def _finite_number(digits: str) -> float:
 
 
 def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str]) -> ExerciseResult:
-    """Return the result of an exercise, from what a machine sent.
+    """Return the result of an exercise, from the values that a machine sent.
+
+    Args:
+        exercise: the exercise.
+        record: the JSON of the exercise's part of a record.
+        printed: the text that the learner's code printed.
+        notes: the notes on the answer.
 
     Raises:
         ProtocolError: it is not a result of this exercise.
     """
     if not isinstance(notes, list) or not all(isinstance(text, str) for text in (printed, *notes)):
-        raise ProtocolError(f"what is said of {exercise.id} is no text")
+        raise ProtocolError(f"the output or the notes of {exercise.id} are no text")
     return replace(_verdict(record, exercise, exercise.answer_names), printed=printed, notes=tuple(notes))
 
 
-@lru_cache(1024)  # most of a class makes the same mistakes, or none
+@lru_cache(1024)  # most students make the same mistakes, or none
 def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> ExerciseResult:
-    """Return the result in a record after checking it: the schema, the exercise, its answers and its points.
+    """Return the result in the JSON of a record, after checking its schema, exercise, answers and points.
+
+    Args:
+        text: the JSON of the exercise's part of a record.
+        exercise: the exercise that it must be about.
+        answers: the names of the exercise's answers.
 
     Raises:
         ProtocolError: the record does not pass.
@@ -200,9 +224,9 @@ def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> E
     result = exercise_from_json(record)
     if (result.id, result.unit, *(answer.name for answer in result.answers)) != (exercise.id, exercise.unit, *answers):
         raise ProtocolError(f"a result for {exercise.id} is about something else")
-    points, worth = exercise.points_of_answer, exercise.points
+    points, max_score = exercise.points_of_answer, exercise.points
     in_range = all(0 <= answer.score <= answer.max_score == points for answer in result.answers)
-    if result.record != record or result.max_score != worth or not in_range:
+    if result.record != record or result.max_score != max_score or not in_range:
         raise ProtocolError(f"the points of a result for {exercise.id} do not add up")
     return result
 

@@ -1,7 +1,7 @@
-"""A class graded by the workers of a Dask cluster, with what each of them says checked before it counts.
+"""The grading of a class by the workers of a Dask cluster, whose results are checked before they count.
 
-Dask sees to workers that die or fall silent: it gives their batches to others. What a worker refuses, or answers
-wrongly, is tried on another one, in smaller and smaller batches: one submission never stands for its neighbours.
+Dask gives the batches of workers that die or fall silent to others. A batch that a worker refuses, or answers wrongly,
+is tried on another worker in halves, so that no submission fails because of others in its batch.
 """
 
 from __future__ import annotations
@@ -30,28 +30,31 @@ from grader.sandbox.isolation import Isolation, Machine, choose
 from grader.sandbox.warm_process import Closing
 
 from . import dask_worker
-from .cluster_wire import Setting, pack_batch, pack_setting, setting_name, unpack_results, unpack_submission
+from .cluster_wire import GradingSetting, pack_batch, pack_setting, setting_name, unpack_results, unpack_submission
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 LOCAL = "local"
-CONNECT_LIMIT = 10  # seconds, and for going on without a scheduler that is gone
+CONNECT_LIMIT = 10  # seconds to connect to a scheduler, and to wait for a first worker
 ATTEMPTS = 3
-AHEAD = 2  # batches that a worker has, so that it never waits for the coordinator
+BATCHES_PER_WORKER = 2  # so that a worker never waits for the coordinator
 BATCH_SECONDS = 3.0
 FIRST_BATCH, MOST_SUBMISSIONS, MOST_BYTES = 4, 2000, 4 << 20
 BY_STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp", "none")
-Submitted = tuple[Any, Sequence[Part]]
+KeyedParts = tuple[Any, Sequence[Part]]  # of a submission: its key, and the answers to judge
 
 
 @contextmanager
 def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
-    """A cluster.
+    """Connect to a cluster, and disconnect at the end of the block.
 
     Args:
         scheduler: the address of a scheduler, the path of its scheduler file, or `local` for a cluster on this machine.
         workers: how many workers a local one has.
+
+    Yields:
+        The cluster.
 
     Raises:
         UsageError: dask is not installed, or no scheduler answers there.
@@ -61,7 +64,8 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise UsageError(f"--scheduler needs Dask: install it with {INSTALL_DASK}") from error
-    for name in ("distributed", *logging.root.manager.loggerDict):  # what matters to an instructor is said here
+    # handgrad itself reports what matters to an instructor
+    for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with ExitStack() as stack:
@@ -85,7 +89,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
 
 
 def _address(scheduler: str) -> str:
-    """The address in a scheduler file, or what it is itself.
+    """Return the address in a scheduler file; anything that is no file is an address already.
 
     Raises:
         UsageError: it is a file with no address in it.
@@ -99,11 +103,11 @@ def _address(scheduler: str) -> str:
 
 
 @contextmanager
-def scheduler_at_hand() -> Iterator[None]:
-    """Ask the scheduler something.
+def explain_lost_scheduler() -> Iterator[None]:
+    """Convert the errors of a scheduler that does not answer any more.
 
     Raises:
-        InfrastructureError: it does not answer any more.
+        InfrastructureError: the block failed because the scheduler is gone.
     """
     try:
         yield
@@ -113,25 +117,28 @@ def scheduler_at_hand() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A connection to a scheduler."""
+    """Hold a connection to a scheduler."""
 
     client: Client
 
     @property
     def size(self) -> str:
-        """How many workers there are, in words."""
+        """Return the number of workers with its noun."""
         count = len(self.client.nthreads())
         return f"{count} worker{'s' if count != 1 else ''}"
 
     def isolation(self, wanted: Isolation | None) -> Isolation:
-        """What every worker can keep learner code in: what is wanted, or the strongest that all of them have.
+        """Return the isolation that every worker can use: the wanted one, or the strongest that all of them have.
+
+        Args:
+            wanted: the isolation; the strongest one if `None`.
 
         Raises:
             InfrastructureError: there is no worker, one of them has another handgrad or none, or cannot isolate.
         """
         try:
             self.client.wait_for_workers(1, timeout=CONNECT_LIMIT)
-            found = self.client.run(dask_worker.facts)
+            facts_by_address = self.client.run(dask_worker.facts)
         except TimeoutError as error:
             raise InfrastructureError("The cluster has no workers: start some with dask worker.") from error
         except Exception as error:
@@ -139,47 +146,52 @@ class Cluster:
                 f"A worker of the cluster cannot grade ({type(error).__name__}: {error}): install handgrad "
                 f"{__version__} for it, in the environment that dask worker runs in."
             ) from error
-        each: dict[str, Isolation] = {}
-        for address, facts in found.items():
+        isolations: dict[str, Isolation] = {}
+        for address, facts in facts_by_address.items():
             if facts["version"] != __version__:
                 raise InfrastructureError(
                     f"The worker at {address} has handgrad {facts['version']}: install {__version__} there."
                 )
             try:
-                each[address] = choose(Machine(**facts["machine"]), wanted)
+                isolations[address] = choose(Machine(**facts["machine"]), wanted)
             except InfrastructureError as error:
                 raise InfrastructureError(f"On the worker at {address}, {error}") from error
-        return max(each.values(), key=BY_STRENGTH.index)
+        return max(isolations.values(), key=BY_STRENGTH.index)
 
     def pool(self, course: Course, isolation: Isolation, seed: int | None) -> ClusterPool:
-        """The cluster as grading processes that are used as one."""
+        """Return the pool of the cluster's workers, with a seed that is drawn at random if `seed` is `None`."""
         seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         return ClusterPool(self.client, course, isolation, seed)
 
 
 @dataclass
 class _Batch:
-    """Submissions that are graded by one worker.
+    """Hold submissions that are graded together by one worker.
 
     Args:
-        refused: where it was tried in vain.
+        submissions: the key of each submission, and its parts to judge.
+        refused: the addresses of the workers that failed to grade it.
+        address: the address of the worker that grades it; empty while it waits.
     """
 
-    submitted: list[Submitted]
+    submissions: list[KeyedParts]
     refused: list[str] = field(default_factory=list)
     address: str = ""
 
     def halves(self) -> list[_Batch]:
-        """The same submissions, as few together as that is worth trying again."""
-        middle = len(self.submitted) // 2
-        parts = [self.submitted[:middle], self.submitted[middle:]] if middle else [self.submitted]
-        return [_Batch(part, [*self.refused]) for part in parts]
+        """Return the submissions as two batches, or as one if there is only one submission."""
+        middle = len(self.submissions) // 2
+        halves = [self.submissions[:middle], self.submissions[middle:]] if middle else [self.submissions]
+        return [_Batch(half, [*self.refused]) for half in halves]
 
 
 class ClusterPool(Closing):
-    """Grade submissions with the workers of a cluster, in the way of a `GradingPool`.
+    """Grade submissions with the workers of a cluster, as `GradingPool` does with processes of this machine.
 
     Args:
+        client: the connection to the scheduler.
+        course: the course.
+        isolation: how learner code is isolated.
         seed: the seed of every trial.
     """
 
@@ -187,11 +199,11 @@ class ClusterPool(Closing):
         self.client, self.course, self.isolation, self.seed = client, course, isolation, seed
         self.setting: Future | None = None
         self.running: dict[Future, _Batch] = {}
-        self.again = deque[_Batch]()
+        self.waiting_batches = deque[_Batch]()  # that were refused, and are tried again
         self.pace: dict[str, float] = {}  # seconds for one submission, by the address of a worker
-        self.failures = Counter[str]()  # one after the other, by the address of a worker
-        self.why = ""  # it failed last
-        self.names = (f"handgrad-{uuid.uuid4().hex}-{count}" for count in itertools.count())
+        self.failures = Counter[str]()  # in sequence without a success, by the address of a worker
+        self.last_reason = ""  # of a failure
+        self.task_keys = (f"handgrad-{uuid.uuid4().hex}-{count}" for count in itertools.count())
 
     def close(self) -> None:
         """Cancel the batches that are being graded, and submit no more."""
@@ -203,34 +215,37 @@ class ClusterPool(Closing):
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
         """Have each worker compute the references of these exercises once, before its first batch."""
         wanted = tuple(exercise.id for exercise in exercises)
-        data = pack_setting(Setting(self.course, self.seed, self.isolation, wanted))
+        data = pack_setting(GradingSetting(self.course, self.seed, self.isolation, wanted))
         self.setting = self.client.submit(dask_worker.same, data, key=f"handgrad-setting-{setting_name(data)}")
 
-    def grade(self, submissions: Iterable[Submitted]) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
+    def grade(self, submissions: Iterable[KeyedParts]) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
         """Yield each submission's key and results as soon as it is graded; `None` whenever a second passes without one.
 
+        Args:
+            submissions: the key of each submission, and its parts to judge.
+
         Raises:
-            InfrastructureError: every worker that is there has failed too often.
+            InfrastructureError: the scheduler is gone, or every worker has failed too often.
         """
-        waiting, was_told = iter(submissions), False
+        waiting, is_waiting_for_workers = iter(submissions), False
         while True:
-            with scheduler_at_hand():
+            with explain_lost_scheduler():
                 workers = self.client.nthreads()
-            if not workers and not was_told:
+            if not workers and not is_waiting_for_workers:
                 print("handgrad: the cluster has no workers now; waiting for one.", file=sys.stderr, flush=True)
-            was_told = not workers
+            is_waiting_for_workers = not workers
             able = {address: threads for address, threads in workers.items() if self.failures[address] < ATTEMPTS}
             if workers and not able:
-                raise InfrastructureError(f"No worker of the cluster can grade: {self.why}. {KEPT}")
+                raise InfrastructureError(f"No worker of the cluster can grade: {self.last_reason}. {KEPT}")
             for address in self._free(able):
                 if (batch := self._next(address, able, waiting)) is not None:
                     self._submit(batch, address)
-            if not self.running and workers and not self.again:
+            if not self.running and workers and not self.waiting_batches:
                 return
-            with scheduler_at_hand():
+            with explain_lost_scheduler():
                 done = self._done()
             for future in done:
-                yield from self._landed(future)
+                yield from self._take_results(future)
             if not done:
                 yield None
 
@@ -244,7 +259,7 @@ class ClusterPool(Closing):
             yield None if outcome is None else outcome[0]._replace(results=outcome[1])
 
     def _done(self) -> Iterable[Future]:
-        """What has ended within a second; it takes no longer than it must."""
+        """Return the tasks that have ended, as soon as there is one, or none after a second."""
         from distributed import wait
 
         if not self.running:
@@ -255,21 +270,35 @@ class ClusterPool(Closing):
         return ()
 
     def _free(self, able: Iterable[str]) -> list[str]:
-        """Whose turn it is, by turns: whoever has too little to do."""
+        """Return the addresses of workers that need batches, once for each batch, those with the fewest first."""
         load = Counter(batch.address for batch in self.running.values())
-        return [address for more in range(AHEAD, 0, -1) for address in able if AHEAD - load[address] >= more]
+        return [
+            address
+            for missing in range(BATCHES_PER_WORKER, 0, -1)
+            for address in able
+            if BATCHES_PER_WORKER - load[address] >= missing
+        ]
 
-    def _next(self, address: str, able: Mapping[str, int], waiting: Iterator[Submitted]) -> _Batch | None:
-        """The next batch for a worker: what it has not refused itself, or as much as it does in a few seconds."""
-        for batch in self.again:
+    def _next(self, address: str, able: Mapping[str, int], waiting: Iterator[KeyedParts]) -> _Batch | None:
+        """Return the next batch for a worker: one that another has refused, or new submissions for a few seconds.
+
+        Args:
+            address: the worker's address.
+            able: the number of threads of each worker that can grade, by address.
+            waiting: the submissions that are in no batch yet.
+
+        Returns:
+            The batch, which is removed from those that wait; `None` if nothing is left for this worker.
+        """
+        for batch in self.waiting_batches:
             if address not in batch.refused or not able.keys() - batch.refused:
-                self.again.remove(batch)
+                self.waiting_batches.remove(batch)
                 return batch
         pace = self.pace.get(address)
         max_submissions = (
             FIRST_BATCH * able[address] if pace is None else min(int(BATCH_SECONDS / pace) + 1, MOST_SUBMISSIONS)
         )
-        submissions, size = list[Submitted](), 0
+        submissions, size = list[KeyedParts](), 0
         for key, parts in waiting:
             submissions.append((key, parts))
             size += sum(len(piece) for part in parts for piece in (*_pieces(part.content), *part.beside.values()))
@@ -278,36 +307,37 @@ class ClusterPool(Closing):
         return _Batch(submissions) if submissions else None
 
     def _submit(self, batch: _Batch, address: str) -> None:
+        """Have a worker grade a batch; Dask may move it to another one if this one is lost."""
         batch.address = address
-        data = pack_batch([parts for _, parts in batch.submitted])
-        here = {"key": next(self.names), "workers": [address], "allow_other_workers": True}
-        self.running[self.client.submit(dask_worker.grade_batch, self.setting, data, **here)] = batch
+        data = pack_batch([parts for _, parts in batch.submissions])
+        task_options = {"key": next(self.task_keys), "workers": [address], "allow_other_workers": True}
+        self.running[self.client.submit(dask_worker.grade_batch, self.setting, data, **task_options)] = batch
 
-    def _landed(self, future: Future) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """The results of a batch, or those of what cannot be graded anywhere."""
+    def _take_results(self, future: Future) -> Iterator[tuple[Any, list[ExerciseResult]]]:
+        """Yield the results of a batch whose task has ended; if it failed, only those that no worker can grade."""
         batch = self.running.pop(future)
         try:
             data = future.result()
             if not isinstance(data, bytes):
-                raise ProtocolError("a worker answered with something else than bytes")
-            results, seconds = unpack_results(data, self.course, [parts for _, parts in batch.submitted])
-        except Exception as error:  # whatever became of it there, another worker may do better
-            yield from self._failed(batch, error)
+                raise ProtocolError("a worker did not answer with bytes")
+            results, seconds = unpack_results(data, self.course, [parts for _, parts in batch.submissions])
+        except Exception as error:  # whatever it is, another worker may grade the batch
+            yield from self._try_again(batch, error)
             return
         self.failures.pop(batch.address, None)
-        self.pace[batch.address] = max(seconds, 1e-3) / len(batch.submitted)
-        yield from zip((key for key, _ in batch.submitted), results, strict=True)
+        self.pace[batch.address] = max(seconds, 1e-3) / len(batch.submissions)
+        yield from zip((key for key, _ in batch.submissions), results, strict=True)
 
-    def _failed(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """Try a batch again elsewhere, in halves; say so of a submission that was tried often enough."""
+    def _try_again(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
+        """Have a batch tried again in halves; of a submission that failed often enough, yield results with the reason."""
         self.failures[batch.address] += 1
-        self.why = f"{error}".partition("\n")[0] or type(error).__name__
+        self.last_reason = f"{error}".partition("\n")[0] or type(error).__name__
         batch.refused.append(batch.address)
-        if len(batch.submitted) > 1 or len(batch.refused) < ATTEMPTS:
-            self.again.extend(batch.halves())
+        if len(batch.submissions) > 1 or len(batch.refused) < ATTEMPTS:
+            self.waiting_batches.extend(batch.halves())
             return
-        [(key, parts)] = batch.submitted
-        reason = f"no worker could grade it ({self.why}): run the same command again"
+        [(key, parts)] = batch.submissions
+        reason = f"no worker could grade it ({self.last_reason}): run the same command again"
         yield key, [self.course.find(part.exercise).unread_result(reason) for part in parts]
 
 
@@ -318,8 +348,11 @@ def _split_off_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
     try:
         return read._replace(facts={**read.facts, "parts": None}), unpack_submission(read.facts["parts"])
     except Exception as error:
-        return read._replace(facts=None, failure=f"what was read of it is lost ({describe_error(error)[:200]})"), ()
+        return read._replace(
+            facts=None, failure=f"the answers that were read are lost ({describe_error(error)[:200]})"
+        ), ()
 
 
 def _pieces(content: bytes | tuple[str, ...]) -> tuple[bytes, ...] | tuple[str, ...]:
+    """Return the file, or the cells of a notebook, as a tuple, whose lengths add up to the size."""
     return (content,) if isinstance(content, bytes) else content

@@ -1,4 +1,8 @@
-"""What a Dask worker runs, and the grading service beside it that grades for it."""
+"""The functions that a Dask worker runs, and the process that grades for it.
+
+A Dask worker has threads, and may have no children of its own. Grading processes are forked from a process without
+threads, so each worker starts a grading service, a process that holds them, and talks to it through two pipes.
+"""
 
 from __future__ import annotations
 
@@ -26,55 +30,61 @@ from .cluster_wire import pack_results, unpack_batch, unpack_setting
 
 HEAD = struct.Struct("<cQ")
 BEAT, ANSWER, REFUSAL = b"b", b"a", b"r"
-SILENCE = 120.0  # seconds in which a service that is alive has said something: it says so every second
+SILENCE = 120.0  # seconds without a message after which a service, which sends one every second, counts as lost
 TEMPORARY = "handgrad-service-"
 MOST_SERVICES = 2  # of several classes that are graded at the same time; each takes as much memory as torch
 
 
 class Service:
-    """A grading service, as a thread of the process that started it sees it; batches have their turns.
+    """Start a grading service, and send it batches, one at a time, from any thread of this process.
 
     Args:
-        setting: what is graded by; see `wire.pack_setting`.
-        processes: how many grading processes it has.
+        setting: the course and the options; see `cluster_wire.pack_setting`.
+        processes: how many grading processes the service has.
     """
 
     def __init__(self, setting: bytes, processes: int) -> None:
         code = "from grader.classroom.dask_worker import main; main()"
-        self.turn, self.folder = threading.Lock(), tempfile.mkdtemp(prefix=TEMPORARY)
+        self.lock, self.folder = threading.Lock(), tempfile.mkdtemp(prefix=TEMPORARY)
         self.popen = subprocess.Popen(
             [sys.executable, "-P", "-c", code, self.folder, str(processes)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
-        self.setting, self.is_set = setting, False
+        self.setting, self.has_setting = setting, False
 
     def grade(self, batch: bytes) -> bytes:
-        """The verdicts on a batch; see `wire.pack_batch` and `wire.pack_results`.
+        """Return the results of a batch; see `cluster_wire.pack_batch` and `cluster_wire.pack_results`.
 
         Raises:
-            InfrastructureError: the service is lost, or cannot grade with this setting; says why.
+            InfrastructureError: the service is lost, or cannot grade with this setting.
         """
-        with self.turn:
+        with self.lock:
             try:
-                if not self.is_set:
+                if not self.has_setting:
                     self._ask(self.setting)
-                    self.is_set = True
+                    self.has_setting = True
                 return self._ask(batch)
             except BaseException:
                 self.close()
                 raise
 
     def close(self) -> None:
-        """End the process and whatever it started."""
+        """End the process and its grading processes, and remove its folder."""
         self.popen.kill()  # its grading processes end with it
         self.popen.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def has_ended(self) -> bool:
+        """Return whether the process of the service has ended."""
         return self.popen.poll() is not None
 
     def _ask(self, message: bytes) -> bytes:
+        """Send a message to the service, and return its answer.
+
+        Raises:
+            InfrastructureError: the service is lost, or refuses the message.
+        """
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         try:
@@ -92,10 +102,13 @@ class Service:
 
 
 def main() -> None:
-    """Serve the grading requests on stdin in an empty folder, with so many processes, until the requester ends."""
+    """Grade the batches that arrive on stdin, and send the results to stdout, until the process that asks ends.
+
+    The command line names an empty folder and the number of grading processes.
+    """
     folder, processes = Path(sys.argv[1]), int(sys.argv[2])
     channel = _Channel(os.dup(0), os.dup(1), os.getppid())
-    os.dup2(2, 1)  # what is printed here is no answer
+    os.dup2(2, 1)  # text that is printed must not be taken for an answer
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     try:
         setting = unpack_setting(channel.receive(), folder)
@@ -106,14 +119,14 @@ def main() -> None:
             pool.probe()
             for exercise in setting.course.exercises:
                 _ = exercise.declaration
-            shutil.rmtree(folder)  # all of it has been read: nothing is left, whatever happens to this process
+            shutil.rmtree(folder)  # now that all of it has been read, so that it is gone even if this process is killed
             channel.send(ANSWER, b"")
             while True:
                 channel.send(ANSWER, _grade(pool, channel))
     except HandgradError as error:
         with suppress(OSError):
             channel.send(REFUSAL, str(error).encode())
-    except (EOFError, OSError):  # whoever asked has ended
+    except (EOFError, OSError):  # the process that asks has ended
         pass
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,28 +134,35 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class _Channel:
-    """The two pipes of a service, and the process at their other end."""
+    """Hold the pipes of a service, and the process at their other end.
 
-    of: int
-    to: int
+    Args:
+        source: the descriptor to read from.
+        target: the descriptor to write to.
+        starter: the id of the process that started the service.
+    """
+
+    source: int
+    target: int
     starter: int
 
     def receive(self) -> bytes:
-        """The next message.
+        """Return the next message, without its kind.
 
         Raises:
-            EOFError: there is none any more.
+            EOFError: the other end is closed.
         """
-        return _receive(self.of)[1]
+        return _receive(self.source)[1]
 
     def send(self, kind: bytes, message: bytes) -> None:
-        _send(self.to, kind, message)
+        """Send a message: `ANSWER`, `REFUSAL` or `BEAT`, and its content."""
+        _send(self.target, kind, message)
 
     def beat(self) -> None:
-        """A sign of life.
+        """Send a sign of life.
 
         Raises:
-            EOFError: whoever started this process has ended.
+            EOFError: the process that started this one has ended.
         """
         if os.getppid() != self.starter:
             raise EOFError
@@ -153,59 +173,65 @@ def _grade(pool: GradingPool, channel: _Channel) -> bytes:
     """Grade the next batch, with a sign of life every second, and return its results as bytes."""
     batch, started = unpack_batch(channel.receive()), time.monotonic()
     results: list[list[ExerciseResult]] = [[] for _ in batch]
-    beat = started
+    last_beat = started
     for outcome in pool.grade(enumerate(batch)):
         if outcome is not None:
             if outcome.failure:
                 raise InfrastructureError(outcome.failure)
             results[outcome.key] = outcome.results
-        if time.monotonic() > beat + TICK:
-            beat = time.monotonic()
+        if time.monotonic() > last_beat + TICK:
+            last_beat = time.monotonic()
             channel.beat()
     return pack_results(results, time.monotonic() - started)
 
 
-def _send(to: int, kind: bytes, message: bytes) -> None:
-    left = memoryview(HEAD.pack(kind, len(message)) + message)
-    while left:
-        left = left[os.write(to, left) :]
+def _send(target: int, kind: bytes, message: bytes) -> None:
+    """Write a message with its kind and length to a pipe."""
+    remaining = memoryview(HEAD.pack(kind, len(message)) + message)
+    while remaining:
+        remaining = remaining[os.write(target, remaining) :]
 
 
-def _receive(of: int) -> tuple[bytes, bytes]:
-    """The next message, and its kind.
+def _receive(source: int) -> tuple[bytes, bytes]:
+    """Return the next message in a pipe as its kind and its content.
 
     Raises:
-        EOFError: there is none any more.
+        EOFError: the pipe was closed before its end.
     """
-    kind, size = HEAD.unpack(_read(of, HEAD.size))
-    return kind, _read(of, size)
+    kind, size = HEAD.unpack(_read(source, HEAD.size))
+    return kind, _read(source, size)
 
 
-def _read(of: int, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size:
-        part = os.read(of, min(size - len(found), 1 << 20))
-        if not part:
+def _read(source: int, size: int) -> bytes:
+    """Return exactly the next `size` bytes in a pipe.
+
+    Raises:
+        EOFError: the pipe was closed before.
+    """
+    data = bytearray()
+    while len(data) < size:
+        piece = os.read(source, min(size - len(data), 1 << 20))
+        if not piece:
             raise EOFError
-        found += part
-    return bytes(found)
+        data += piece
+    return bytes(data)
 
 
 def facts() -> dict[str, Any]:
-    """What this worker grades with, and what it can keep learner code in."""
+    """Return the version of handgrad on this worker, and the facts about its machine that isolation depends on."""
     return {"version": __version__, "machine": asdict(machine())}
 
 
 def same(setting: bytes) -> bytes:
-    """The setting itself, so that Dask brings it to each worker once."""
+    """Return the setting, so that it is a result that Dask sends to each worker once."""
     return setting
 
 
 def grade_batch(setting: bytes, batch: bytes) -> bytes:
-    """The verdicts on a batch; see `wire`.
+    """Return the results of a batch; see `cluster_wire.pack_setting`, `pack_batch` and `pack_results`.
 
     Raises:
-        InfrastructureError: this worker cannot grade it; says why.
+        InfrastructureError: this worker cannot grade it.
     """
     return _service(setting).grade(batch)
 
@@ -215,16 +241,16 @@ _starting = threading.Lock()
 
 
 def _service(setting: bytes) -> Service:
-    """The service of this worker process that grades by a setting, with a grading process for each of its threads."""
+    """Return the service of this worker that has a setting, started if needed, with a process for each thread."""
     from distributed import get_worker  # not in the service's own process
 
     with _starting:
-        found = _services.pop(setting, None)
-        if found is None or found.has_ended:
+        service = _services.pop(setting, None)
+        if service is None or service.has_ended:
             while len(_services) >= MOST_SERVICES:
                 oldest = _services.pop(next(iter(_services)))
-                with oldest.turn:
+                with oldest.lock:
                     oldest.close()
-            found = Service(setting, get_worker().state.nthreads)
-        _services[setting] = found
-        return found
+            service = Service(setting, get_worker().state.nthreads)
+        _services[setting] = service  # the last one used is the last to be closed
+        return service

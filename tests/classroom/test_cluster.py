@@ -27,7 +27,7 @@ Results = list[list[ExerciseResult]]
 
 @pytest.fixture(scope="module")
 def setting(course: Course) -> bytes:
-    return wire.pack_setting(wire.Setting(course, SEED, "none", (NAME, "quiz_04_linear")))
+    return wire.pack_setting(wire.GradingSetting(course, SEED, "none", (NAME, "quiz_04_linear")))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def lines(results: Results) -> list[list[str]]:
 
 def test_a_setting_arrives_as_it_was(course: Course, tmp_path: Path) -> None:
     stricter = with_policy(course, time_limit=3.5)
-    sent = wire.Setting(stricter, SEED, "kernel", (NAME,))
+    sent = wire.GradingSetting(stricter, SEED, "kernel", (NAME,))
     data = wire.pack_setting(sent)
     assert data == wire.pack_setting(sent) != wire.pack_setting(replace(sent, seed=8))
     found = wire.unpack_setting(data, tmp_path)
@@ -83,7 +83,7 @@ def test_a_service_that_was_killed_says_so(setting: bytes, batch: Any) -> None:
 
 def test_a_service_refuses_what_another_version_wrote(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "__version__", "0.0.1")
-    service = Service(wire.pack_setting(wire.Setting(course, SEED, "none", ())), 1)
+    service = Service(wire.pack_setting(wire.GradingSetting(course, SEED, "none", ())), 1)
     with pytest.raises(InfrastructureError, match=r"and the class is graded with 0\.0\.1"):
         service.grade(wire.pack_batch([]))
 

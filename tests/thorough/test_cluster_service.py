@@ -32,7 +32,7 @@ def test_a_service_says_what_one_machine_says(course: Course, setting: bytes, ba
 
 def test_a_service_ends_with_whoever_started_it(course: Course, tmp_path: Path) -> None:
     """With what it started, and its folder; in the middle of a batch."""
-    (tmp_path / "setting").write_bytes(wire.pack_setting(wire.Setting(course, SEED, "none", (NAME,))))
+    (tmp_path / "setting").write_bytes(wire.pack_setting(wire.GradingSetting(course, SEED, "none", (NAME,))))
     sleeps = "import time\ndef lin_grad(inp, out, w, b):\n    time.sleep(600)"
     (tmp_path / "batch").write_bytes(wire.pack_batch([[Part(NAME, sleeps.encode())]]))
     run = (
