@@ -140,6 +140,7 @@ def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[tuple[
     """Yield the path of each file in a zip, with a function that makes its `File`.
 
     Args:
+        archive: the zip.
         open_entry: opens a file by its number in the archive.
     """
     for number, entry in enumerate(archive.infolist()):
@@ -211,6 +212,7 @@ def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[tuple[
     """Yield the path of each file in a tar, with a function that makes its `File`.
 
     Args:
+        archive: the tar.
         open_entry: opens a file by its number in the archive.
     """
     for number, member in enumerate(archive.getmembers()):
@@ -296,6 +298,7 @@ def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_
     raised when the top-level entry above it is listed, because in a class that entry is one student.
 
     Args:
+        name: the name of the folder.
         files: the path of each file, with a function that makes its `File`.
         max_files: how many files the archive may hold; any number if `None`.
 

@@ -18,20 +18,24 @@ from grader.results.records import AnswerResult, ExerciseResult
 from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
 from .student_results import Note, StudentResults, UnreadableResult
 
-SEVERAL = 3
-BINS = 10
-NOT_IT = " is not it. "
-FEWEST = 10
+SEVERAL = 3  # exercises with one misconception, or that are wrong, make a student stuck
+BINS = 10  # columns in the chart of scores
+NOT_IT = " is not it. "  # stands after a wrong answer in the message of a question
+FEWEST = 10  # students with whom a correlation means anything
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many students have passed, are wrong, and so on; together they are all.
+    """Count the students by their standing in an exercise or an answer; together they are the class.
+
+    For one student, count the exercises by the student's standing in them.
 
     Args:
+        passed: all answers are right.
         wrong: at least one answer is wrong.
-        begun: some answers are right and the others not attempted.
-        unread: what was handed in cannot be read: neither right nor wrong.
+        begun: some answers are right, and the others not attempted.
+        unread: the file cannot be read, so that it is neither right nor wrong.
+        untried: nothing was attempted.
         ungraded: grading failed or is still to come, through no fault of the student.
     """
 
@@ -44,16 +48,18 @@ class Counts:
 
     @property
     def tried(self) -> int:
+        """Return how many are right, wrong or begun."""
         return self.passed + self.wrong + self.begun
 
     @property
     def total(self) -> int:
+        """Return how many there are in all."""
         return self.tried + self.unread + self.untried + self.ungraded
 
 
 @dataclass(frozen=True)
-class Example:
-    """A mistake as it was reported to one student."""
+class MistakeExample:
+    """Hold a mistake as it was reported to one student: the name of the answer, the message and the evidence."""
 
     student: str
     answer: str
@@ -63,25 +69,30 @@ class Example:
 
 @dataclass(frozen=True)
 class ExerciseMistake:
-    """How many students made a mistake in an exercise, in which answers, the most frequent first.
+    """Count the students who made a mistake in an exercise.
 
     Args:
-        code: what it is counted under; see `error_kinds.mistake_name`.
+        code: the name that it is counted under; see `graded_exercise.mistake_name`.
+        students: how many made it.
+        answers: the names of the answers that have it, the most frequent first.
+        example: one of them.
     """
 
     code: str
     students: int
     answers: tuple[str, ...]
-    example: Example
+    example: MistakeExample
 
 
 @dataclass(frozen=True)
 class AnswerReport:
-    """One answer of an exercise.
+    """Report on one answer of an exercise, or one question of a quiz.
 
     Args:
-        given: of a quiz question, each wrong answer and how many gave it, the most frequent first.
-        separation: of a quiz question, how well it separates strong from weak; see `QuestionCounts.separation`.
+        name: its name.
+        counts: the students by their standing in it.
+        given: of a question, each wrong answer and how many gave it, the most frequent first.
+        separation: of a question, how well it separates strong from weak; see `QuestionCounts.separation`.
     """
 
     name: str
@@ -92,12 +103,17 @@ class AnswerReport:
 
 @dataclass(frozen=True)
 class ExerciseReport:
-    """One exercise.
+    """Report on one exercise.
 
     Args:
-        answers: the least passed first.
-        mistakes: the most frequent first; what could not be read last.
-        is_quiz: its answers are those to questions.
+        unit: the id of its unit.
+        id: its id.
+        points: the points that it is worth.
+        stretch: whether it is optional.
+        counts: the students by their standing in it.
+        answers: the reports on its answers, the least passed first.
+        mistakes: its mistakes, the most frequent first, and unreadable files last.
+        is_quiz: whether its answers are those to questions.
     """
 
     unit: str
@@ -112,7 +128,14 @@ class ExerciseReport:
 
 @dataclass(frozen=True)
 class UnitReport:
-    """One unit: `finished` students passed every exercise of it that is not stretch."""
+    """Report on one unit.
+
+    Args:
+        id: its id.
+        title: its title; empty if it is not known.
+        finished: how many students passed every exercise of it that is not stretch.
+        exercises: the reports on its exercises.
+    """
 
     id: str
     title: str
@@ -121,13 +144,19 @@ class UnitReport:
 
     @property
     def tried(self) -> int:
-        """The most students that any of its exercises was tried by."""
+        """Return how many students tried the exercise of it that most of them tried."""
         return max(exercise.counts.tried for exercise in self.exercises)
 
 
 @dataclass(frozen=True)
 class ClassMistake:
-    """How many students made a mistake anywhere, and how many in each (unit, exercise), the most frequent first."""
+    """Count the students who made a mistake in any exercise.
+
+    Args:
+        code: the name that it is counted under.
+        students: how many made it.
+        exercises: the unit and id of each exercise, and how many made it there, the most frequent first.
+    """
 
     code: str
     students: int
@@ -136,7 +165,7 @@ class ClassMistake:
 
 @dataclass(frozen=True)
 class Ungraded:
-    """An exercise of a student that is not graded, and why."""
+    """Describe why an exercise of a student is not graded."""
 
     student: str
     exercise: Key
@@ -145,16 +174,17 @@ class Ungraded:
 
 @dataclass(frozen=True)
 class StudentLine:
-    """One student.
+    """Hold a student's line in the report.
 
     Args:
-        score: points, late penalties taken off.
-        late: the penalty for each unit that has one.
-        exercises: in how many exercises the student stands where.
-        wrong: unit and id of the wrong ones.
-        again: misconceptions met in several exercises, and in how many, the most frequent first.
-        finished: every exercise that is not stretch is passed.
-        notes: what was ignored in the submission.
+        name: the student's name.
+        score: the student's points, less late penalties.
+        exercises: the exercises by the student's standing in them.
+        wrong: unit and id of the wrong exercises.
+        again: misconceptions in several exercises, and in how many, the most frequent first.
+        late: the unit and the penalty of each late penalty.
+        finished: whether every exercise that is not stretch is passed.
+        notes: the notes on the submission.
     """
 
     name: str
@@ -168,17 +198,18 @@ class StudentLine:
 
     @property
     def not_begun(self) -> bool:
+        """Return whether the student has tried nothing."""
         return self.exercises.untried == self.exercises.total
 
     @property
     def failing(self) -> bool:
-        """More exercises wrong than passed, and several of them, or all there are."""
+        """Return whether more exercises are wrong than passed, and several are, or all that there are."""
         wrong = self.exercises.wrong
         return wrong > self.exercises.passed and wrong >= min(SEVERAL, self.exercises.total)
 
     @property
     def stuck(self) -> str:
-        """Why this student may need somebody; empty if not."""
+        """Return the reasons why this student may need help, separated by semicolons; empty if there are none."""
         reasons = ["not begun"] if self.not_begun else []
         reasons += [f"{self.exercises.wrong} wrong, {self.exercises.passed} passed"] if self.failing else []
         return "; ".join([*reasons, *(f"{code} in {count} exercises" for code, count in self.again)])
@@ -186,13 +217,18 @@ class StudentLine:
 
 @dataclass(frozen=True)
 class ClassReport:
-    """Everything that a report says of a class.
+    """Report on a class.
 
     Args:
-        students: by name.
-        units: in teaching order.
-        mistakes: by how many students made them; those in no way recognised last.
-        unread: what could not be read, counted apart from them.
+        title: the title of the course.
+        max_score: the points that a student could get.
+        students: the lines of the students, in the order in which they were counted.
+        units: the reports on the units, in teaching order.
+        mistakes: the mistakes, by how many students made them, with unrecognised ones last.
+        unread: the codes of files and answers that could not be read, which are not among the mistakes.
+        ungraded: the exercises that are not graded.
+        broken: the results that could not be read, and are not counted.
+        notes: sentences on the results as a whole.
     """
 
     title: str
@@ -207,98 +243,113 @@ class ClassReport:
 
     @cached_property
     def scored(self) -> tuple[StudentLine, ...]:
-        """The students of whom everything is graded: only their scores are compared."""
+        """Return the lines of the students whose exercises are all graded, since only their scores are comparable."""
         return tuple(line for line in self.students if not line.exercises.ungraded)
 
     @cached_property
     def median(self) -> float | None:
-        """The median score; `None` while nobody is graded in full."""
+        """Return the median score; `None` while no student is graded in full."""
         return statistics.median(line.score for line in self.scored) if self.scored else None
 
     @cached_property
     def bins(self) -> tuple[int, ...]:
-        """How many students reached each tenth of the points; the last holds full marks too."""
+        """Return how many students have each tenth of the points; full marks are in the last."""
         reached = Counter(self._bin(line) for line in self.scored)
         return tuple(reached[i] for i in range(BINS))
 
     @property
     def finished(self) -> int:
+        """Return how many students passed every exercise that is not stretch."""
         return sum(line.finished for line in self.students)
 
     @property
     def late(self) -> bool:
-        """Somebody lost points for lateness."""
+        """Return whether any student lost points for lateness."""
         return any(line.late for line in self.students)
 
     @cached_property
     def not_begun(self) -> tuple[StudentLine, ...]:
+        """Return the lines of the students who have tried nothing."""
         return tuple(line for line in self.students if line.not_begun)
 
     @cached_property
     def stuck(self) -> tuple[StudentLine, ...]:
-        """The students who meet the same misconception again and again, the most often met first."""
-        found = [line for line in self.students if line.again]
-        return tuple(sorted(found, key=lambda line: (-line.again[0][1], line.score, line.name)))
+        """Return the lines of the students with one misconception in several exercises, the most frequent first."""
+        lines = [line for line in self.students if line.again]
+        return tuple(sorted(lines, key=lambda line: (-line.again[0][1], line.score, line.name)))
 
     @cached_property
     def failing(self) -> tuple[StudentLine, ...]:
-        """The others with more wrong than passed, those with the most wrong exercises first."""
-        found = [line for line in self.students if line.failing and not line.again]
-        return tuple(sorted(found, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
+        """Return the lines of other students with more exercises wrong than passed, the most wrong first."""
+        lines = [line for line in self.students if line.failing and not line.again]
+        return tuple(sorted(lines, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 
     def _bin(self, line: StudentLine) -> int:
+        """Return the tenth of the points that a score is in, from 0."""
         share = line.score / self.max_score if self.max_score else 0.0
         return min(max(int(share * BINS + 1e-9), 0), BINS - 1)
 
 
 @dataclass
 class QuestionCounts:
-    """Running sums over the students who answered any question of the quiz.
+    """Hold sums over the students who answered any question of a quiz, for one question.
 
     Args:
-        given: how often each wrong answer was given.
+        given: how many students gave each wrong answer.
         students: how many students there are whose answer could be read.
         right: how many of them have this question right.
-        rest: how many other questions they have right, added up; `rest_squared` the squares of that.
-        both: `rest` of those who have this question right.
+        others_right: the sum of the numbers of other questions that each of them has right.
+        others_right_squared: the sum of the squares of those numbers.
+        others_right_if_right: the sum of those numbers over the students who have this question right.
     """
 
     given: Counter[str] = field(default_factory=Counter)
     students: int = 0
     right: int = 0
-    rest: int = 0
-    rest_squared: int = 0
-    both: int = 0
+    others_right: int = 0
+    others_right_squared: int = 0
+    others_right_if_right: int = 0
 
-    def add(self, answer: AnswerResult, rest: int) -> None:
-        """Count one student, who has `rest` of the other questions right; what cannot be read tells nothing."""
+    def add(self, answer: AnswerResult, others_right: int) -> None:
+        """Count one student, unless the answer cannot be read.
+
+        Args:
+            answer: the student's answer to this question.
+            others_right: how many other questions the student has right.
+        """
         if answer.status == "failed" and answer.code in UNREAD:
             return
         self.students += 1
-        self.rest += rest
-        self.rest_squared += rest * rest
+        self.others_right += others_right
+        self.others_right_squared += others_right * others_right
         if answer.status == "passed":
             self.right += 1
-            self.both += rest
+            self.others_right_if_right += others_right
         elif answer.status == "failed":
-            given, is_it, _ = answer.message.partition(NOT_IT)
-            self.given[given if is_it else answer.code or ""] += 1
+            given, separator, _ = answer.message.partition(NOT_IT)
+            self.given[given if separator else answer.code or ""] += 1
 
     @property
     def separation(self) -> float | None:
-        """How well it separates strong from weak: the correlation between having it right and the rest of the quiz.
+        """Return the item-rest correlation: how well the question separates strong from weak students, from -1 to 1.
 
-        The item-rest correlation, from -1 to 1; `None` for fewer than ten students, or where all are alike.
+        It is the correlation between having this question right and the number of other questions that are right.
+        `None` for fewer than ten students, or if all have the same number.
         """
         n = self.students
-        spread = (n * self.right - self.right**2) * (n * self.rest_squared - self.rest**2)
+        spread = (n * self.right - self.right**2) * (n * self.others_right_squared - self.others_right**2)
         if n < FEWEST or spread <= 0:
             return None
-        return (n * self.both - self.right * self.rest) / math.sqrt(spread)
+        return (n * self.others_right_if_right - self.right * self.others_right) / math.sqrt(spread)
 
 
 def count_questions(counts: dict[str, QuestionCounts], quiz: ExerciseResult) -> None:
-    """Count one student's quiz, unless nothing in it was answered, or it could not be graded."""
+    """Count one student's quiz, unless nothing in it was answered, or it could not be graded.
+
+    Args:
+        counts: the sums for each question, by its name; they are increased.
+        quiz: the result of the quiz.
+    """
     if quiz.status == "error" or all(answer.status == "todo" for answer in quiz.answers):
         return
     right = sum(answer.status == "passed" for answer in quiz.answers)
@@ -307,88 +358,92 @@ def count_questions(counts: dict[str, QuestionCounts], quiz: ExerciseResult) -> 
 
 
 @dataclass
-class _Mistake:
-    """One mistake in one exercise."""
+class _MistakeTally:
+    """Count the students and the answers with one mistake in one exercise."""
 
-    example: Example
+    example: MistakeExample
     students: int = 0
     answers: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
-class _Exercise:
-    """One exercise, as far as it is counted.
+class _ExerciseTally:
+    """Count the students in one exercise.
 
     Args:
-        answers: how many students stand with all its answers where.
+        points: the points that it is worth.
+        standings: the number of students with each standing.
+        answers: the number of students with each combination of standings in its answers.
+        mistakes: the counts of each mistake, by name.
+        questions: the counts of each question of a quiz, by name.
     """
 
     points: float = 0.0
     standings: Counter[Standing] = field(default_factory=Counter)
     answers: Counter[tuple[tuple[str, Standing], ...]] = field(default_factory=Counter)
-    mistakes: dict[str, _Mistake] = field(default_factory=dict)
+    mistakes: dict[str, _MistakeTally] = field(default_factory=dict)
     questions: dict[str, QuestionCounts] = field(default_factory=dict)
 
 
 class Tally:
-    """Count the results of a class.
+    """Count the results of a class, one student at a time.
 
     Args:
         config: the course as `course.yaml` lists it, for titles, teaching order and what is stretch.
-        units: the units to count; all if empty.
+        units: the ids of the units to count; all if empty.
     """
 
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
-        self._units = frozenset(units)
+        self._wanted_units = frozenset(units)
         self._config = config
         known = config.units if config else ()
         self._place = {key: place for place, key in enumerate((unit.id, name) for unit in known for name in unit.ids)}
         self._stretch = {(unit.id, entry.id) for unit in known for entry in unit.exercises if entry.stretch}
-        self._seen: set[str] = set()
-        self._names: set[str] = set()
-        self._exercises = defaultdict[Key, _Exercise](_Exercise)
-        self._done: Counter[tuple[str, int]] = Counter()
+        self._units_in_results: set[str] = set()
+        self._course_ids: set[str] = set()
+        self._exercises = defaultdict[Key, _ExerciseTally](_ExerciseTally)
+        self._passed_in_unit: Counter[tuple[str, int]] = Counter()
         self._codes: Counter[str] = Counter()
         self._lines: list[tuple[StudentLine, int]] = []
         self._ungraded: list[Ungraded] = []
-        self._aside: list[UnreadableResult | Note] = []
+        self._uncounted: list[UnreadableResult | Note] = []
 
-    def add(self, handed: StudentResults) -> tuple[StudentLine, list[GradedExercise]]:
+    def add(self, results: StudentResults) -> tuple[StudentLine, list[GradedExercise]]:
         """Count one student; return the student's line and the counted exercises, in teaching order."""
-        exercises = self._counted_exercises(handed)
+        exercises = self._counted_exercises(results)
         standings = {exercise.key: exercise.standing for exercise in exercises}
-        self._names.add(handed.course)
+        self._course_ids.add(results.course)
         for exercise in exercises:
-            self._count(handed.student, exercise)
+            self._count(results.student, exercise)
         codes = Counter(name for exercise in exercises for name in exercise.mistake_names)
         self._codes.update(codes.keys())
-        passed = {key for key, stands in standings.items() if stands == "passed"} - self._stretch
-        self._done.update(Counter(unit for unit, _ in passed).items())
-        late = _late_penalties(exercises, handed)
+        passed = {key for key, standing in standings.items() if standing == "passed"} - self._stretch
+        self._passed_in_unit.update(Counter(unit for unit, _ in passed).items())
+        late = _late_penalties(exercises, results)
         line = StudentLine(
-            name=handed.student,
+            name=results.student,
             score=total([*(exercise.score for exercise in exercises), *(-points for _, points in late)]),
             exercises=_counts(Counter(standings.values())),
-            wrong=tuple(key for key, stands in standings.items() if stands == "wrong"),
+            wrong=tuple(key for key, standing in standings.items() if standing == "wrong"),
             late=late,
             again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and is_misconception(code)),
-            notes=handed.notes,
+            notes=results.notes,
         )
         self._lines.append((line, len(passed)))
         return line, exercises
 
     def add_uncounted(self, entry: UnreadableResult | Note) -> None:
-        """Remember what cannot be counted."""
-        self._aside.append(entry)
+        """Keep a result that could not be read, or a note, for the report."""
+        self._uncounted.append(entry)
 
     def report(self) -> ClassReport:
         """Return the report on the class.
 
         Raises:
-            UsageError: a unit that was asked for is not there.
+            UsageError: no result has a unit that is wanted.
         """
-        if unknown := self._units - self._seen:
-            known = ", ".join(sorted(self._seen))
+        if unknown := self._wanted_units - self._units_in_results:
+            known = ", ".join(sorted(self._units_in_results))
             raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {known}.")
         keys = sorted(self._exercises, key=self._order)
         required = len([key for key in keys if key not in self._stretch])
@@ -397,109 +452,137 @@ class Tally:
         return ClassReport(
             title=self._title({unit for unit, _ in keys}),
             max_score=total(self._exercises[key].points for key in keys),
-            students=tuple(self._line(line, done, len(keys), required) for line, done in self._lines),
-            units=tuple(self._unit(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
+            students=tuple(self._line(line, passed, len(keys), required) for line, passed in self._lines),
+            units=tuple(self._unit_report(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
             mistakes=tuple(mistake for mistake in mistakes if mistake.code not in UNREAD),
             unread=tuple(mistake for mistake in mistakes if mistake.code in UNREAD),
             ungraded=tuple(self._ungraded),
-            broken=tuple(entry for entry in self._aside if isinstance(entry, UnreadableResult)),
-            notes=tuple(entry for entry in self._aside if isinstance(entry, Note)),
+            broken=tuple(entry for entry in self._uncounted if isinstance(entry, UnreadableResult)),
+            notes=tuple(entry for entry in self._uncounted if isinstance(entry, Note)),
         )
 
-    def _counted_exercises(self, handed: StudentResults) -> list[GradedExercise]:
-        """The exercises that are counted, in teaching order, each with its answers by name."""
-        self._seen.update(exercise.unit for exercise in handed.exercises)
-        kept = [GradedExercise.counted(e) for e in handed.exercises if not self._units or e.unit in self._units]
-        return sorted(kept, key=lambda exercise: self._order(exercise.key))
+    def _counted_exercises(self, results: StudentResults) -> list[GradedExercise]:
+        """Return the exercises of a student that are counted, in teaching order."""
+        self._units_in_results.update(exercise.unit for exercise in results.exercises)
+        exercises = [
+            GradedExercise.for_counting(e)
+            for e in results.exercises
+            if not self._wanted_units or e.unit in self._wanted_units
+        ]
+        return sorted(exercises, key=lambda exercise: self._order(exercise.key))
 
     def _order(self, key: Key) -> tuple[int, str, str]:
-        """As `course.yaml` lists them; what it does not list comes last, by name."""
+        """Return the sort key of an exercise: as `course.yaml` lists it; those that it does not list last, by name."""
         return self._place.get(key, len(self._place)), *key
 
     def _title(self, units: Collection[str]) -> str:
-        known = {unit.id for unit in self._config.units} if self._config else set()
-        return self._config.title if self._config and known & set(units) else ", ".join(sorted(self._names))
+        """Return the title of the course if it has any of these units, or else the courses' ids in the results."""
+        course_units = {unit.id for unit in self._config.units} if self._config else set()
+        return self._config.title if self._config and course_units & set(units) else ", ".join(sorted(self._course_ids))
 
     def _count(self, student: str, exercise: GradedExercise) -> None:
-        counted = self._exercises[exercise.key]
-        counted.points = max(counted.points, exercise.max_score)
-        counted.standings[exercise.standing] += 1
-        counted.answers[exercise.standings] += 1
+        """Count one exercise of one student."""
+        tally = self._exercises[exercise.key]
+        tally.points = max(tally.points, exercise.max_score)
+        tally.standings[exercise.standing] += 1
+        tally.answers[exercise.standings] += 1
         for code, answer in exercise.mistakes:
-            _count_mistake(counted, student, code, answer)
+            _count_mistake(tally, student, code, answer)
         for code in exercise.mistake_names:
-            counted.mistakes[code].students += 1
+            tally.mistakes[code].students += 1
         if exercise.is_quiz:
-            count_questions(counted.questions, exercise)
+            count_questions(tally.questions, exercise)
         if exercise.status == "error":
             why = next(answer.message for answer in exercise.answers if answer.status == "error")
             self._ungraded.append(Ungraded(student, exercise.key, why))
 
-    def _line(self, line: StudentLine, done: int, total: int, required: int) -> StudentLine:
-        """A line among all exercises: one that a student's result does not list was not tried."""
+    def _line(self, line: StudentLine, passed: int, total: int, required: int) -> StudentLine:
+        """Return a student's line with the exercises that the student's result does not list counted as untried.
+
+        Args:
+            line: the line.
+            passed: how many exercises that are not stretch the student has passed.
+            total: how many exercises there are.
+            required: how many of them are not stretch.
+        """
         untried = line.exercises.untried + total - line.exercises.total
-        return replace(line, exercises=replace(line.exercises, untried=untried), finished=0 < required == done)
+        return replace(line, exercises=replace(line.exercises, untried=untried), finished=0 < required == passed)
 
-    def _unit(self, unit: str, keys: list[Key]) -> UnitReport:
-        own = [key for key in keys if key[0] == unit]
-        required = len([key for key in own if key not in self._stretch])
-        titles = {known.id: known.title for known in self._config.units} if self._config else {}
-        finished = self._done[unit, required] if required else 0
-        return UnitReport(unit, titles.get(unit, ""), finished, tuple(self._exercise(key) for key in own))
+    def _unit_report(self, unit: str, keys: list[Key]) -> UnitReport:
+        """Return the report on a unit; `keys` are all exercises, in teaching order."""
+        unit_keys = [key for key in keys if key[0] == unit]
+        required = len([key for key in unit_keys if key not in self._stretch])
+        titles = {listed.id: listed.title for listed in self._config.units} if self._config else {}
+        finished = self._passed_in_unit[unit, required] if required else 0
+        return UnitReport(unit, titles.get(unit, ""), finished, tuple(map(self._exercise_report, unit_keys)))
 
-    def _exercise(self, key: Key) -> ExerciseReport:
-        counted, size = self._exercises[key], len(self._lines)
+    def _exercise_report(self, key: Key) -> ExerciseReport:
+        """Return the report on an exercise."""
+        tally, size = self._exercises[key], len(self._lines)
         standings = defaultdict[str, Counter[Standing]](Counter)
-        for answers, students in counted.answers.items():
+        for answers, students in tally.answers.items():
             for name, standing in answers:
                 standings[name][standing] += students
         reports = [
-            AnswerReport(name, _counts(found, size), tuple(_ranked(asked.given)), asked.separation)
-            for name, found in standings.items()
-            for asked in [counted.questions.get(name, QuestionCounts())]
+            AnswerReport(name, _counts(answer_standings, size), tuple(_ranked(question.given)), question.separation)
+            for name, answer_standings in standings.items()
+            for question in [tally.questions.get(name, QuestionCounts())]
         ]
         mistakes = [
-            ExerciseMistake(code, found.students, tuple(name for name, _ in _ranked(found.answers)), found.example)
-            for code, found in counted.mistakes.items()
+            ExerciseMistake(
+                code, mistake.students, tuple(name for name, _ in _ranked(mistake.answers)), mistake.example
+            )
+            for code, mistake in tally.mistakes.items()
         ]
         return ExerciseReport(
             *key,
-            points=counted.points,
+            points=tally.points,
             stretch=key in self._stretch,
-            counts=_counts(counted.standings, size),
+            counts=_counts(tally.standings, size),
             answers=tuple(sorted(reports, key=lambda answer: (answer.counts.passed, answer.name))),
-            mistakes=tuple(sorted(mistakes, key=lambda found: (found.code in UNREAD, -found.students, found.code))),
-            is_quiz=bool(counted.questions),
+            mistakes=tuple(
+                sorted(mistakes, key=lambda mistake: (mistake.code in UNREAD, -mistake.students, mistake.code))
+            ),
+            is_quiz=bool(tally.questions),
         )
 
     def _class_mistake(self, code: str, students: int, keys: list[Key]) -> ClassMistake:
-        found = {key: self._exercises[key].mistakes.get(code) for key in keys}
-        met = [(key, mistake.students) for key, mistake in found.items() if mistake]
-        return ClassMistake(code, students, tuple(sorted(met, key=lambda item: -item[1])))
+        """Return how many of the students who made a mistake made it in each exercise."""
+        tallies = {key: self._exercises[key].mistakes.get(code) for key in keys}
+        counts = [(key, tally.students) for key, tally in tallies.items() if tally]
+        return ClassMistake(code, students, tuple(sorted(counts, key=lambda item: -item[1])))
 
 
-def _count_mistake(counted: _Exercise, student: str, code: str, answer: AnswerResult) -> None:
-    """One wrong answer; the first example that comes with a measurement is kept, else the first."""
-    found = counted.mistakes.get(code)
-    if found is None or (answer.evidence and not found.example.evidence):
-        example = Example(student, answer.name, answer.message, answer.evidence)
-        found = counted.mistakes.setdefault(code, _Mistake(example))
-        found.example = example
-    found.answers[answer.name] += 1
+def _count_mistake(exercise: _ExerciseTally, student: str, code: str, answer: AnswerResult) -> None:
+    """Count one wrong answer; keep the first example that has evidence, or else the first one.
+
+    Args:
+        exercise: the counts of the exercise; they are increased.
+        student: the student's name.
+        code: the name that the mistake is counted under.
+        answer: the wrong answer.
+    """
+    mistake = exercise.mistakes.get(code)
+    if mistake is None or (answer.evidence and not mistake.example.evidence):
+        example = MistakeExample(student, answer.name, answer.message, answer.evidence)
+        mistake = exercise.mistakes.setdefault(code, _MistakeTally(example))
+        mistake.example = example
+    mistake.answers[answer.name] += 1
 
 
-def _late_penalties(exercises: Collection[GradedExercise], handed: StudentResults) -> tuple[tuple[str, float], ...]:
+def _late_penalties(exercises: Collection[GradedExercise], results: StudentResults) -> tuple[tuple[str, float], ...]:
     """Return the points taken off for lateness in each unit, no more than were earned there."""
-    earned = {unit: total(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
-    deductions = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))
+    earned = {unit: total(e.score for e in exercises if e.unit == unit) for unit in results.penalties}
+    deductions = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(results.penalties.items()))
     return tuple((unit, points) for unit, points in deductions if points > 0)
 
 
 def _counts(standings: Counter[Standing], size: int = 0) -> Counts:
-    """The counts of a class of `size`, or of what is listed: who is not among the standings has not tried."""
+    """Return the counts of standings; if they are fewer than `size`, the others are counted as untried."""
     counts = Counts(*(standings[name] for name in get_args(Standing)))
     return replace(counts, untried=counts.untried + max(size - counts.total, 0))
 
 
 def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Return the names with their counts, the greatest count first, and equal ones by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

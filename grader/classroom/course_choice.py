@@ -1,4 +1,4 @@
-"""Finds the course that a class is graded with: an instructor need not stand in a course folder."""
+"""The course that a class is graded with, if the command is run inside a course folder or outside of any."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from pathlib import Path
 from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, find_root, load_course, notebook_course
 
 CONFIG_FILE = "nbgrader_config.py"
-OWN_COURSE = re.compile(rf"""^os\.environ\.setdefault\("{COURSE_VARIABLE}", (['"].*['"])\)$""", re.MULTILINE)
+COURSE_LINE = re.compile(rf"""^os\.environ\.setdefault\("{COURSE_VARIABLE}", (['"].*['"])\)$""", re.MULTILINE)
 
 
 def open_for_class(start: Path) -> Course:
-    """The course of `class_course`; it is named on stderr where it is not the one around this folder.
+    """Return the course of `class_course`, and name it on stderr if `start` lies in no course folder.
+
+    Args:
+        start: the folder that the command is run in.
 
     Raises:
         CourseError: its `course.yaml` cannot be used.
@@ -28,23 +31,31 @@ def open_for_class(start: Path) -> Course:
 
 
 def class_course(start: Path) -> Course:
-    """The course that a class is graded with in `start`: the one that `start` lies in, else the one that its
-    `nbgrader_config.py` or HANDGRAD_COURSE names, else the one that came with this package.
+    """Return the course that a class is graded with.
+
+    It is the course that `start` lies in, or else the one that the folder's `nbgrader_config.py` or the variable
+    HANDGRAD_COURSE names, or else the one that came with this package.
+
+    Args:
+        start: the folder that the command is run in.
 
     Raises:
         CourseError: its `course.yaml` cannot be used.
     """
     root = find_root(start)
-    if root is None and COURSE_VARIABLE not in os.environ and (configured := _configured(start)):
+    if root is None and COURSE_VARIABLE not in os.environ and (configured := _configured_course(start)):
         root = configured
     return notebook_course(start) if root is None else load_course(root)
 
 
-def _configured(folder: Path) -> Path | None:
-    """The course in the line that `handgrad nbgrader init` wrote for a course of one's own; nothing is run."""
+def _configured_course(folder: Path) -> Path | None:
+    """Return the course folder that a folder's `nbgrader_config.py` names; `None` if there is none.
+
+    `handgrad nbgrader init` writes the line that names it; the file is searched for this line, and not run.
+    """
     path = folder / CONFIG_FILE
-    found = OWN_COURSE.search(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else None
+    line = COURSE_LINE.search(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else None
     try:
-        return Path(str(ast.literal_eval(found[1]))) if found else None
+        return Path(str(ast.literal_eval(line[1]))) if line else None
     except (ValueError, SyntaxError):
         return None

@@ -329,7 +329,7 @@ class ClusterPool(Closing):
         yield from zip((key for key, _ in batch.submissions), results, strict=True)
 
     def _try_again(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """Have a batch tried again in halves; of a submission that failed often enough, yield results with the reason."""
+        """Try a batch again in halves; of a submission that failed often enough, yield results with the reason."""
         self.failures[batch.address] += 1
         self.last_reason = f"{error}".partition("\n")[0] or type(error).__name__
         batch.refused.append(batch.address)

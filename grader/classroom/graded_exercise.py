@@ -1,4 +1,7 @@
-"""One exercise of a record as a class is counted by: what follows from it is worked out once for all who share it."""
+"""The verdicts on one exercise in the form in which a class is counted: standings, mistakes and lines of a table.
+
+Students often have equal verdicts, so everything that follows from them is computed once for all who share them.
+"""
 
 from __future__ import annotations
 
@@ -25,54 +28,55 @@ BY_TYPE = {
     "ZeroDivisionError": "arithmetic", "OverflowError": "arithmetic", "FloatingPointError": "arithmetic",
 }  # fmt: skip
 MEANINGS = {
-    SHAPES: "Two arrays have shapes that the operation does not take.",
-    "unknown name": "A name is used that nothing was given to.",
-    "no such attribute": "Something is asked of an object that it does not have.",
-    "no such module": "A module is imported that is not there.",
+    SHAPES: "Two arrays have shapes that do not fit the operation.",
+    "unknown name": "A name is used that has no value.",
+    "no such attribute": "An object is used with an attribute or a method that it does not have.",
+    "no such module": "A module is imported that does not exist.",
     "wrong kind of value": "An operation got a kind of value that it does not take.",
-    "no such entry": "An index or a key is outside of what is there.",
+    "no such entry": "An index or a key is outside of an array, a list or a dict.",
     "arithmetic": "A division by zero, or a number that is too large.",
     "arguments": "The function does not take the arguments that it is called with.",
 }
 RAISED = re.compile(r"([A-Za-z_]\w{0,40}): (.*?)(?: \([^()]+, line \d+|$)", re.DOTALL)
 SHAPE_WORDS = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands|indices", re.IGNORECASE)
-OF_SHAPES = ("RuntimeError", "ValueError", "IndexError")
+SHAPE_ERRORS = ("RuntimeError", "ValueError", "IndexError")
 
 
 def mistake_name(answer: AnswerResult) -> str:
-    """What a wrong answer is counted under: its code, and where that is `error`, what failed."""
+    """Return the name that a wrong answer is counted under: its code, with what failed after the code `error`."""
     if answer.code != ERROR:
         return answer.code or UNNAMED
-    failed = _what_failed(answer.message)
-    return f"{ERROR}: {failed}" if failed else ERROR
+    kind = _error_kind(answer.message)
+    return f"{ERROR}: {kind}" if kind else ERROR
 
 
-def says(name: str) -> str:
-    """The sentence for such a name; an exception of another type stands for itself."""
-    code, _, failed = name.partition(": ")
-    return MEANINGS.get(failed, "") if code == ERROR and failed else meaning(name)
+def mistake_meaning(name: str) -> str:
+    """Return the sentence that explains a name of `mistake_name`; empty for an exception without a kind of its own."""
+    code, _, kind = name.partition(": ")
+    return MEANINGS.get(kind, "") if code == ERROR and kind else meaning(name)
 
 
 def is_error(name: str) -> bool:
+    """Return whether a name of `mistake_name` says that the learner's code raised an exception."""
     return name.partition(":")[0] == ERROR
 
 
-def _what_failed(message: str) -> str:
-    """From the words of `wording.exceptions.diagnose_error`; empty where no exception is named in them."""
+def _error_kind(message: str) -> str:
+    """Return what failed, by a message of `diagnosis.exceptions`; empty if the message names no exception."""
     if "; it is called as " in message:
         return "arguments"
     raised = RAISED.match(message)
     if raised is None:
         return ""
     name, text = raised.groups()
-    if name in OF_SHAPES and SHAPE_WORDS.search(text) and "out of bounds" not in text:
+    if name in SHAPE_ERRORS and SHAPE_WORDS.search(text) and "out of bounds" not in text:
         return SHAPES
     return BY_TYPE.get(name, name)
 
 
 Key = tuple[str, str]
 Standing = Literal["passed", "wrong", "begun", "unread", "untried", "ungraded"]
-OF_ANSWER: Mapping[Status, Standing] = {
+STANDING_OF_STATUS: Mapping[Status, Standing] = {
     "passed": "passed", "failed": "wrong", "todo": "untried", "error": "ungraded",
 }  # fmt: skip
 UNREAD = frozenset({"syntax-error", "not-read"})
@@ -81,14 +85,15 @@ NO_MISCONCEPTION = UNREAD | UNRECOGNISED | {"missing-function", "timeout", "memo
 
 
 def is_misconception(mistake: str) -> bool:
-    """Whether a mistake says what somebody takes for true, and not only that something went wrong."""
+    """Return whether a mistake shows a misconception, and not only that the code failed or was not recognised."""
     return mistake not in NO_MISCONCEPTION and not is_error(mistake)
 
 
 class _Echo:
-    """A file whose `write` gives back what would be written."""
+    """Act as a file whose `write` returns the text, so that `csv` returns its lines."""
 
     def write(self, text: str) -> str:
+        """Return the text."""
         return text
 
 
@@ -100,8 +105,8 @@ class GradedExercise(ExerciseResult):
     """Hold the verdicts on one exercise for counting, its answers sorted by name."""
 
     @classmethod
-    def counted(cls, result: ExerciseResult) -> GradedExercise:
-        """Return a result as one that is ready to be counted."""
+    def for_counting(cls, result: ExerciseResult) -> GradedExercise:
+        """Return the result of an exercise in the form for counting."""
         if isinstance(result, cls):
             return result
         answers = tuple(sorted(result.answers, key=lambda answer: answer.name))
@@ -109,40 +114,46 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def key(self) -> Key:
+        """Return the ids of the unit and the exercise."""
         return self.unit, self.id
 
     @cached_property
     def is_quiz(self) -> bool:
+        """Return whether it is the quiz of its unit."""
         return self.id == f"quiz_{self.unit}"
 
     @cached_property
     def standing(self) -> Standing:
-        """Where a student stands with it; it is unread where nothing that could be read is wrong."""
+        """Return the standing of a student in it.
+
+        It is `unread` if an answer could not be read and no other one is wrong, and `begun` if some answers are right
+        and the others were not attempted.
+        """
         standings = {standing for _, standing in self.standings}
         if self.status == "failed" and "wrong" not in standings:
             return "unread"
         if self.status == "todo" and "passed" in standings:
             return "begun"
-        return OF_ANSWER[self.status]
+        return STANDING_OF_STATUS[self.status]
 
     @cached_property
     def standings(self) -> tuple[tuple[str, Standing], ...]:
-        """The name of each answer, and where a student stands with it."""
+        """Return the name of each answer, and the standing of a student in it."""
         return tuple((answer.name, standing_with(answer)) for answer in self.answers)
 
     @cached_property
     def mistakes(self) -> tuple[tuple[str, AnswerResult], ...]:
-        """Each wrong answer, with what it is counted under."""
+        """Return each wrong answer, with the name that it is counted under."""
         return tuple((mistake_name(answer), answer) for answer in self.answers if answer.status == "failed")
 
     @cached_property
     def mistake_names(self) -> tuple[str, ...]:
-        """What went wrong, each once."""
+        """Return the names that its wrong answers are counted under, each once."""
         return tuple(sorted({name for name, _ in self.mistakes}))
 
     @cached_property
     def why_unusable(self) -> str:
-        """Why it cannot be counted; empty if it can."""
+        """Return why it cannot be counted; empty if it can."""
         names = [answer.name for answer in self.answers]
         if not names or len(set(names)) < len(names):
             return f"{self.id} has no answers, or one of them twice"
@@ -152,17 +163,17 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def table_cells(self) -> tuple[str, ...]:
-        """CSV text for each answer, without what is the student's."""
+        """Return the cells of each answer's line as CSV text, without those that name the student."""
         return tuple(_cells(self.unit, self.id, answer) for answer in self.answers)
 
 
 def standing_with(answer: AnswerResult) -> Standing:
-    """Where a student stands with an answer."""
-    return "unread" if answer.status == "failed" and answer.code in UNREAD else OF_ANSWER[answer.status]
+    """Return the standing of a student in an answer."""
+    return "unread" if answer.status == "failed" and answer.code in UNREAD else STANDING_OF_STATUS[answer.status]
 
 
 def csv_text(cells: Iterable[str]) -> str:
-    """Cells by RFC 4180, without the end of the line."""
+    """Return cells as one line of CSV by RFC 4180, without its end."""
     written: str = WRITER.writerow(cells)
     return written
 
@@ -173,13 +184,17 @@ def number(points: float) -> str:
 
 
 def _cells(unit: str, exercise: str, answer: AnswerResult) -> str:
+    """Return the cells of an answer's line as CSV text."""
     score = None if answer.status == "error" else answer.score
     common = _common_cells(unit, exercise, answer.name, answer.status, score, answer.max_score, answer.code or "")
-    said = answer.message if answer.status in ("failed", "error") else ""
-    return f"{common},{csv_text([no_formula(said), ''])[:-1] if said else ''}"
+    message = answer.message if answer.status in ("failed", "error") else ""
+    return f"{common},{csv_text([no_formula(message), ''])[:-1] if message else ''}"
 
 
-@lru_cache(1 << 16)  # what most of a class has in common: all but the sentence
-def _common_cells(unit: str, exercise: str, name: str, status: str, score: float | None, most: float, code: str) -> str:
-    points = ["" if score is None else number(score), number(most)]
+@lru_cache(1 << 16)  # most of a class has these cells in common, and differs in the message
+def _common_cells(
+    unit: str, exercise: str, name: str, status: str, score: float | None, max_score: float, code: str
+) -> str:
+    """Return the cells of an answer's line before its message as CSV text."""
+    points = ["" if score is None else number(score), number(max_score)]
     return csv_text([*map(no_formula, (unit, exercise, name)), status, *points, no_formula(code)])

@@ -1,4 +1,7 @@
-"""The report on a class as an HTML page and as a CSV table."""
+"""The report on a class as an HTML page and as a CSV table.
+
+The page needs nothing else: no script, no network, no other file.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from grader.results.points import shown
 from grader.safe_text import no_formula, plain
 
 from .class_report import BINS, SEVERAL, ClassReport, Counts, StudentLine
-from .graded_exercise import GradedExercise, Key, csv_text, number, says
+from .graded_exercise import GradedExercise, Key, csv_text, mistake_meaning, number
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
 TEMPLATE, STYLE = "report_page.html.jinja", "report_page.css"
-LONGEST = 600
-CHART_HEIGHT = 120
+LONGEST = 600  # characters of a text on the page
+CHART_HEIGHT = 120  # pixels
 STANDINGS = {
     "passed": "passed", "wrong": "wrong", "begun": "part done", "unread": "not readable", "untried": "not tried",
     "ungraded": "not graded",
@@ -36,7 +39,7 @@ STANDINGS = {
 
 @dataclass(frozen=True)
 class PageLimits:
-    """How many entries each part of the page lists at most; the CSV has them all."""
+    """Limit the entries that each part of the page lists; the CSV has them all."""
 
     students: int = 300
     stuck: int = 60
@@ -50,21 +53,22 @@ class PageLimits:
 
 @dataclass(frozen=True)
 class PageSource:
-    """What a page was made from, and when.
+    """Describe the source of a page.
 
     Args:
-        source: what it was made from, as it was named.
-        table: the name of the CSV file beside it.
+        source: the folder or gradebook that it was made from, as the user named it.
+        table: the name of the CSV file in the same folder.
+        made_at: the time at which it was made.
     """
 
     source: str
     table: str
-    on: datetime
+    made_at: datetime
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a bar: where it begins and how wide it is, in percent."""
+    """Describe a part of a bar: the standing that it shows, where it begins and how wide it is, in percent."""
 
     standing: str
     x: float
@@ -73,10 +77,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Column:
-    """One tenth of the points in the chart of scores; heights in pixels.
+    """Describe a column in the chart of scores, which stands for a tenth of the points.
 
     Args:
-        blank: of the `count` students, those who have not begun.
+        begins: the lowest score in it, in percent.
+        count: how many students it holds.
+        blank: how many of them have not begun.
+        height: its height in pixels.
+        blank_height: the height in pixels of the part for those who have not begun.
     """
 
     begins: int
@@ -86,13 +94,13 @@ class Column:
     blank_height: float
 
 
-def html(report: ClassReport, made: PageSource) -> str:
-    """The whole page: everything in it is escaped, and its policy lets no script run and nothing be loaded."""
+def html(report: ClassReport, source: PageSource) -> str:
+    """Return the page; all text in it is escaped, and its security policy allows no script and no other file."""
     from markupsafe import Markup
 
     style = (FOLDER / STYLE).read_text(encoding="utf-8")
     return _template().render(
-        report=report, made=made, most=PageLimits(), version=__version__, several=SEVERAL, standings=STANDINGS,
+        report=report, source=source, most=PageLimits(), version=__version__, several=SEVERAL, standings=STANDINGS,
         style=Markup(style), style_hash=_hash(style), columns=list(columns(report)), chart_height=CHART_HEIGHT,
         anchors=_anchors(report), rows=_rows(report),
     )  # fmt: skip
@@ -100,6 +108,7 @@ def html(report: ClassReport, made: PageSource) -> str:
 
 @cache
 def _template() -> Template:
+    """Return the template of the page, with its filters and functions."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -115,7 +124,7 @@ def _template() -> Template:
         segments=segments,
         percent=percent,
         count_of=count_of,
-        meaning=says,
+        meaning=mistake_meaning,
         breakdown=breakdown,
         separation=separation,
     )
@@ -123,7 +132,7 @@ def _template() -> Template:
 
 
 def printable_and_short(value: object) -> object:
-    """A value as the page shows it: text is made printable, and cut where it is too long."""
+    """Return a value as the page shows it: a text in a printable form, cut where it is too long."""
     from markupsafe import Markup
 
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -138,32 +147,32 @@ def points(score: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A whole percentage; 0 and 100 mean none and all."""
+    """Return a share as a whole percentage; only none and all are rounded to 0 and 100."""
     share = 100 * part / whole if whole else 0
-    shown = round(share)
+    percentage = round(share)
     if 0 < share < 100:
-        shown = min(max(shown, 1), 99)
-    return f"{shown}%"
+        percentage = min(max(percentage, 1), 99)
+    return f"{percentage}%"
 
 
-def separation(found: float | None) -> str:
-    """How well a question separates strong from weak: `+0.42`; empty where it is not known."""
-    return "" if found is None else f"{found:+.2f}"
+def separation(correlation: float | None) -> str:
+    """Return how well a question separates strong from weak, such as `+0.42`; empty if it is not known."""
+    return "" if correlation is None else f"{correlation:+.2f}"
 
 
-def count_of(count: int, one: str, several: str = "") -> str:
-    """A count and its noun: `1 student`, `2 students`."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+def count_of(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: `1 student`, `2 students`; the plural ends in `s` unless it is given."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def breakdown(counts: Counts) -> str:
-    """The counts in words, without those that are zero."""
-    found = ((getattr(counts, name), words) for name, words in STANDINGS.items())
-    return ", ".join(f"{count:,} {words}" for count, words in found if count)
+    """Return the counts in words, without those that are zero."""
+    counts_in_words = ((getattr(counts, name), words) for name, words in STANDINGS.items())
+    return ", ".join(f"{count:,} {words}" for count, words in counts_in_words if count)
 
 
 def segments(counts: Counts) -> Iterator[Segment]:
-    """The parts of a bar that stands for everybody."""
+    """Yield the parts of a bar that stands for the whole class."""
     x = 0.0
     for name in STANDINGS:
         width = 100 * getattr(counts, name) / max(counts.total, 1)
@@ -173,7 +182,7 @@ def segments(counts: Counts) -> Iterator[Segment]:
 
 
 def columns(report: ClassReport) -> Iterator[Column]:
-    """The chart of scores; those who have not begun are a part of the first column."""
+    """Yield the columns of the chart of scores; students who have not begun are a part of the first one."""
     scale = CHART_HEIGHT / max(*report.bins, 1)
     for i, count in enumerate(report.bins):
         blank = len(report.not_begun) if i == 0 else 0
@@ -181,33 +190,37 @@ def columns(report: ClassReport) -> Iterator[Column]:
 
 
 def _anchors(report: ClassReport) -> dict[Key, str]:
+    """Return the id of each exercise's element on the page."""
     keys = [(exercise.unit, exercise.id) for unit in report.units for exercise in unit.exercises]
     return {key: f"exercise-{number}" for number, key in enumerate(keys, 1)}
 
 
 def _rows(report: ClassReport) -> list[StudentLine]:
-    """The table of students: the lowest score first."""
+    """Return the lines of the table of students, the lowest score first."""
     return sorted(report.students, key=lambda line: (line.score, line.name))
 
 
 def _hash(style: str) -> str:
-    """What the page's policy knows its own style by."""
+    """Return the hash by which the page's security policy allows its own style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 
 
-HEADER = ("student", "unit", "exercise", "answer", "status", "score", "max_score", "code", "message", "stuck")
+TABLE_HEADER = ("student", "unit", "exercise", "answer", "status", "score", "max_score", "code", "message", "stuck")
 
-Add = Callable[[StudentLine, Iterable[GradedExercise]], None]
+AddStudent = Callable[[StudentLine, Iterable[GradedExercise]], None]
 
 
 @contextmanager
-def answer_table(file: BinaryIO) -> Iterator[Add]:
-    """Lines by RFC 4180, written student by student.
+def answer_table(file: BinaryIO) -> Iterator[AddStudent]:
+    """Write a CSV table to a file, student by student, with one line for each answer.
 
-    The scores in a student's lines add up to the student's score, as far as it is known: what is not graded has none.
+    The scores in a student's lines add up to the student's score; an answer that is not graded has none.
+
+    Yields:
+        The function to call with each student's line and exercises.
     """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-    text.write(f"{csv_text(HEADER)}\r\n")
+    text.write(f"{csv_text(TABLE_HEADER)}\r\n")
 
     def add(line: StudentLine, exercises: Iterable[GradedExercise]) -> None:
         name, stuck = (csv_text([no_formula(cell), ""]) for cell in (plain(line.name), line.stuck))

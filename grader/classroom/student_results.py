@@ -1,4 +1,4 @@
-"""The graded work of each student, read one record at a time from a folder that `handgrad grade` has written."""
+"""The results of each student of a class, read one record at a time from a folder that `handgrad grade` has written."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from grader.results.records import SCHEMA, ExerciseResult
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
-FAMILY = SCHEMA.partition("@")[0] + "@"
+SCHEMA_FAMILY = SCHEMA.partition("@")[0] + "@"  # of any version
+# The bytes around exercises in a record of handgrad.
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
-KEPT = 8192  # lines of different content: a class makes the same mistakes, and most exercises it has not begun
+CACHED_LINES = 8192  # different results of exercises; most students of a class share theirs with others
 ReadExercise = Callable[[bytes], ExerciseResult]
 
 
 @dataclass(frozen=True)
 class StudentResults:
-    """One student's graded work.
+    """Hold the results of one student.
 
     Args:
-        notes: what an instructor should know of the submission.
-        penalties: points taken off for lateness, by unit.
-        max_score: the points that there were to get; those of the exercises if left out.
-        seed: where every trial came from, where it is known.
+        course: the id of the course.
+        student: the student's name.
+        exercises: the results of the exercises that were submitted.
+        notes: the notes on the submission, for an instructor.
+        penalties: the points that are taken off for lateness, by unit.
+        max_score: the points that the student could get; those of the exercises if left out.
+        seed: the seed of every trial; `None` if it is not known.
     """
 
     course: str
@@ -45,7 +49,12 @@ class StudentResults:
 
 @dataclass(frozen=True)
 class UnreadableResult:
-    """A result that could not be read, and is in no number."""
+    """Describe a result that could not be read, and is not counted.
+
+    Args:
+        name: the name of its file.
+        why: the reason, as a clause.
+    """
 
     name: str
     why: str
@@ -53,13 +62,13 @@ class UnreadableResult:
 
 @dataclass(frozen=True)
 class Note:
-    """What an instructor should know of the results as a whole."""
+    """Hold a sentence for instructors on the results as a whole."""
 
-    says: str
+    text: str
 
 
 class _Record(BaseModel):
-    """The parts of `handgrad/result@1` that a report counts; scores of exercises are added up anew."""
+    """Hold the parts of a `handgrad/result@1` that a report counts; its total is computed from the exercises."""
 
     schema_: Literal["handgrad/result@1"] = Field(alias="schema")
     course: str
@@ -73,17 +82,22 @@ class _Record(BaseModel):
 EXERCISE = TypeAdapter(ExerciseResult)
 
 
-def read_folder(folder: Path, *, counted: bool = False) -> Iterator[StudentResults | UnreadableResult]:
-    """Every student's record by name; a record that cannot be read is named in its place.
+def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[StudentResults | UnreadableResult]:
+    """Yield the results of every student, sorted by the names of the files.
 
     Args:
-        counted: the exercises are only counted: what many records share is read, and judged, once.
+        folder: the results folder.
+        for_counting: whether the exercises are only counted; then `GradedExercise` are yielded, and results that many
+            students share are read once.
+
+    Yields:
+        The results of a student, or a description of a file that cannot be read.
 
     Raises:
         UsageError: this is no folder of results, or one of another version.
     """
     students: set[str] = set()
-    exercise_of = lru_cache(KEPT)(_counted if counted else EXERCISE.validate_json)
+    exercise_of = lru_cache(CACHED_LINES)(_counted if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
         if isinstance(entry, StudentResults):
@@ -97,22 +111,28 @@ def read_folder(folder: Path, *, counted: bool = False) -> Iterator[StudentResul
 
 
 def _records(folder: Path) -> list[Path]:
+    """Return the paths of all records in a folder, sorted by the names of their students.
+
+    Raises:
+        UsageError: the folder cannot be read, or holds no record.
+    """
     try:
         with os.scandir(folder) as entries:
             names = [e.name for e in entries if e.name.endswith(SUFFIX) and not e.name.startswith(".") and e.is_file()]
     except OSError as error:
-        says = f"{folder} cannot be read ({error.strerror}): name the folder that handgrad grade --out wrote."
-        raise UsageError(says) from error
+        message = f"{folder} cannot be read ({error.strerror}): name the folder that handgrad grade --out wrote."
+        raise UsageError(message) from error
     if not names:
         raise UsageError(f"{folder} holds no results: make them with handgrad grade SUBMISSIONS --out {folder}")
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
 def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) -> StudentResults | UnreadableResult:
-    """One student's record.
+    """Return the results in a student's record, or a description of it if it cannot be read.
 
     Args:
-        exercise_of: reads one exercise of it.
+        path: the file.
+        exercise_of: reads one exercise of it from JSON.
 
     Raises:
         UsageError: it is of another version.
@@ -133,13 +153,16 @@ def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) 
 
 
 def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
-    """A record as `results.dumps` lays it out, an exercise in each line: what stands in many records is read once.
+    """Return a record that is laid out as `results.records.dumps` does, with one exercise in each line.
 
-    `None` where it is laid out in another way, or is not valid: then it is read as a whole.
+    Each line is read by itself, so that `exercise_of` can cache lines that many records share.
+
+    Returns:
+        The record; `None` if it is laid out in another way or is not valid, so that it must be read as a whole.
     """
-    head, begins, rest = content.partition(BEGIN)
-    lines, ends, tail = rest.rpartition(END)
-    if not begins or not ends:
+    head, begin, after = content.partition(BEGIN)
+    lines, end, tail = after.rpartition(END)
+    if not begin or not end:
         return None
     try:
         record = _Record.model_validate_json(b'%b "exercises": []%b' % (head, tail))
@@ -150,17 +173,18 @@ def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
 
 
 def _counted(line: bytes) -> GradedExercise:
-    return GradedExercise.counted(EXERCISE.validate_json(line))
+    """Return the exercise in a line of JSON, in the form for counting."""
+    return GradedExercise.for_counting(EXERCISE.validate_json(line))
 
 
 def _explained(path: Path, error: ValidationError) -> str:
-    """What is wrong with a record.
+    """Return what is wrong with a record, as a clause.
 
     Raises:
-        UsageError: it is of another version, and so are others, most likely.
+        UsageError: it is of another version, as others in its folder are likely to be.
     """
     first = error.errors()[0]
-    if first["loc"] == ("schema",) and str(first["input"]).startswith(FAMILY):
+    if first["loc"] == ("schema",) and str(first["input"]).startswith(SCHEMA_FAMILY):
         raise UsageError(
             f"{path} is a {first['input']}, and this handgrad reads {SCHEMA}: "
             "grade the class again, or use the handgrad that made it."
@@ -172,8 +196,8 @@ def _explained(path: Path, error: ValidationError) -> str:
 
 
 def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
-    """Why these exercises cannot be counted; empty if they can."""
-    found = [GradedExercise.counted(exercise) for exercise in exercises]
-    if len({exercise.key for exercise in found}) < len(found):
+    """Return why these exercises cannot be counted; empty if they can."""
+    graded = [GradedExercise.for_counting(exercise) for exercise in exercises]
+    if len({exercise.key for exercise in graded}) < len(graded):
         return "it lists an exercise twice"
-    return next((exercise.why_unusable for exercise in found if exercise.why_unusable), "")
+    return next((exercise.why_unusable for exercise in graded if exercise.why_unusable), "")

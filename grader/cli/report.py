@@ -69,7 +69,7 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
         from grader.classroom.student_results import read_folder
 
         folder = results or RESULTS
-        source, entries = str(folder), read_folder(folder, counted=True)
+        source, entries = str(folder), read_folder(folder, for_counting=True)
     else:
         from grader.nbgrader.database import url_without_password
         from grader.nbgrader.gradebook_results import read_gradebook

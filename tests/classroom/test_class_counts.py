@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.classroom.class_report import Counts, Tally
-from grader.classroom.graded_exercise import mistake_name, says
+from grader.classroom.graded_exercise import mistake_meaning, mistake_name
 from grader.classroom.report_files import PageSource, html
 from grader.cli.report import _questions_json, _summary
 from grader.judging.structure_checks import diagnose_error
@@ -215,7 +215,7 @@ def test_an_error_is_counted_by_what_failed(type_: str, message: str, named: str
     raised = Raised(kind="raised", type=type_, message=message, lines=[1], file="")
     found = diagnose_error(raised, Source(("x = inp.shape  # size",), "shape_size.py"))
     assert mistake_name(wrong("w.g", found.code, found.says)) == named
-    assert says(named) or named.partition(": ")[2] == type_
+    assert mistake_meaning(named) or named.partition(": ")[2] == type_
 
 
 def test_an_error_that_is_no_exception_stays_an_error() -> None:

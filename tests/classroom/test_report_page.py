@@ -88,7 +88,7 @@ def test_hostile_text_stays_text() -> None:
     tally = Tally()
     tally.add(handed(hostile))
     tally.add(handed(idle))
-    text = html(tally.report(), PageSource(HOSTILE, HOSTILE, MADE.on))
+    text = html(tally.report(), PageSource(HOSTILE, HOSTILE, MADE.made_at))
     found = Page(text)
     assert {tag for tag, _ in found.elements} <= ALLOWED
     for tag, attributes in found.elements:

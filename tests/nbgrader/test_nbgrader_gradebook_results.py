@@ -78,7 +78,7 @@ def test_what_was_not_handed_in_or_touched_or_graded_is_told_apart(gradebook: st
     assert lines["untouched"].not_begun
     assert report.ungraded[-1].why == "not graded yet"
     assert report.max_score == 5, "an essay that nobody is graded on yet does not count"
-    assert [note.says for note in report.notes] == [
+    assert [note.text for note in report.notes] == [
         "nobody has handed in 09_later: not counted", "nobody's 01_slopes essay is graded yet: not counted",
     ]  # fmt: skip
 
