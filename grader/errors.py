@@ -1,4 +1,4 @@
-"""Every error that a person can meet, each with one sentence and an exit code."""
+"""The errors that a user can meet, each with one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -8,63 +8,68 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 LONGEST_REASON = 300
 KEPT = "What was finished is kept; the same command goes on."
-MISNAMED = frozenset(  # what whoever gave the command can put right by another name, or another mode
+MISNAMED = frozenset(  # faults that the user can put right by another name, or another mode of the file
     (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
      errno.ENAMETOOLONG, errno.EINVAL)
 )  # fmt: skip
 
 
 class HandgradError(Exception):
-    """A problem to be shown as one sentence, never as a traceback.
+    """Report a problem in one sentence, never as a traceback.
 
     Args:
-        message: what is wrong, in which file, and what to do next.
+        message: says what is wrong, in which file, and what to do next.
     """
 
     exit_code = 2
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in place of a traceback."""
+        """Return the lines that a notebook shows in place of a traceback."""
         return [f"handgrad: {self}"]
 
 
 class UsageError(HandgradError):
-    """The command was asked for something that does not exist."""
+    """Report that a command was given something that does not exist."""
 
 
 class CourseError(HandgradError):
-    """`course.yaml` cannot be used."""
+    """Report that `course.yaml` cannot be used."""
 
 
 class SpecError(HandgradError):
-    """A declaration in a `spec.py` cannot be used."""
+    """Report that a declaration in a `spec.py` cannot be used."""
 
 
 class InfrastructureError(HandgradError):
-    """The grader, not the learner, is at fault: no worker, no torch, no disk."""
+    """Report that the grader, not the learner, is at fault: no worker, no torch, no disk."""
 
     exit_code = 3
 
 
 def file_error(message: str, error: OSError) -> HandgradError:
-    """Return the error for a file that cannot be used: wrong usage if another name could help, else a fault."""
+    """Return the error for a file that cannot be used: wrong usage if another name could help, else a fault.
+
+    Args:
+        message: the sentence of the error.
+        error: the exception that the use of the file ended in.
+    """
     return UsageError(message) if error.errno in MISNAMED else InfrastructureError(message)
 
 
 class NoGradedRuns(InfrastructureError):
-    """Report that learner code cannot be run here as graded runs are, before any submission is read."""
+    """Report, before any submission is read, that learner code cannot be isolated here as graded runs need it."""
 
 
 class ProtocolError(InfrastructureError):
-    """Bytes that are not a well-formed frame."""
+    """Report that bytes from another process are not a well-formed frame."""
 
 
 class ReadError(HandgradError):
-    """A line of a file that cannot be understood.
+    """Report a line of a file that cannot be read.
 
     Args:
-        line: counted from 1.
-        problem: what is wrong there and what to do, without the line.
+        line: the number of the line, counted from 1.
+        problem: says what is wrong there and what to do, without the line.
     """
 
     def __init__(self, line: int, problem: str) -> None:
@@ -73,10 +78,10 @@ class ReadError(HandgradError):
 
 
 class ExpressionError(HandgradError):
-    """A formula that cannot be read or worked out.
+    """Report a formula that cannot be read or evaluated.
 
     Args:
-        message: what is wrong and what to write, without the formula's name.
+        message: says what is wrong and what to write, without the formula's name.
         code: the public code of the mistake; `not-read` where the formula cannot be judged at all.
     """
 
@@ -86,7 +91,7 @@ class ExpressionError(HandgradError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception's message, with its type unless it is one of ours, and without a syntax error's line."""
+    """Return an exception's message after its type, which is left out of a `HandgradError`; without a line number."""
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")
     message = str(error.msg if isinstance(error, SyntaxError) else error)
@@ -94,7 +99,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def fault_report(error: BaseException) -> str:
-    """Return the report on an unforeseen exception: what it is, where it arose, and where to send the report."""
+    """Return the sentence on an unforeseen exception: its message, the line of handgrad, and where to report it."""
     trace, where = error.__traceback__, ""
     while trace is not None:  # the last place in this package
         path = Path(trace.tb_frame.f_code.co_filename)

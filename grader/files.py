@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, and keeps copies of what they replace."""
+"""Files that appear whole or not at all, and copies of those that are replaced."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ FOLDER, BACKUPS = ".handgrad", "backups"
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to that appears at its end, by way of a temporary one beside it.
+    """Open a temporary file in the folder of a path; move it to the path at the end of the context.
 
-    A failure leaves the old file and no litter.
+    If the context ends in an exception, the file that was at the path stays and the temporary one is removed.
+
+    Yields:
+        The temporary file, open for writing bytes.
 
     Raises:
         OSError: the file or its folder cannot be written.
@@ -47,22 +50,30 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def remedy(error: OSError) -> str:
-    """What a person does so that a file can be written the next time."""
+    """Return what a person must do so that a file can be written the next time, such as `make room`."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "make room"
     return "make its folder writable" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else "put that right"
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what `write_atomically` left when its process was killed; nobody may be writing into this folder."""
+    """Remove the temporary files of processes that were killed; no process may be writing into the folder."""
     for unfinished in folder.glob(".*.????????.tmp"):
         unfinished.unlink()
 
 
 def keep_copy(path: Path, root: Path) -> Path | None:
-    """Keep a numbered copy of a file below `root`, as `.handgrad/backups/<unit>/<stem>-<n>.py`.
+    """Copy a file below `root` to the first free name `.handgrad/backups/<unit>/<stem>-<n>.py`.
 
-    The unit is the file's folder; it is not said twice of a file with the unit's own name. `None` if there is no file.
+    Args:
+        path: the file. The unit is the name of its folder, and is left out if the file has the same name.
+        root: the course folder.
+
+    Returns:
+        The path of the copy; `None` if there is no file.
+
+    Raises:
+        OSError: it cannot be copied.
     """
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Looks for no garbage where a great deal is made that stays: imports of large libraries, all records of a class."""
+"""Work without garbage collection, for imports of large libraries and other work that makes many lasting objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Within this context no garbage is collected, and what is made there is never looked through again."""
+    """Stop garbage collection within the context; exempt all objects that exist at its end from later collections."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Makes text from learner code or file names safe to show: nothing for a terminal, a page or a spreadsheet to obey."""
+"""Text from learner code or file names made safe to show: no command for a terminal, a page or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,41 +12,45 @@ FORMULA = re.compile(r"(\A|[;|\t\r\n][ '\"]*)(?=[=+\-@＝＋－＠])|\A(?=[\t\r\
 
 
 def plain(text: str) -> str:
-    """The text with every character that is not printable replaced, line ends and tabs aside."""
+    """Return a text with every character replaced that is not printable, except line ends and tabs."""
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" or c.isprintable() else REPLACEMENT for c in text)
 
 
 def one_line(text: str) -> str:
-    """The text as `plain` has it, on one line."""
+    """Return a text on one line, with every character replaced that is not printable."""
     return plain(" ".join(text.split("\n")))
 
 
 def escaped(document: str) -> str:
-    """A JSON document with every character escaped that is not printable; only line ends between values stay."""
+    """Return a JSON document with every character escaped that is not printable, except line ends between values."""
     if document.isprintable():
         return document
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
 
 
 def no_formula(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula, whatever it separates cells by."""
+    """Return a cell's text with `'` before each place where a spreadsheet could see a formula begin.
+
+    Such places are its start, and what follows a semicolon, a bar, a tab or a line end: some split cells there.
+    """
     return FORMULA.sub(r"\1'", cell)
 
 
 def as_markdown(text: str, active: re.Pattern[str] = MARKDOWN) -> str:
-    """The text as Markdown that shows just that: as code, where HTML, mathematics or marks would be made of it.
+    """Return Markdown, on one line, that shows a text as it is: as code if a renderer would change it, else unchanged.
 
     Args:
-        active: what the reader at hand makes something else of.
+        text: any text.
+        active: matches what the renderer would turn into HTML, mathematics, links or emphasis.
     """
     line = " ".join(plain(text).split())
     return as_code(line) if active.search(line) else line
 
 
 def as_code(line: str) -> str:
-    """A line as Markdown's code, in more backticks than are in it."""
+    """Return a line as code in Markdown, between more backticks than it has in a row."""
     fence = "`" * (1 + max((len(run) for run in TICKS.findall(line)), default=0))
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{space}{line}{space}{fence}"

@@ -1,7 +1,7 @@
 """handgrad: exercises on writing gradients by hand, and the grader that names each mistake.
 
-This package is what specs, notebooks, scripts and configurations import. Each name comes from `grader` when it is first
-asked for, so that reading a spec imports no torch.
+Specs, notebooks, scripts and configurations import this package. Each name is imported from `grader` at its first use,
+so that reading a spec imports no torch.
 """
 
 from __future__ import annotations
@@ -99,27 +99,27 @@ _NAMES = {
     "grader.course.trial_sizes": "LARGER_KIND Setting",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MARK = '"""handgrad: '  # begins the module that is meant
+_MARK = '"""handgrad: '  # the first characters of handgrad's own grader/__init__.py
 
 
 class OtherGraderError(ImportError):
-    """Report that `import grader` would import another package than the one that handgrad brings."""
+    """Report that `import grader` would import another package of this name than handgrad's own."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows in place of a traceback."""
+        """Return the lines that a notebook shows in place of a traceback."""
         return [f"handgrad: {self}"]
 
 
 @cache
 def require_own_grader() -> None:
-    """Do nothing where `grader` is handgrad's own; it is looked for and not imported, for another one is a stranger.
+    """Check that `import grader` would import handgrad's own package; it is found without being imported.
 
     Raises:
-        OtherGraderError: it is another package of this name, or there is none.
+        OtherGraderError: another package of this name would be imported, or there is none.
     """
     try:
         origin = getattr(find_spec("grader"), "origin", None)
-    except ValueError:  # a module without a place was put there by hand
+    except ValueError:  # a module without a file was put into sys.modules by hand
         origin = None
     if origin is None:
         raise OtherGraderError("The package grader, which handgrad brings, is missing: install handgrad again.")
@@ -131,17 +131,21 @@ def require_own_grader() -> None:
 
 
 def grader_module(name: str) -> ModuleType:
-    """Import a module of handgrad's own `grader`.
+    """Import a module of handgrad's own `grader` by its full name, and return it.
 
     Raises:
-        OtherGraderError: that cannot be imported, because another package has its name.
+        OtherGraderError: another package has the name `grader`.
     """
     require_own_grader()
     return import_module(name)
 
 
 def __getattr__(name: str) -> Any:
-    """Return what `grader` has under a public name, and keep it."""
+    """Return the value of a public name, imported from `grader` at its first use.
+
+    Raises:
+        AttributeError: there is no such public name.
+    """
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(grader_module(_MODULES[name]), name)

@@ -6,7 +6,7 @@ from . import OtherGraderError, grader_module
 
 
 def main() -> None:
-    """Run the command, or say in one sentence that another package hides what it needs."""
+    """Run the command `handgrad`; exit with 3 and one sentence if another package hides the grader."""
     try:
         command = grader_module("grader.cli.main").main
     except OtherGraderError as error:

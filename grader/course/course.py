@@ -1,4 +1,4 @@
-"""The course: what `course.yaml` lists, and the declarations in `solutions/` behind it."""
+"""The course: the exercises that `course.yaml` lists, with their declarations in `solutions/`."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class CourseExercise:
 
     @cached_property
     def given_statements(self) -> frozenset[str]:
-        """Return the statements of its stub, also those in its function, as `ast.dump` shows them; none for a quiz."""
+        """Return the statements of its stub and of the stub's function as `ast.dump` writes them; none for a quiz."""
         try:
             text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
             body = ast.parse(MARKED.sub(r"\1...", text)).body
-        except (OSError, ValueError, SyntaxError):  # what is wrong with it, `build` tells
+        except (OSError, ValueError, SyntaxError):  # `build` reports what is wrong with it
             return frozenset()
         inside = [node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == self.id]
         return frozenset(map(ast.dump, chain(body, *inside)))
@@ -96,10 +96,10 @@ class CourseExercise:
         course = replace(self.course, config=config.model_copy(update={"policy": policy}))
         return replace(self, course=course)
 
-    def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
-        """Return the result of a file that was not read: no points for any answer, and why."""
+    def unread_result(self, message: str, status: Status = "error") -> ExerciseResult:
+        """Return the result of a file that was not read: no points, and the same status and message for each answer."""
         points = self.points_of_answer
-        answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
+        answers = tuple(AnswerResult(name, status, 0.0, points, "error", message) for name in self.answer_names)
         return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
 
     @property
@@ -115,7 +115,7 @@ class CourseExercise:
             SpecError: its declaration cannot be read.
         """
         if self.is_quiz:
-            with suppress(OSError, UnicodeDecodeError, ReadError):  # what is wrong with it, its declaration tells
+            with suppress(OSError, UnicodeDecodeError, ReadError):  # its declaration reports what is wrong with it
                 return tuple(map(str, read_map(self.solution.read_text(encoding="utf-8"))))
         return tuple(answer.name for answer in self.declaration.answers)
 
@@ -167,11 +167,11 @@ class CourseExercise:
 
 @dataclass(frozen=True)
 class Course:
-    """A course folder.
+    """Hold a course folder.
 
     Args:
         root: the folder that holds `course.yaml` and `exercises/`.
-        solutions: the folder of specs and worked solutions: the root's own, or the installed package's.
+        solutions: the folder of specs and worked solutions: in the root, or in the installed package of the course.
         config: the content of `course.yaml`.
     """
 
@@ -182,11 +182,12 @@ class Course:
 
     @property
     def policy(self) -> Policy:
+        """Return how the exercises are graded."""
         return self.config.policy
 
     @cached_property
     def exercises(self) -> tuple[CourseExercise, ...]:
-        """Every exercise in teaching order."""
+        """Return every exercise in teaching order, the quiz of a unit last."""
         return tuple(chain.from_iterable(self._unit_exercises(unit) for unit in self.config.units))
 
     def _unit_exercises(self, unit: Unit) -> Iterator[CourseExercise]:
@@ -196,38 +197,43 @@ class Course:
             yield CourseExercise(unit.quiz_id, unit.id, unit.quiz, False, self, is_quiz=True)
 
     def spec(self, unit: str) -> Path:
+        """Return the path of the `spec.py` of a unit, given by id."""
         return self.solutions / unit / "spec.py"
 
     def declarations(self, unit: str) -> dict[str, Declaration]:
-        """Every declaration of a unit by id, in the order of its `spec.py`."""
+        """Return the declarations of a unit by id, in the order of its `spec.py`, which is run at first use.
+
+        Raises:
+            SpecError: the `spec.py` is missing or cannot be run.
+        """
         if unit not in self._specs:
             self._specs[unit] = _load_spec(self.spec(unit), f"handgrad_spec_{unit}")
         return self._specs[unit]
 
     def find(self, name: str) -> CourseExercise:
-        """The exercise with this id, or whose file this is.
+        """Return the exercise with this id or file.
 
         Raises:
             UsageError: there is none, or there are several; names the nearest.
         """
         if name in self._by_id:
             return self._by_id[name]
-        found = self._matching(name)
-        if len(found) > 1:
-            raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
-        return found[0]
+        exercises = self._matching(name)
+        if len(exercises) > 1:
+            raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {exercises[0].id}.")
+        return exercises[0]
 
     @cached_property
     def _by_id(self) -> dict[str, CourseExercise]:
         return {exercise.id: exercise for exercise in self.exercises}
 
     def exercise_at(self, path: Path) -> CourseExercise | None:
-        """The exercise whose file this is."""
+        """Return the exercise whose learner's file has this path; `None` if there is none."""
         resolved = path.resolve()
         return next((exercise for exercise in self.exercises if exercise.path == resolved), None)
 
     def select(self, targets: Sequence[str]) -> tuple[CourseExercise, ...]:
-        """The exercises named by ids, units, files or folders, in teaching order; all if none is named.
+        """Return the exercises named by ids, units, files or folders, in teaching order; all if no targets are given.
 
         Raises:
             UsageError: a target names nothing.
@@ -238,52 +244,65 @@ class Course:
         return tuple(exercise for exercise in self.exercises if exercise in chosen)
 
     def _matching(self, target: str) -> tuple[CourseExercise, ...]:
+        """Return the exercises that an id, a unit, a file or a folder names, at least one.
+
+        Raises:
+            UsageError: it names none.
+        """
         target = target.split("::")[0]
-        named = target.strip("/")
-        found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.rpartition(".")[0]))
-        if found:
-            return found
+        name = target.strip("/")
+        exercises = tuple(e for e in self.exercises if name in (e.id, e.unit, e.file, e.file.rpartition(".")[0]))
+        if exercises:
+            return exercises
         path = Path(target).resolve()
-        found = tuple(e for e in self.exercises if path == e.path or path in e.path.parents)
-        if not found:
+        exercises = tuple(e for e in self.exercises if path == e.path or path in e.path.parents)
+        if not exercises:
             raise UsageError(self._unknown_name(target))
-        return found
+        return exercises
 
     def _unknown_name(self, name: str) -> str:
+        """Return the message for a name that is no exercise's, with the nearest name that is one."""
         known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
-        wanted = Path(name).stem or name
-        begun = [one for one in known if one.startswith(wanted) or one.partition("_")[2] == wanted]
-        near = begun[:1] or difflib.get_close_matches(wanted, known, 1)
+        typed = Path(name).stem or name
+        completions = [id_ for id_ in known if id_.startswith(typed) or id_.partition("_")[2] == typed]
+        near = completions[:1] or difflib.get_close_matches(typed, known, 1)
         hint = f"Did you mean {near[0]}?" if near else "See them all with: handgrad list"
         return f"There is no exercise, unit or exercise file {name!r} in this course. {hint}"
 
 
 def bundled_folder() -> Path:
-    """The course that came with this package: a copy inside the wheel, or the checkout itself."""
+    """Return the folder of handgrad's own course: a copy inside the wheel, or the checkout itself."""
     inside = PACKAGE / "bundled"
     return inside if inside.is_dir() else PACKAGE.parent
 
 
 def package_folder(name: str) -> Path | None:
-    """The folder of an installed package that has a course in it; handgrad's own, without a name."""
+    """Return the folder of an installed package that holds a course; for an empty name, that of handgrad's own course.
+
+    Args:
+        name: the name by which the package is imported; it is found without being imported.
+
+    Returns:
+        The folder; `None` if the package is not installed or holds no `course.yaml`.
+    """
     if not name:
         return bundled_folder()
     try:
-        found = importlib.util.find_spec(name)
+        module_spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
-    folders = map(Path, (found.submodule_search_locations if found else None) or ())
+    folders = map(Path, (module_spec.submodule_search_locations if module_spec else None) or ())
     return next((folder for folder in folders if (folder / COURSE_FILE).is_file()), None)
 
 
 def find_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that holds a `course.yaml`."""
+    """Return the nearest folder at or above `start` that holds a `course.yaml`; `None` if there is none."""
     start = start.resolve()
     return next((folder for folder in (start, *start.parents) if (folder / COURSE_FILE).is_file()), None)
 
 
 def open_course(start: Path) -> Course:
-    """The course that `start` lies in.
+    """Return the course that contains the folder `start`.
 
     Raises:
         CourseError: there is none, or its `course.yaml` cannot be used.
@@ -298,8 +317,10 @@ def open_course(start: Path) -> Course:
 
 
 def notebook_course(start: Path) -> Course:
-    """The course that a notebook in `start` belongs to: the folder that HANDGRAD_COURSE names, the one that `start`
-    lies in, or else the one that came with this package.
+    """Return the course of a notebook in the folder `start`.
+
+    It is the course in the folder that the environment variable HANDGRAD_COURSE names, else the one that contains
+    `start`, else handgrad's own.
 
     Raises:
         CourseError: its `course.yaml` cannot be used.
@@ -309,11 +330,11 @@ def notebook_course(start: Path) -> Course:
 
 
 def open_authors_course(start: Path) -> Course:
-    """The course that `start` lies in, with its own solutions.
+    """Return the course that contains the folder `start`, if it is an author's, with a `solutions/` folder.
 
     Raises:
         CourseError: there is none, or its `course.yaml` cannot be used.
-        UsageError: it is a learner's.
+        UsageError: it is a learner's course.
     """
     course = open_course(start)
     if course.solutions.parent != course.root:
@@ -322,14 +343,14 @@ def open_authors_course(start: Path) -> Course:
 
 
 def load_course(root: Path) -> Course:
-    """Read a course folder.
+    """Return the course in the folder `root`.
 
     Raises:
         CourseError: `course.yaml` is missing, unreadable or wrong; names the line.
     """
-    config, own = read_course_file(root / COURSE_FILE), root / "solutions"
-    if own.is_dir():
-        return Course(root.resolve(), own.resolve(), config)
+    config, solutions = read_course_file(root / COURSE_FILE), root / "solutions"
+    if solutions.is_dir():
+        return Course(root.resolve(), solutions.resolve(), config)
     source = package_folder(config.package)
     if source is None:
         listed, package = root / COURSE_FILE, config.package
@@ -339,7 +360,11 @@ def load_course(root: Path) -> Course:
 
 
 def load_module(path: Path, name: str) -> ModuleType:
-    """Run a file of the course's author as a module, and leave nothing beside it.
+    """Run a file of the course's author as a module, without writing bytecode, and return the module.
+
+    Args:
+        path: the file.
+        name: the name of the module, which is not put into `sys.modules`.
 
     Raises:
         SpecError: it cannot be run; names the line.
@@ -360,16 +385,21 @@ def load_module(path: Path, name: str) -> ModuleType:
 
 
 def _keep_source(path: Path) -> None:
-    """Keep the lines of a file where tracebacks and recorded forward passes look for them.
+    """Put the lines of a file into `linecache`, where tracebacks and recorded forward passes look for them.
 
-    A grading process reads no files, and the folder of a course that was sent is gone when it needs them. An entry
-    without a time of change is never looked up again.
+    A grading process reads no files, and the folder of a course that was sent to it is gone when it needs them. An
+    entry without a time of change is never checked against the file.
     """
     lines = linecache.getlines(str(path))
     linecache.cache[str(path)] = (sum(map(len, lines)), None, lines, str(path))
 
 
 def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
+    """Return the declarations in a `spec.py` by name, in its order.
+
+    Raises:
+        SpecError: it is missing or cannot be run.
+    """
     if not path.is_file():
         raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
     module = load_module(path, name)
@@ -377,6 +407,7 @@ def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
 
 
 def _line_in(path: Path, error: BaseException) -> int:
+    """Return the line of a file in which an exception arose; 1 if it cannot be told."""
     if isinstance(error, SyntaxError):
         return error.lineno or 1
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""The content of `course.yaml`, validated, with errors that name the line."""
+"""The content of `course.yaml`, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.errors import CourseError
 
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
 PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
-IN_WORDS = {
+ADVICE = {  # by pattern
     ID: "write small letters, digits and _, a letter first",
     UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
     NAME: "write letters, digits, _ and -",
@@ -28,13 +28,13 @@ class _Part(BaseModel):
 
 
 class Policy(_Part):
-    """How exercises are graded.
+    """Describe how exercises are graded.
 
     Args:
         time_limit: seconds for one exercise file.
         memory_limit: MiB that learner code may use beyond torch itself.
-        show_expected: learners may see the expected numbers.
-        measuring: a right gradient that was measured by nudging is flagged for a person to look at, or refused.
+        show_expected: whether learners may see the expected numbers.
+        measuring: whether a right gradient by finite differences is flagged for a person to look at, or refused.
     """
 
     time_limit: float = Field(default=10, gt=0, le=3600)
@@ -44,7 +44,13 @@ class Policy(_Part):
 
 
 class Entry(_Part):
-    """One exercise as `course.yaml` lists it."""
+    """Describe one exercise as `course.yaml` lists it.
+
+    Args:
+        id: the name of its function and its file.
+        points: the points of all its answers together.
+        stretch: whether it is optional.
+    """
 
     id: str = Field(pattern=ID)
     points: float = Field(default=1, gt=0, allow_inf_nan=False)
@@ -52,10 +58,13 @@ class Entry(_Part):
 
 
 class Unit(_Part):
-    """One unit: a folder of `exercises/`.
+    """Describe one unit, a folder of `exercises/`.
 
     Args:
-        quiz: the points of its quiz; without them it has none.
+        id: the name of the folder.
+        title: the title for lists.
+        exercises: its exercises in teaching order.
+        quiz: the points of its quiz; `None` if it has no quiz.
     """
 
     id: str = Field(pattern=UNIT_ID)
@@ -65,19 +74,24 @@ class Unit(_Part):
 
     @property
     def quiz_id(self) -> str:
+        """Return the id that its quiz has, if it has one."""
         return f"quiz_{self.id}"
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Its exercises in teaching order, the quiz last."""
+        """Return the ids of its exercises in teaching order, the quiz last."""
         return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
 
 
 class CourseFile(_Part):
-    """The content of `course.yaml`.
+    """Hold the content of `course.yaml`.
 
     Args:
-        package: the installed package that the course comes in, right answers included; empty for handgrad's own.
+        course: the name of the course in results.
+        title: the title for people.
+        package: the installed package that holds the course and its right answers; empty for handgrad's own.
+        policy: how its exercises are graded.
+        units: its units in teaching order.
     """
 
     course: str = Field(pattern=NAME)
@@ -88,7 +102,7 @@ class CourseFile(_Part):
 
 
 def read_course_file(path: Path) -> CourseFile:
-    """Read and validate a `course.yaml`.
+    """Return the content of a `course.yaml`.
 
     Raises:
         CourseError: it is missing, unreadable or wrong; names the line.
@@ -96,15 +110,15 @@ def read_course_file(path: Path) -> CourseFile:
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        says = f"{path} cannot be read (it is not UTF-8 text): save it as UTF-8, or run: handgrad init my-course"
-        raise CourseError(says) from error
+        message = f"{path} cannot be read (it is not UTF-8 text): save it as UTF-8, or run: handgrad init my-course"
+        raise CourseError(message) from error
     except OSError as error:
-        says = f"{path} cannot be read ({error.strerror}): restore it, or run: handgrad init my-course"
-        raise CourseError(says) from error
+        message = f"{path} cannot be read ({error.strerror}): restore it, or run: handgrad init my-course"
+        raise CourseError(message) from error
 
 
 def line_of_name(path: Path, name: str) -> int:
-    """The line of a `course.yaml` that speaks last of an exercise or a unit."""
+    """Return the number of the last line of a `course.yaml` that names an exercise or a unit; 1 if none does."""
     return _last_line(path.read_text(encoding="utf-8"), name)
 
 
@@ -114,6 +128,11 @@ def _last_line(text: str, name: str) -> int:
 
 
 def _parse(path: Path, text: str) -> CourseFile:
+    """Return the content of a `course.yaml` with this text.
+
+    Raises:
+        CourseError: it is wrong; names the line of `path`.
+    """
     try:
         config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
         _check_unique(config)
@@ -126,6 +145,11 @@ def _parse(path: Path, text: str) -> CourseFile:
 
 
 def _check_unique(config: CourseFile) -> None:
+    """Check that no two exercises, units or quizzes have one name.
+
+    Raises:
+        ValueError: two of them do.
+    """
     seen: set[str] = set()
     for unit in config.units:
         for name in (unit.id, unit.quiz_id, *[entry.id for entry in unit.exercises]):
@@ -135,12 +159,13 @@ def _check_unique(config: CourseFile) -> None:
 
 
 def _explain(path: Path, text: str, error: Exception) -> str:
+    """Return the sentence on an error in the text of a `course.yaml`: file, line, mistake, and what to do."""
     if not isinstance(error, ValidationError):
         name = str(error).split(" ")[0]
         return f"{path}, line {_last_line(text, name)}: {error}: remove one."
     if not isinstance(yaml.load(text, Loader=_LOADER), dict):
         return f"{path}, line 1: the file must set course, title and units: restore it, or run: handgrad init my-course"
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
+    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
     location = [part for part in first["loc"] if isinstance(part, (str, int))]
     line = _line_of(yaml.compose(text, Loader=_LOADER), location)
     where = ".".join(str(part) for part in location) or "the file"
@@ -148,13 +173,13 @@ def _explain(path: Path, text: str, error: Exception) -> str:
         return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
     if first["type"] == "missing":
         return f"{path}, line {line}: {where} is missing: add it."
-    if (words := IN_WORDS.get(first.get("ctx", {}).get("pattern", ""))) is not None:
-        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {words}."
+    if (advice := ADVICE.get(first.get("ctx", {}).get("pattern", ""))) is not None:
+        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {advice}."
     return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}; correct it."
 
 
 def _line_of(node: Any, location: Sequence[str | int]) -> int:
-    """The line of the innermost part of `location` that the document has."""
+    """Return the line of the innermost part of a location that a document has, given its root node."""
     line = 1 if node is None else node.start_mark.line + 1
     for part in location:
         children = dict(_children(node))
@@ -166,6 +191,7 @@ def _line_of(node: Any, location: Sequence[str | int]) -> int:
 
 
 def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
+    """Yield key, and the nodes of key and value, for each entry of a map; index and twice the node, of a list."""
     if isinstance(node, yaml.MappingNode):
         yield from ((key.value, (key, value)) for key, value in node.value)
     elif isinstance(node, yaml.SequenceNode):
