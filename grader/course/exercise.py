@@ -1,4 +1,4 @@
-"""The declaration of an exercise: a forward pass, and which gradients of it the learner writes."""
+"""The declaration of an exercise: a forward pass, and the gradients of it that the learner writes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ VERDICTS = "verdicts"
 
 @dataclass(frozen=True)
 class Answer:
-    """One thing a learner writes.
+    """Describe one array that a learner's function stores or returns.
 
     Args:
-        name: `"w.g"` for a stored gradient, `"return"` for a returned answer, `"return.1"` for a part of it.
-        wrt: the input that is differentiated, empty for a value.
-        kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; a value; or whether a test
-            rejects what it is called with.
+        name: `"w.g"` for a stored gradient, `"return"` for a returned answer, `"return.1"` for the second of several.
+        wrt: the input that is differentiated; empty for a value.
+        kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; a value; or the verdicts of
+            a learner's test on the backward passes that it is called with.
     """
 
     name: str
@@ -37,49 +37,52 @@ class Answer:
 
     @property
     def stored(self) -> bool:
-        """The answer is an attribute of an argument, not the return value."""
+        """Return whether the answer is an attribute of an argument, not the return value."""
         return self.kind != "verdict" and self.name.partition(".")[0] != RETURN
 
     @property
     def place(self) -> int | None:
-        """Which of several returned arrays it is; `None` where it is the only one, or stored."""
+        """Return its index among several returned arrays; `None` if it is the only one, or stored."""
         place = self.name.partition(".")[2]
         return int(place) if place and not self.stored else None
 
 
 def stored(*names: str) -> tuple[Answer, ...]:
-    """Gradients stored on the arguments: `stored("inp.g", "w.g")`."""
+    """Return answers that are gradients stored on the arguments, such as `stored("inp.g", "w.g")`."""
     return tuple(Answer(name, name.removesuffix(".g")) for name in names)
 
 
 def returned(wrt: str) -> tuple[Answer, ...]:
-    """The gradient with respect to `wrt`, returned; shape: that of `wrt`."""
+    """Return the answers of a function that returns the gradient with respect to `wrt`; its shape: that of `wrt`."""
     return (Answer(RETURN, wrt),)
 
 
 def returned_jacobian(wrt: str) -> tuple[Answer, ...]:
-    """The Jacobian of the output with respect to `wrt`, returned; shape: `(*out.shape, *wrt.shape)`."""
+    """Return the answers of a function that returns the Jacobian; its shape: `(*out.shape, *wrt.shape)`."""
     return (Answer(RETURN, wrt, "jacobian"),)
 
 
 def returned_value() -> tuple[Answer, ...]:
-    """The value of the forward pass, returned."""
+    """Return the answers of a function that returns the value of the forward pass."""
     return (Answer(RETURN, "", "value"),)
 
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong rule that computes what it would give.
+    """Declare a mistake by a function that computes the wrong array.
 
     Args:
         code: the public code of the mistake.
-        answer: which answer it concerns; where several arrays are returned, `"return"` is all of them at once: then
-            the rule returns all, and the mistake is told where each is the learner's.
+        answer: the name of the answer. Where several arrays are returned, `"return"` stands for all of them: then the
+            rule returns all, and the mistake is reported if each is the learner's.
         rule: takes any of the exercise's inputs by name, and `out`, `out_g`; returns the wrong array. Where more than
-            one answer is right (see `Routine.accepts`) it may take `answer` as well, what the learner returned: it
-            returns that if this mistake may have given it. `None` asks for an example of the mistake.
-        says: the fact in a sentence; empty to let the code speak.
-        hints: up to three steps that fit this mistake better than the answer's own.
+            one answer is right (see `Routine.accepts`) it may take `answer` as well, the array that the learner
+            returned: it returns this array if the mistake may have given it. For `None` it returns an example.
+        says: the fact in a sentence; empty to use the sentence of the code.
+        hints: up to three hints that fit this mistake better than the answer's own.
+
+    Raises:
+        SpecError: the code is unknown.
     """
 
     code: str
@@ -95,18 +98,22 @@ class Misconception:
 
 @dataclass(frozen=True)
 class InSteps:
-    """A forward pass in named steps: what each of them computes from inputs and from steps before it; the last is out.
+    """Hold a forward pass in named steps, of which the last computes the output.
 
-    A step that is given is used in place of what was computed, by every later step: so its gradient can be asked for.
+    A step whose value is given is not computed: later steps use the given value, so that its gradient can be requested.
+
+    Args:
+        rules: by name of the step, in order, a function that takes inputs and earlier steps by name.
     """
 
     rules: Mapping[str, Callable[..., Any]]
 
     def __call__(self, **given: Any) -> Any:
+        """Return the output for the given inputs and steps."""
         return list(self.values(**given).values())[-1]
 
     def values(self, **given: Any) -> dict[str, Any]:
-        """Every step by name."""
+        """Return the value of every step by name, for the given inputs and steps."""
         known = dict(given)
         for name, rule in self.rules.items():
             computed = rule(**{taken: known[taken] for taken in inspect.signature(rule).parameters})
@@ -115,33 +122,40 @@ class InSteps:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The inputs that the steps take, in the order in which they take them."""
+        """Return the signature of the inputs that the steps take, in the order in which they take them."""
         taken = (p for rule in self.rules.values() for p in inspect.signature(rule).parameters.values())
         return inspect.Signature(list({p.name: p for p in taken if p.name not in self.rules}.values()))
 
 
 def in_steps(**rules: Callable[..., Any]) -> InSteps:
-    """A forward pass in named steps: `in_steps(mean=lambda inp: inp.mean(0), out=lambda inp, mean: inp - mean)`."""
+    """Return a forward pass in named steps, each a function of inputs and earlier steps; the last is the output.
+
+    For example, `in_steps(mean=lambda inp: inp.mean(0), out=lambda inp, mean: inp - mean)`.
+    """
     return InSteps(rules)
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """A backward pass to write by hand.
+    """Declare a backward pass to write by hand.
 
     Args:
         title: a short name for lists.
-        forward: takes the sampled inputs by name and returns the output tensor.
+        forward: takes the sampled inputs by name; returns the output tensor.
         inputs: the arguments of the learner's function, in order, each with its sampler; `output()` and
-            `upstream()` mark what the grader computes, `step(...)` the value of a named step of the forward pass (see
-            `in_steps`), `withheld(...)` what only the forward pass takes.
-        answers: what the learner writes; see `stored`, `returned`, `returned_jacobian`.
-        hints: three steps for each answer: nudge, pointer, almost there.
-        misconceptions: wrong rules that the forward graph does not imply.
-        never_holds: axes (`"bs n m"`, `"n n"`) of an array that must never exist in memory.
-        faulty: the lines of a body with a mistake, for the learner to mend; the stub has them in place of `...`.
-        held_by_forward: forward and torch's own way back hold as much, so that where there is no room for it nobody can
-            say what is right: it is metered, and not tried without room.
+            `upstream()` mark arrays that the grader computes, `step(...)` the value of a named step of the forward pass
+            (see `in_steps`), `withheld(...)` an argument of the forward pass only.
+        answers: the gradients that the learner writes; see `stored`, `returned`, `returned_jacobian`.
+        hints: three hints for each answer, from a question to almost the solution.
+        misconceptions: mistakes that no edit of the forward pass gives.
+        never_holds: the axes (`"bs n m"`, `"n n"`) of an array that must never exist in memory.
+        faulty: the lines of a function body with a mistake, for the learner to correct; the stub has them in place of
+            `...`.
+        held_by_forward: whether forward and torch's own backward pass need as much memory as this array: then there is
+            no trial without room for it, and only the memory of the call is measured.
+
+    Raises:
+        SpecError: the parts of the declaration contradict each other.
     """
 
     title: str
@@ -172,69 +186,79 @@ class Exercise:
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """The sampled arguments, by name."""
+        """Return the samplers of the sampled arguments, by name."""
         return samplers_of(self.inputs)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """The arguments of the learner's function, in order."""
+        """Return the names of the arguments of the learner's function, in order."""
         return tuple(name for name, given in self.inputs.items() if isinstance(given, Marker) or not given.withheld)
 
     @cached_property
     def forward_names(self) -> tuple[str, ...]:
-        """The arguments that the forward pass takes."""
+        """Return the names of the arguments of the forward pass, in order."""
         return tuple(inspect.signature(self.forward).parameters)
 
     @cached_property
     def step_names(self) -> tuple[str, ...]:
-        """The steps of the forward pass whose values the learner's function is given."""
+        """Return the names of the steps of the forward pass whose values are arguments of the learner's function."""
         return tuple(n for n, given in self.inputs.items() if isinstance(given, Marker) and given.role == "step")
 
     def run(self, inputs: Mapping[str, Any], wrt: str = "") -> Any:
-        """The forward pass, of everything that is known by name; only the step `wrt` is taken as it is given there."""
+        """Return the output of the forward pass.
+
+        Args:
+            inputs: the inputs and steps by name; others than those of the forward pass are ignored.
+            wrt: the step that is not computed but taken from `inputs`, if it is one.
+        """
         taken = (*self.forward_names, *(name for name in self.step_names if name == wrt))
         return self.forward(**{name: inputs[name] for name in taken})
 
     @property
     def gives_upstream(self) -> bool:
-        """The learner is given an upstream gradient; without one it is 1 everywhere."""
+        """Return whether the learner's function gets an upstream gradient; if not, it is 1 everywhere."""
         return any(self.argument_with_role(role) for role in ("output", "upstream"))
 
     @property
     def output_name(self) -> str:
-        """What a learner calls the output."""
+        """Return the learner's name of the output."""
         return self.argument_with_role("output") or "the output"
 
     @property
     def upstream_name(self) -> str:
-        """What a learner calls the upstream gradient."""
+        """Return the learner's name of the upstream gradient."""
         return self.argument_with_role("upstream") or f"{self.argument_with_role('output') or 'out'}.g"
 
     def argument_with_role(self, role: str) -> str:
-        """The argument that the grader computes for this role; empty if there is none."""
-        found = (name for name, given in self.inputs.items() if isinstance(given, Marker) and given.role == role)
-        return next(found, "")
+        """Return the name of the argument that is marked with this role, such as `"output"`; empty if there is none."""
+        names = (name for name, given in self.inputs.items() if isinstance(given, Marker) and given.role == role)
+        return next(names, "")
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A function to write that is not a backward pass: a difference quotient, an optimiser step, a test.
+    """Declare a function to write that is not a backward pass, such as a difference quotient or a test.
 
-    A test takes a `sampling.backward_passes(...)`, and each trial gives it one of them. What it answers is whether it
-    raises: its reference is 1 for a wrong backward pass and 0 for a right one. Points are given in part.
+    A learner's test has a `sampling.backward_passes(...)` as its argument, and is called with one of them in each
+    trial. Its answer is whether it raises, so its reference is 1 for a wrong backward pass and 0 for a right one. It
+    gets a share of the points for each right verdict.
 
     Args:
         title: a short name for lists.
         inputs: the arguments of the learner's function, in order, each with its sampler; for a list of arrays, a
             tuple of samplers.
-        reference: takes the same arguments and returns a right answer.
-        hints: three steps for `"return"`, or for each of `"return.0"`, `"return.1"`, ...
-        misconceptions: wrong rules; each takes any of the arguments by name.
-        accepts: `(answer, **arguments) -> bool` where more than one answer is right; by default the answer
-            must equal the reference.
-        returns: how many arrays it returns; several are in a list or a tuple, and each is an answer of its own.
-        is_test: it returns nothing, and raises where it rejects what it is called with; hints are for `"verdicts"`.
-        listed: a list of numbers will do for an array, and so will an array of any dtype.
+        reference: takes the same arguments; returns a right answer.
+        hints: three hints for `"return"`, or for each of `"return.0"`, `"return.1"`, ...
+        misconceptions: mistakes; their rules take any of the arguments by name.
+        accepts: takes the answer, and the arguments by name; returns whether it is right. By default, or where it is
+            `None`, the answer must equal the reference.
+        returns: how many arrays it returns; several are in a list or a tuple, and each is an answer.
+        is_test: whether it is a test, which returns nothing and raises to reject its argument; its hints are for
+            `"verdicts"`.
+        listed: whether a list of numbers, or an array of any dtype, is accepted as an array.
+
+    Raises:
+        SpecError: the parts of the declaration contradict each other.
     """
 
     title: str
@@ -255,7 +279,7 @@ class Routine:
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """What the function returns, each array an answer."""
+        """Return an answer for each array that the function returns; the verdicts of a test."""
         if self.is_test:
             return (Answer(VERDICTS, "", "verdict"),)
         if self.returns == 1:
@@ -264,12 +288,12 @@ class Routine:
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """The arguments of the learner's function, in order."""
+        """Return the names of the arguments of the learner's function, in order."""
         return tuple(self.inputs)
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """The sampled arguments, by name."""
+        """Return the samplers of the sampled arguments, by name."""
         return samplers_of(self.inputs)
 
 
@@ -277,7 +301,7 @@ Declaration = Exercise | Routine
 
 
 def samplers_of(inputs: Mapping[str, Argument | tuple[Sampler, ...]]) -> dict[str, Sampler]:
-    """The arguments that are sampled, without the markers; the arrays of a list as `ws[0]`, `ws[1]`, ..."""
+    """Return the samplers by argument, without the markers; those of a list `ws` of arrays as `ws[0]`, `ws[1]`, ..."""
     samplers: dict[str, Sampler] = {}
     for name, given in inputs.items():
         if isinstance(given, Sampler):
@@ -288,23 +312,28 @@ def samplers_of(inputs: Mapping[str, Argument | tuple[Sampler, ...]]) -> dict[st
 
 
 def is_differentiable(argument: Argument | None) -> bool:
-    """The argument is a floating-point array that gradients can be taken with respect to."""
+    """Return whether gradients with respect to an argument exist: it is a floating-point array, or a step."""
     return (
         argument.differentiable if isinstance(argument, Sampler) else argument is not None and argument.role == "step"
     )
 
 
 def specs_of(declaration: Declaration) -> tuple[str, ...]:
-    """The axis specs of every array argument that is drawn."""
+    """Return the axis specs of all sampled array arguments, such as `"bs n"`."""
     return tuple(sampler.spec for sampler in declaration.samplers.values() if sampler.spec)
 
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
-    """The sizes that an axis may have, where not every one will do."""
+    """Return the sizes that an axis may have, by axis; an axis without restriction is missing."""
     return {axis: sizes for sampler in declaration.samplers.values() for axis, sizes in sampler.sizes.items()}
 
 
 def _check_common(declaration: Declaration) -> None:
+    """Check the fields that an exercise and a routine share.
+
+    Raises:
+        SpecError: they contradict each other.
+    """
     names = [answer.name for answer in declaration.answers]
     if not names or len(set(names)) != len(names):
         raise SpecError("an exercise needs at least one answer, and each only once")

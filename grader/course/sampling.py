@@ -1,4 +1,4 @@
-"""Samplers: what each argument of a learner's function is drawn from.
+"""Samplers, from which the arguments of a learner's function are drawn.
 
 A sampler names the axes of its array (`normal("bs n")`) and draws with the trial's sizes, so that every
 exercise is tried at several sizes. numpy is imported on first use: reading a spec stays cheap.
@@ -21,17 +21,23 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-SHARE_EXACT = 0.5  # of the entries, where an array has exact ones: as many are left to tell one rule from another
-SHARE_ALIKE = 0.3  # of those in the range of both, the same in two arrays of one size
+SHARE_EXACT = 0.5  # of the entries, in an array with exact ones: the others distinguish one rule from another
+SHARE_ALIKE = 0.3  # of the entries in the range of both, equal in two arrays of one size
 TIED_LINES = 3  # of each axis; more would leave no line without a tie
 HALVES = tuple(i / 2 for i in range(-6, 7))
 REACHES = (0.5, 2.0)  # of the entries below the lowest kink, and above the highest
-MOST_PASSES = 50  # each is run three times, and a reply tells of 160 calls
+MOST_PASSES = 50  # each is called three times, and a reply has room for 160 calls
 
 
 @dataclass(frozen=True)
 class Array:
-    """A tensor argument: `values`, float32 or an integer type, and the `.g` it already carries, if any."""
+    """Hold a tensor argument.
+
+    Args:
+        values: its entries, of a floating-point or an integer type.
+        axes: the names of its axes.
+        g: the `.g` that it has before the call, shaped like `values`; `None` if it has none.
+    """
 
     values: np.ndarray
     axes: Axes
@@ -40,31 +46,43 @@ class Array:
 
 @dataclass(frozen=True)
 class Function:
-    """A function argument, as the Python expression that the worker evaluates, or the `def` that it runs."""
+    """Hold a function argument by its source.
+
+    Args:
+        source: a Python expression, which the worker evaluates, or a `def`, which it runs.
+    """
 
     source: str
 
 
 @dataclass(frozen=True)
 class BackwardPass(Function):
-    """A backward pass that a learner's test is called with, and what the test is not told of it.
+    """Hold a backward pass with which a learner's test is called; the test gets its function only.
+
+    A probe is a backward pass whose verdict is not counted. It explains why the test is mistaken about others, if it
+    got the same verdict as they did.
 
     Args:
-        says: what is wrong with it, or odd about it, to be read after "one that"; of a probe, what its fate tells.
-        name: of a probe: it is not counted, but tells why a test is mistaken about others.
-        told_by: the probes whose fate, if it is the same, explains a mistake about this one; the likeliest first.
-        hint: of a probe, a question to whoever reads what it tells.
+        source: its source, a `def`.
+        says: a clause about it after "one that", such as "forgets the sum"; of a probe, the explanation.
+        name: the name of a probe; empty if it is none.
+        probes: the names of the probes that may explain a mistake about it, the likeliest first.
+        hint: of a probe, the question that follows its explanation.
     """
 
     says: str = ""
     name: str = ""
-    told_by: tuple[str, ...] = ()
+    probes: tuple[str, ...] = ()
     hint: str = ""
 
 
 @dataclass(frozen=True)
 class Dtype:
-    """A torch dtype argument, by name."""
+    """Hold a torch dtype argument.
+
+    Args:
+        name: its name, such as `"float32"`.
+    """
 
     name: str
 
@@ -75,15 +93,18 @@ class Sampler:
 
     Args:
         spec: the axes of an array argument, or several alternatives that take turns; empty for anything else.
-        draw: `(rng, setting, shape) -> value`.
+        draw: takes the random numbers, the setting, and the shape of an array argument; returns the value.
         differentiable: whether gradients with respect to this argument exist.
-        carries_g: whether the argument may already have a `.g`, to be added to.
-        chosen: the names from which a set argument asks for gradients.
-        turns: how many values it goes through, trial by trial.
+        carries_g: whether the argument may have a `.g` before the call, which the gradient must be added to.
+        chosen: the names whose gradients this argument, a set of names, can request.
+        turns: how many different values it has, trial by trial.
         withheld: whether only the forward pass takes it, and the learner's function does not.
-        sizes: the sizes that an axis may have, if not every one will do; a batch of one is always tried.
+        sizes: by axis, the sizes that it may have; any if it is missing. A batch of one is always tried.
         exact: the levels at which many entries lie exactly in one of the trials, one tuple for each of its turns; none
             if every entry must be drawn.
+
+    Raises:
+        SpecError: an axis of `spec` is no axis.
     """
 
     spec: str
@@ -102,7 +123,7 @@ class Sampler:
                 raise SpecError(f"{axis!r} is no axis: write names, numbers or ..., with blanks between them")
 
     def sample(self, rng: np.random.Generator, setting: Setting) -> Any:
-        """Draw one value: an `Array` for array arguments, else what `draw` returns."""
+        """Return a value for a trial of this setting: an `Array` for an array argument, else what `draw` returns."""
         if not self.spec:
             return self.draw(rng, setting, ())
         axes = _axes_in(self.spec, setting)
@@ -125,10 +146,15 @@ class Sampler:
 
 
 def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Setting) -> dict[str, Any]:
-    """Draw one value of each argument, by name.
+    """Return a drawn value of each argument, by name.
 
-    In the first trial every argument that may carry a `.g` does, in the second none, and then one after the other, so
-    that code that looks at only one of them to know about all is found out.
+    In the first trial every argument that may have a `.g` does, in the second none, and then one after the other, so
+    that code which looks at only one of them is wrong in some trial.
+
+    Args:
+        samplers: the sampler of each argument, by name.
+        rng: the random numbers.
+        setting: the sizes of the trial.
     """
     drawn = {name: sampler.sample(rng, setting) for name, sampler in samplers.items()}
     carrying = [name for name, sampler in samplers.items() if sampler.carries_g]
@@ -149,8 +175,8 @@ def with_exact_entries(
         drawn: a value of every argument, by name.
         numbers: for each array to change, by name, the levels that its entries may have; with no levels, it gets only
             ties.
+        rng: the random numbers.
     """
-
     changed_by_size: dict[int, np.ndarray] = {}
     changed = dict(drawn)
     for name, levels in numbers.items():
@@ -175,6 +201,9 @@ def exact_entries(
     are entries as a quarter of the array has room for. A number far from all entries is left out.
 
     Args:
+        array: the array to copy.
+        numbers: the levels; if empty, there are only ties.
+        rng: the random numbers.
         zero_lines: whether a whole row and a whole column become 0 as well, in an array with more than two of them.
         alike: an array of the same size; some entries become equal to the one in the same place.
     """
@@ -231,11 +260,11 @@ def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> N
 
 @dataclass(frozen=True)
 class Marker:
-    """Stands in a signature for something the grader computes: the output, the upstream gradient, or a named step.
+    """Mark an argument that the grader computes: the output, the upstream gradient, or a named step.
 
     Args:
-        role: which of them.
-        spec: its axes; empty where its sizes alone tell them.
+        role: `"output"`, `"upstream"` or `"step"`.
+        spec: its axes; empty if they follow from its sizes.
     """
 
     role: str
@@ -264,9 +293,11 @@ def step(spec: str) -> Marker:
 def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
     """Sample normal entries around 0 with all the digits of `dtype`; shape: `spec`.
 
-    To float64 entries with few digits a step could be added and subtracted again without a trace.
+    If float64 entries had few digits, a step could be added and subtracted again without a change.
 
     Args:
+        spec: the axes.
+        dtype: the name of the floating-point type.
         scale: the standard deviation.
     """
 
@@ -301,10 +332,15 @@ def positive(spec: str) -> Sampler:
 
 
 def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) -> Sampler:
-    """Sample as many entries in each of the pieces that the rising `kinks` cut the line into; shape: `spec`.
+    """Sample equally many entries between, below and above some kinks; shape: `spec`.
 
     No entry is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart. In each trial one of
     the outer pieces reaches far and the other does not, so that the mean of the entries is no kink.
+
+    Args:
+        kinks: the number, or the numbers in rising order, at which a function has a kink.
+        spec: the axes.
+        gap: the least distance of an entry from a kink.
     """
     kink_places = kinks if isinstance(kinks, tuple) else (kinks,)
 
@@ -324,12 +360,12 @@ def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) ->
 
 
 def signs(spec: str) -> Sampler:
-    """Sample as many entries 1 as -1, the labels of two classes; shape: `spec`."""
+    """Sample entries of which half are 1 and half are -1, the labels of two classes; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: (2 * _in_turn(rng, 2, shape) - 1).astype("float32"))
 
 
 def mask(spec: str) -> Sampler:
-    """Sample as many entries 1 as 0; shape: `spec`."""
+    """Sample entries of which half are 1 and half are 0; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: _in_turn(rng, 2, shape).astype("float32"))
 
 
@@ -345,10 +381,14 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 
 
 def indices(spec: str, axis: str) -> Sampler:
-    """Sample int64 places along the named axis, of three or more with the last place among them; shape: `spec`.
+    """Sample int64 indices into an axis, the last index among them if there are three or more; shape: `spec`.
 
-    The first entry is repeated at the end. Of four or more, it is there three times or another one twice, trial by
-    trial; of six or more, both.
+    The first entry is repeated at the end. Of four or more, it occurs three times or another one twice, trial by trial;
+    of six or more, both.
+
+    Args:
+        spec: the axes of the indices.
+        axis: the name of the axis that they index.
     """
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
@@ -373,7 +413,7 @@ def shape(spec: str) -> Sampler:
 
 
 def withheld(sampler: Sampler) -> Sampler:
-    """Return the sampler as one that the forward pass takes and the learner's function does not."""
+    """Return the sampler for an argument of the forward pass that the learner's function does not get."""
     return replace(sampler, withheld=True)
 
 
@@ -383,12 +423,12 @@ def sized(sampler: Sampler, **sizes: tuple[int, ...]) -> Sampler:
 
 
 def accumulating(sampler: Sampler) -> Sampler:
-    """Return the sampler with a `.g` already there in some trials and none in others."""
+    """Return the sampler with a `.g` before the call in some trials, which the gradient must be added to."""
     return replace(sampler, carries_g=True)
 
 
 def taking_turns(*samplers: Sampler) -> Sampler:
-    """Sample an array from each of these samplers in turn; they have one spec."""
+    """Sample an array from each of these samplers in turn, one for each trial; they must have the same spec."""
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
         return samplers[setting.turn % len(samplers)].draw(rng, setting, shape)
@@ -398,7 +438,7 @@ def taking_turns(*samplers: Sampler) -> Sampler:
 
 
 def tried(turns: int, sampler: Sampler) -> Sampler:
-    """Return the sampler with this many turns, for short arrays that may miss a case."""
+    """Return the sampler with so many turns, for a short array that may not show a case in each trial."""
     return replace(sampler, turns=turns)
 
 
@@ -412,17 +452,17 @@ def number(low: float, high: float) -> Sampler:
 
 
 def each_of(*values: Any) -> Sampler:
-    """Sample each of these values in turn; there are enough trials for all of them."""
+    """Sample each of these values in turn, one for each trial; there are enough trials for all of them."""
     return Sampler("", lambda _rng, setting, _shape: values[setting.turn % len(values)], turns=len(values))
 
 
 def backward_passes(*given: BackwardPass) -> Sampler:
-    """Sample each of these backward passes once, in an order that the seed decides, as a learner's test's argument.
+    """Sample each of these backward passes once, as the argument of a learner's test, in an order set by the seed.
 
-    The last one is called first: let it be wrong whatever it is called with.
+    The last of them is passed first. Let it be one that is wrong for any inputs.
 
     Raises:
-        SpecError: there are more than a test is called with.
+        SpecError: there are more than 50.
     """
     if len(given) > MOST_PASSES:
         raise SpecError(f"a test is called with {MOST_PASSES} backward passes at most, probes among them")
@@ -430,7 +470,11 @@ def backward_passes(*given: BackwardPass) -> Sampler:
 
 
 def wanted(names: str) -> Sampler:
-    """Sample a set of argument names: all of them first, then each alone."""
+    """Sample a set of argument names, whose gradients are requested: all of them first, then each alone.
+
+    Args:
+        names: the names, with blanks between them.
+    """
     every = tuple(names.split())
 
     def draw(rng: np.random.Generator, setting: Setting, _shape: tuple[int, ...]) -> frozenset[str]:

@@ -25,47 +25,47 @@ PARTS = {
 
 
 def alternatives(spec: str) -> tuple[str, ...]:
-    """The specs that a spec goes through: `"bs n | n"` -> `("bs n", "n")`."""
+    """Return the alternatives of a spec: `"bs n | n"` -> `("bs n", "n")`."""
     return tuple(part.strip() for part in spec.split(OR))
 
 
 def axes_of(spec: str) -> Axes:
-    """The axes of a spec: `"bs n+m"` -> `("bs", "n+m")`; a number is an axis of that fixed size."""
+    """Return the axes of a spec: `"bs n+m"` -> `("bs", "n+m")`; a number is an axis of that fixed size."""
     return tuple(spec.split())
 
 
 def parts_of(axis: str) -> list[str]:
-    """The names and numbers that an axis is made of: `"n+4*m"` -> `["n", "4", "m"]`."""
+    """Return the names and numbers that an axis is made of: `"n+4*m"` -> `["n", "4", "m"]`."""
     return re.split(r"[+*]", axis)
 
 
 def named_axes(specs: Iterable[str]) -> Axes:
-    """Every named axis of several specs, in order of first appearance, without numbers and `...`."""
+    """Return every named axis of several specs, in order of first appearance, without numbers and `...`."""
     axes = (axis for spec in specs for part in alternatives(spec) for axis in axes_of(part))
     names = (name for axis in axes for name in parts_of(axis))
     return tuple(dict.fromkeys(name for name in names if name != ANY and not name.isdigit()))
 
 
 def expand_any(spec: str, rank: int) -> Axes:
-    """Replace `...` by `rank` anonymous axes (`_0`, `_1`, ...)."""
+    """Return the axes of a spec, with `rank` anonymous axes (`_0`, `_1`, ...) in place of `...`."""
     anonymous = tuple(f"_{i}" for i in range(rank))
     parts = (anonymous if axis == ANY else (axis,) for axis in axes_of(spec))
     return tuple(axis for part in parts for axis in part)
 
 
 def shape_of(axes: Axes, sizes: Sizes) -> tuple[int, ...]:
-    """The shape that `axes` have under `sizes`."""
+    """Return the shape of an array with these axes, given the sizes of all names in them."""
     return tuple(_size(axis, sizes) for axis in axes)
 
 
 def _size(axis: str, sizes: Sizes) -> int:
-    """A sum of products: `"n+4*m"`."""
+    """Return the size of an axis, which is a sum of products of names and numbers, such as `n+4*m`."""
     products = (product.split("*") for product in axis.split("+"))
     return sum(math.prod(int(part) if part.isdigit() else sizes[part] for part in parts) for parts in products)
 
 
 def describe(shape: Sequence[int], axes: Axes | None = None) -> str:
-    """Text of a shape: `(bs=7, n=5)`, or `(7, 5)` where the axes have no names."""
+    """Return a shape as text, `(bs=7, n=5)`; `(7, 5)` without axes, or if there are not as many as sizes."""
     if axes is None or len(axes) != len(shape):
         return str(tuple(shape))
     parts = [
@@ -76,9 +76,13 @@ def describe(shape: Sequence[int], axes: Axes | None = None) -> str:
 
 
 def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
-    """Name each axis of a learner's array by its size, where exactly one axis has that size.
+    """Return a name for each axis of a learner's array: that of the only axis with its size.
 
-    Works because trials draw pairwise different sizes; `_` marks an axis that cannot be named.
+    An axis that cannot be named so is `_0`, `_1`, ..., by its place. Most trials have pairwise different sizes.
+
+    Args:
+        shape: the shape of the array.
+        sizes: the sizes of the named axes.
     """
     by_size: dict[int, list[str]] = {}
     for axis, size in sizes.items():
@@ -87,11 +91,5 @@ def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
 
 
 def describe_guessed(shape: Sequence[int], sizes: Sizes) -> str:
-    """Text of a learner's shape with the axes that its sizes give away."""
+    """Return a learner's shape as text, with the axes that `guess_axes` names."""
     return describe(shape, guess_axes(shape, sizes))
-
-
-def name_axes(shape: Sequence[int], sizes: Sizes) -> str:
-    """Axes in words, with their sizes: `bs (7 here)`, `bs and t (7 and 3 here)`."""
-    names = [axis if not axis.startswith("_") else "an axis" for axis in guess_axes(shape, sizes)]
-    return f"{' and '.join(names)} ({' and '.join(map(str, shape))} here)"

@@ -12,9 +12,9 @@ from .shapes import ANY, BATCH, FIRST_OF_ANY, Axes, Sizes, axes_of, named_axes
 if TYPE_CHECKING:
     import numpy as np
 
-DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
+DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)  # of ordinary trials
 Allowed = Mapping[str, tuple[int, ...]]  # by axis, the sizes that it may have
-SIDES = (3, 4, 5)
+SIDES = (3, 4, 5)  # of a square
 ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
@@ -25,9 +25,9 @@ WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
 EXACT_SIZES = {1: (32, 40), 2: (8, 9, 10)}  # by the number of axes: room for zeros and ties beside other entries
 MANY_EXACT_SIZES = (5, 6, 7, 8, 4, 9)
 LARGE_SIZES = (40, 48, 56, 44, 52)
-TWICE, BESIDE = 4, 6
+TWICE, BESIDE = 4, 6  # how much longer an axis is that the array has twice; the size of one that it does not have
 ONE_INDEX = 2
-SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
+SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}  # by index of a special trial, the ordinary one whose turn it repeats
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Setting:
 
     @property
     def turn(self) -> int:
-        """Which value has its turn, where an argument goes through several.
+        """Return the index of the value that has its turn in this trial, for arguments that take several in turn.
 
         A special trial (a batch of one, a square, a large upstream gradient) repeats the turn of an ordinary one, so
         that an answer that is wrong in it is wrong for what makes it special.
@@ -67,11 +67,16 @@ class Setting:
 def settings(
     specs: tuple[str, ...], rng: np.random.Generator, least: int = 0, allowed: Allowed = MappingProxyType({})
 ) -> list[Setting]:
-    """The series of trials for arguments with these specs, at least `least` of them.
+    """Return the settings of a series of trials.
 
-    Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, one with a
-    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest. An axis that
-    may not have just any size has one of the `allowed` ones, but for the batch of one.
+    They are two with pairwise different sizes, one with a batch of one (if there is a batch), one square, one with a
+    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, and 2 in all others.
+
+    Args:
+        specs: the axes of each array argument.
+        rng: the random numbers.
+        least: how many settings there must be at least.
+        allowed: by axis, the sizes that it may have, except in the batch of one; any if it is missing.
     """
     axes = _axes(specs)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
@@ -90,7 +95,13 @@ def settings(
 def second_batch_of_one(
     series: Sequence[Setting], rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
 ) -> Setting | None:
-    """A second batch of one, with other sizes; `None` where the series has none."""
+    """Return another setting with a batch of one and other sizes; `None` if the series has no batch of one.
+
+    Args:
+        series: the settings of the trials.
+        rng: the random numbers.
+        allowed: by axis, the sizes that it may have; any if it is missing.
+    """
     first = next((setting for setting in series if setting.kind == ONE_KIND), None)
     if first is None:
         return None
@@ -107,6 +118,7 @@ def exact_setting(
     Args:
         specs: the axes of each array.
         index: the number of the trial in its series.
+        rng: the random numbers.
         allowed: by axis, the sizes that it may have; any if it is missing.
     """
     axes = _axes(specs)
@@ -115,9 +127,14 @@ def exact_setting(
 
 
 def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:
-    """One trial large enough to tell an array of the axes `never_holds` from the arguments themselves.
+    """Return the sizes of a trial in which an array that must never be held is far larger than the arguments.
 
-    An axis that such an array has twice is longer than the others, and one that it does not have is short.
+    An axis that this array has twice is longer than the others, and one that it does not have is short.
+
+    Args:
+        specs: the axes of each array argument.
+        index: the number of the trial in its series.
+        never_holds: the axes of the array, such as `"n n"`; if empty, all axes are long.
     """
     sizes, held = dict(zip(named_axes(specs), LARGE_SIZES, strict=False)), axes_of(never_holds)
     if held:
@@ -129,33 +146,40 @@ def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> 
 
 
 def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: Allowed) -> Setting:
-    """Sizes that no other trial has, pairwise different, as far as the `allowed` ones go round."""
+    """Return sizes that no other trial has, pairwise different as far as the allowed ones suffice."""
     return Setting(0, "a trial of its own", _different(_axes(specs), rng, allowed, WATCHED_SIZES))
 
 
 def _axes(specs: tuple[str, ...]) -> Axes:
-    """Every axis of these arguments, and as many without a name as `...` may stand for."""
+    """Return every named axis of these specs, and the anonymous ones that `...` may stand for."""
     return named_axes(specs) + tuple(f"_{i}" for i in range(3) if any(ANY in axes_of(spec) for spec in specs))
 
 
 def _different(
     axes: Axes, rng: np.random.Generator, allowed: Allowed, free: tuple[int, ...] = DISTINCT_SIZES
 ) -> dict[str, int]:
-    """Pairwise different sizes, as far as the `allowed` ones go round; those of the other axes are among the `free`."""
+    """Return a size for each axis, pairwise different as far as the allowed ones suffice.
+
+    Args:
+        axes: the names of the axes.
+        rng: the random numbers.
+        allowed: by axis, the sizes that it may have.
+        free: the sizes of the other axes.
+    """
     sizes: dict[str, int] = {}
     for axis in sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis])):
         possible = [int(size) for size in rng.permutation(allowed[axis])]
         sizes[axis] = next((size for size in possible if size not in sizes.values()), possible[0])
-    left = [int(size) for size in rng.permutation(free) if size not in sizes.values()]
-    return {**sizes, **dict(zip((axis for axis in axes if axis not in allowed), left, strict=False))}
+    unused = [int(size) for size in rng.permutation(free) if size not in sizes.values()]
+    return {**sizes, **dict(zip((axis for axis in axes if axis not in allowed), unused, strict=False))}
 
 
 def _side(side: int, allowed: Allowed) -> int:
-    """The size of a square that every axis may have, if there is one; else `side`."""
+    """Return a size for all axes of a square: `side` if all may have it or no size is common, else the least."""
     common = set(SIDES).intersection(*allowed.values())
     return side if side in common or not common else min(common)
 
 
 def _nearest(size: int, allowed: tuple[int, ...]) -> int:
-    """This size, or the largest one where it is not among the allowed."""
+    """Return a size if it is allowed, or if any is; else the largest allowed one."""
     return size if size in allowed or not allowed else max(allowed)

@@ -11,7 +11,6 @@ from grader.course.shapes import (
     describe_guessed,
     expand_any,
     guess_axes,
-    name_axes,
     named_axes,
     shape_of,
 )
@@ -72,8 +71,3 @@ def test_axes_are_guessed_where_one_axis_alone_has_that_size() -> None:
     assert guess_axes((7, 9, 4), SIZES) == ("bs", "_1", "m")
     assert guess_axes((3, 3), {"a": 3, "b": 3}) == ("_0", "_1")
     assert describe_guessed((5, 7, 2), SIZES) == "(n=5, bs=7, 2)"
-
-
-def test_axes_are_said_in_words() -> None:
-    assert name_axes((7,), SIZES) == "bs (7 here)"
-    assert name_axes((7, 9), SIZES) == "bs and an axis (7 and 9 here)"

@@ -85,7 +85,7 @@ def test_what_may_explain_a_mistake_is_there(exercise: str, course: Course) -> N
     found = passes_of(course, exercise)
     names = [each.name for each in found if each.name]
     assert len(set(names)) == len(names)
-    assert {name for each in found for name in each.told_by} <= set(names)
+    assert {name for each in found for name in each.probes} <= set(names)
 
 
 def test_names_and_order_tell_nothing(course: Course) -> None:
