@@ -1,6 +1,6 @@
-"""Reads YAML as text, lists and maps only: no types, tags or references. Every text knows its line and place.
+"""YAML read as text, lists and maps only, without types, tags or references; every text knows its line and place.
 
-A file that a learner edits by hand is data: `no` stays the word no, and nothing in it is ever built or expanded.
+A file that a learner edits is data: `no` stays the word no, and no object is built and no reference expanded.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from grader.errors import ReadError
 MOST_PARTS = 20_000
 DEEPEST = 6
 TOO_DEEP = re.compile(rf"(?:[\[{{]\s*){{{DEEPEST + 1}}}")
-"""Brackets of which a parser may refuse so many that it never tells of the first, each in its own words."""
+"""Matches brackets nested too deeply, which a parser may report as another mistake."""
 TOO_MUCH = "there is far too much in this file: start over with a fresh one"
 NOTHING = frozenset(("", "~", "null", "Null", "NULL", "..."))
 
 
 class Text(str):
-    """A scalar or a key.
+    """Hold the text of a scalar or a key, with its place in the file.
 
     Args:
-        line: counted from 1.
-        start: index of its first character in the file, quotes included.
-        end: index behind its last one.
-        quoted: it stands in quotes or in a block, so that it cannot mean nothing.
+        value: the text, without quotes.
+        line: the number of its line, counted from 1.
+        start: the index of its first character in the file, quotes included.
+        end: the index after its last character.
+        quoted: whether it is in quotes or in a block, so that `null`, say, is a word.
     """
 
     __slots__ = ("end", "line", "quoted", "start")
@@ -38,40 +39,40 @@ class Text(str):
     quoted: bool
 
     def __new__(cls, value: str, line: int = 1, start: int = 0, end: int = 0, *, quoted: bool = True) -> Text:
-        """Make a text of what is written and its place."""
+        """Make a text with its place."""
         text = super().__new__(cls, value)
         text.line, text.start, text.end, text.quoted = line, start, end, quoted
         return text
 
     @property
     def blank(self) -> bool:
-        """Nothing is written here: `null`, `~`, `...`, or not a character."""
+        """Return whether the text stands for no value: `null`, `~`, `...`, or blanks only."""
         return not self.strip() or (not self.quoted and self in NOTHING)
 
 
-class Items(list["Node"]):
-    """A list; `start` and `end` are its place in the file."""
+class Items(list["YamlNode"]):
+    """A list, with the indices `start` and `end` of its place in the file."""
 
     start = end = 0
 
 
-class Map(dict[Text, "Node"]):
-    """A map; `start` and `end` are its place in the file."""
+class Map(dict[Text, "YamlNode"]):
+    """A map, with the indices `start` and `end` of its place in the file."""
 
     start = end = 0
 
 
-Node = Text | Items | Map
+YamlNode = Text | Items | Map
 
 
 def read_map(text: str) -> Map:
-    """Return the map that a YAML file is; an empty one for an empty file.
+    """Return the map in a YAML text; an empty one for an empty text.
 
     Raises:
-        ReadError: it is no YAML, is no map, repeats a key, or uses more of YAML than text, lists and maps.
+        ReadError: the text is no YAML, is no map, repeats a key, or uses more of YAML than text, lists and maps.
     """
     try:
-        found = _Reader(text).document()
+        root = _Reader(text).document()
     except yaml.MarkedYAMLError as error:
         line = min(error.problem_mark.line + 1 if error.problem_mark else 1, len(text.splitlines()) or 1)
         if TOO_DEEP.search(text):
@@ -80,15 +81,20 @@ def read_map(text: str) -> Map:
         raise ReadError(line, f"{why}: indent with spaces, and put text with special signs in quotes") from error
     except yaml.YAMLError as error:
         raise ReadError(1, "there are characters in it that no text has: remove them") from error
-    if isinstance(found, Text) and found.blank:
+    if isinstance(root, Text) and root.blank:
         return Map()
-    if not isinstance(found, Map):
+    if not isinstance(root, Map):
         raise ReadError(1, "every answer needs a name and a colon before it, such as `name: answer`")
-    return found
+    return root
 
 
-def line_of(node: Node, path: tuple[str | int, ...]) -> int:
-    """Return the line of the innermost part of a path that is there; parts that are not are passed over."""
+def line_of(node: YamlNode, path: tuple[str | int, ...]) -> int:
+    """Return the line of the innermost part of a path that exists; parts of the path that do not are skipped.
+
+    Args:
+        node: the root of the tree.
+        path: keys of maps and indices of lists, from the root inwards.
+    """
     line = 1
     for part in path:
         if isinstance(node, Map):
@@ -102,14 +108,18 @@ def line_of(node: Node, path: tuple[str | int, ...]) -> int:
 
 
 class _Reader:
-    """Build the tree of nodes from YAML events, so that nothing that is not allowed is ever built."""
+    """Build the tree of nodes from YAML events; an event that is not allowed is refused before anything is built.
+
+    Args:
+        text: the text of the file.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
         self.parts = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         """Return the node of the only document; a blank text for an empty file.
 
         Raises:
@@ -121,15 +131,15 @@ class _Reader:
             return Text("", quoted=False)
         node = self.node(next(self.events), 0)
         next(self.events)  # the document's end
-        if not isinstance(rest := next(self.events), yaml.StreamEndEvent):
-            raise ReadError(_line(rest), "a second document begins here: keep everything in one, without ---")
+        if not isinstance(following := next(self.events), yaml.StreamEndEvent):
+            raise ReadError(_line(following), "a second document begins here: keep everything in one, without ---")
         return node
 
-    def node(self, event: Any, depth: int) -> Node:
-        """Return the node that begins with this event.
+    def node(self, event: Any, depth: int) -> YamlNode:
+        """Return the node that begins with an event, `depth` levels below the root.
 
         Raises:
-            ReadError: it is a reference or has a tag, or there is too much.
+            ReadError: it is a reference or has a tag, or there are too many nodes or levels.
         """
         self.parts += 1
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
@@ -141,31 +151,35 @@ class _Reader:
         start, end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.ScalarEvent):
             return Text(event.value, _line(event), start, end, quoted=bool(event.style))
-        found: Items | Map = Items() if isinstance(event, yaml.SequenceStartEvent) else Map()
-        last = self.fill(found, depth + 1)
-        found.start = start
-        found.end = last.end_mark.index if event.flow_style else _end(found, end)
-        return found
+        collection: Items | Map = Items() if isinstance(event, yaml.SequenceStartEvent) else Map()
+        last = self.fill(collection, depth + 1)
+        collection.start = start
+        collection.end = last.end_mark.index if event.flow_style else _end(collection, end)
+        return collection
 
-    def fill(self, found: Items | Map, depth: int) -> Any:
-        """Fill a list or a map with its parts; return the event that ends it."""
+    def fill(self, collection: Items | Map, depth: int) -> Any:
+        """Fill a list or a map with its parts, `depth` levels below the root; return the event that ends it.
+
+        Raises:
+            ReadError: a part cannot be read, a key is no text, or it is repeated.
+        """
         while not isinstance(event := next(self.events), (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             part = self.node(event, depth)
-            if isinstance(found, Items):
-                found.append(part)
+            if isinstance(collection, Items):
+                collection.append(part)
                 continue
             if not isinstance(part, Text):
                 raise ReadError(_line(event), "a name was expected here: put the text in quotes")
-            if part in found:
-                first = next(known.line for known in found if known == part)
+            if part in collection:
+                first = next(known.line for known in collection if known == part)
                 raise ReadError(part.line, f"{part} is there a second time, after line {first}: keep one of them")
-            found[part] = self.node(next(self.events), depth)
+            collection[part] = self.node(next(self.events), depth)
         return event
 
 
-def _end(found: Items | Map, otherwise: int) -> int:
-    """Return where the last part of a block ends; comments behind it do not belong to it."""
-    parts = found if isinstance(found, Items) else [*found, *found.values()]
+def _end(collection: Items | Map, otherwise: int) -> int:
+    """Return the index after the last part of a block, without comments after it; `otherwise` if it has no parts."""
+    parts = collection if isinstance(collection, Items) else [*collection, *collection.values()]
     return max((part.end for part in parts), default=otherwise)
 
 

@@ -1,4 +1,4 @@
-"""The questions of a quiz as their author writes them; `right` and `wrong` in every kind, each mistake explained."""
+"""The kinds of questions in a quiz, as their author declares them: right answers, and wrong ones with explanations."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ NOT_READ = "not-read"
 
 
 def _known(code: str) -> str:
+    """Return a code, if it is public.
+
+    Raises:
+        ValueError: it is not.
+    """
     if code not in CODES:
         raise ValueError(f"{code} is no public code of a mistake")
     return code
@@ -31,11 +36,11 @@ class _StrictModel(BaseModel):
 
 
 class QuizMistake(_StrictModel):
-    """What a wrong answer reveals.
+    """Describe the mistake in a wrong answer.
 
     Args:
         code: the public code of the mistake.
-        says: what was mistaken, to the learner.
+        says: the sentence that explains it to the learner.
     """
 
     code: Code
@@ -43,20 +48,24 @@ class QuizMistake(_StrictModel):
 
 
 class Option(QuizMistake):
-    """One choice; its code and words are for whoever judges it wrongly."""
+    """Describe one choice, and the mistake of learners who take it if it is wrong, or leave it out if it is right.
+
+    Args:
+        text: the text of the choice.
+    """
 
     text: Words
 
 
 class _Question(_StrictModel):
-    """What every kind of question has.
+    """Hold the fields that all kinds of questions share.
 
     Args:
         ask: the question; `{n + 1}` in any text becomes its value, if `n` is a parameter.
         listing: code that is shown with it.
-        params: what a learner's variant draws from, by name; `[first]` where there is no variant.
-        hints: up to three steps.
-        because: why the right answer is right, told once it has been given.
+        params: by name of a parameter, the values of which a learner's variant draws one; variant 0 has the first.
+        hints: up to three hints.
+        because: the reason why the right answer is right, shown once the learner has given it.
     """
 
     ask: Words
@@ -67,7 +76,12 @@ class _Question(_StrictModel):
 
 
 class Choice(_Question):
-    """One of several is right."""
+    """Declare a question with several choices, of which one is right.
+
+    Args:
+        right: the text of the right choice, by its label.
+        wrong: the other choices, by label.
+    """
 
     kind: Literal["choice"]
     right: Annotated[dict[Label, Words], Field(min_length=1, max_length=1)]
@@ -75,7 +89,12 @@ class Choice(_Question):
 
 
 class Choices(_Question):
-    """Every right one is to be named, and no other; a right one's code and words are for leaving it out."""
+    """Declare a question with several choices, of which all right ones must be named, and no other.
+
+    Args:
+        right: the right choices by label, each with the mistake of leaving it out.
+        wrong: the other choices by label, each with the mistake of naming it.
+    """
 
     kind: Literal["choices"]
     right: Annotated[dict[Label, Option], Field(min_length=1, max_length=6)]
@@ -83,12 +102,14 @@ class Choices(_Question):
 
 
 class Number(_Question):
-    """A number.
+    """Declare a question whose answer is a number.
 
     Args:
+        right: the right answer, a number or a formula of numbers.
+        wrong: mistakes by the wrong answers that they lead to.
         tolerance: how far an answer may be off, in `unit`.
-        unit: what it is counted in; may be left out by the learner.
-        units: other units and how many of `unit` each is worth.
+        unit: the unit of the answer, which the learner may leave out.
+        units: by name of another unit, how many of `unit` it is worth.
     """
 
     kind: Literal["number"]
@@ -100,7 +121,13 @@ class Number(_Question):
 
 
 class Given(_StrictModel):
-    """A variable: its axes, `"bs n"`, and the range its entries are drawn from."""
+    """Describe a variable of a formula.
+
+    Args:
+        axes: the names of its axes, such as `"bs n"`; empty for a number.
+        low: the least value of an entry.
+        high: the greatest value of an entry.
+    """
 
     axes: str = ""
     low: float = -2
@@ -108,10 +135,14 @@ class Given(_StrictModel):
 
 
 class Shape(_Question):
-    """A shape, in axis names or sizes: `(bs, n)`; a name that is a parameter may be answered by its size.
+    """Declare a question whose answer is a shape in axis names or sizes, such as `(bs, n)`.
+
+    A name that is a parameter may be replaced by its size in the answer.
 
     Args:
-        given: the arrays whose shapes an answer may speak of, each with its axes: `{x: bs n}`, for `x.shape`.
+        right: the right shape.
+        wrong: mistakes by the wrong shapes that they lead to.
+        given: the arrays whose shapes an answer may use, each with its axes: `{x: bs n}`, for `x.shape`.
     """
 
     kind: Literal["shape"]
@@ -121,9 +152,11 @@ class Shape(_Question):
 
 
 class Expression(_Question):
-    """A formula; every formula that gives the same values is right.
+    """Declare a question whose answer is a formula; every formula that gives the same values is right.
 
     Args:
+        right: a right formula.
+        wrong: mistakes by the wrong formulas that they lead to.
         given: the variables it may use, each with its axes: `{inp: bs n, out.g: bs m}`; axis sizes may be used too.
     """
 
@@ -134,7 +167,13 @@ class Expression(_Question):
 
 
 class Predict(_Question):
-    """What the last line of the listing gives; the right answer is found by running it."""
+    """Declare a question on the value of a listing's last line, which `handgrad build` computes by running the listing.
+
+    Args:
+        listing: the code, whose last line is an expression.
+        wrong: mistakes by the wrong answers that they lead to.
+        tolerance: how far an answer may be off, if it is a number.
+    """
 
     kind: Literal["predict"]
     listing: Words
@@ -143,7 +182,12 @@ class Predict(_Question):
 
 
 class Word(_Question):
-    """What a listing gives, where that is neither a number nor a shape: `None`, `True`, `RuntimeError`."""
+    """Hold a question with its computed answer, if that is a word: `None`, `True`, `RuntimeError`.
+
+    Args:
+        right: the right answer.
+        wrong: mistakes by the wrong answers that they lead to.
+    """
 
     kind: Literal["word"]
     right: Words
@@ -163,6 +207,6 @@ KINDS: Mapping[str, type[Question]] = {
 
 
 def codes_of(question: Question) -> set[str]:
-    """Return the codes of the mistakes that a wrong answer to a question can be."""
+    """Return the codes of all mistakes that are declared for a question."""
     left_out = question.right.values() if isinstance(question, Choices) else ()
     return {mistake.code for mistake in (*question.wrong.values(), *left_out)}

@@ -1,4 +1,4 @@
-"""A quiz as `quiz.yaml` declares it: its questions, and the keys that `handgrad build` computed for predictions."""
+"""A quiz as `quiz.yaml` declares it: its questions, and the computed answers of predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.errors import ReadError, SpecError
 
 from .course_file import KEYS_FILE
 from .exercise import Answer
-from .plain_yaml import Map, Node, Text, line_of, read_map
+from .plain_yaml import Map, Text, YamlNode, line_of, read_map
 from .questions import (
     ID,
     KINDS,
@@ -31,11 +31,12 @@ Keys = Mapping[str, Mapping[str, Mapping[str, str]]]
 
 @dataclass(frozen=True)
 class Quiz:
-    """The quiz of one unit.
+    """Hold the quiz of one unit.
 
     Args:
-        questions: by id, in order.
-        keys: for each `predict` question, by `values_text`: the kind of the right answer, and the answer.
+        questions: the questions by id, in order.
+        keys: by id of a `predict` question and `values_text` of its parameters, the right answer that `handgrad build`
+            has computed, as `{"kind": ..., "right": ...}`.
     """
 
     questions: Mapping[str, Question]
@@ -43,25 +44,25 @@ class Quiz:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Return its title for lists."""
         return f"Quiz of {len(self.questions)} questions"
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """One answer for each question."""
+        """Return one answer for each question, named by its id."""
         return tuple(Answer(name, kind="value") for name in self.questions)
 
     @property
     def hints(self) -> Mapping[str, tuple[str, ...]]:
-        """The hints of each question."""
+        """Return the hints of each question, by id."""
         return {name: question.hints for name, question in self.questions.items()}
 
 
 def read_quiz(path: Path) -> Quiz:
-    """Read and check a `quiz.yaml`, and the computed keys beside it.
+    """Return the quiz in a `quiz.yaml`, with the computed answers in the `quiz_keys.json` of the same folder.
 
     Raises:
-        SpecError: it cannot be used; names the file and the line.
+        SpecError: one of the files cannot be used; names the file and the line.
     """
     try:
         tree = read_map(path.read_text(encoding="utf-8"))
@@ -69,8 +70,8 @@ def read_quiz(path: Path) -> Quiz:
         if not questions:
             raise ReadError(1, "there is no question in it: write one")
     except OSError as error:
-        says = f"{path} cannot be read ({error.strerror}): course.yaml gives this unit a quiz: write it."
-        raise SpecError(says) from error
+        message = f"{path} cannot be read ({error.strerror}): course.yaml gives this unit a quiz: write it."
+        raise SpecError(message) from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
     except ReadError as error:
@@ -79,6 +80,11 @@ def read_quiz(path: Path) -> Quiz:
 
 
 def _keys(path: Path) -> Keys:
+    """Return the computed answers in a `quiz_keys.json`; none if there is no such file.
+
+    Raises:
+        SpecError: it cannot be read.
+    """
     try:
         keys: Keys = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -88,7 +94,17 @@ def _keys(path: Path) -> Keys:
     return keys
 
 
-def _question(name: Text, node: Node, tree: Node) -> Question:
+def _question(name: Text, node: YamlNode, tree: YamlNode) -> Question:
+    """Return the question that a part of a `quiz.yaml` declares.
+
+    Args:
+        name: its id.
+        node: the part.
+        tree: the whole file, which has the lines of all parts.
+
+    Raises:
+        ReadError: it cannot be used; names the line.
+    """
     if not re.fullmatch(ID, name) or name == VARIANT:
         raise ReadError(name.line, f"{name} is no name for a question: use small letters, digits and _")
     if not isinstance(node, Map):
@@ -96,8 +112,8 @@ def _question(name: Text, node: Node, tree: Node) -> Question:
     kind = node.get(Text("kind"))
     if not isinstance(kind, Text) or kind not in KINDS:
         near = difflib.get_close_matches(str(kind), KINDS, 1)
-        says = f"write {near[0]}" if near else f"choose among {', '.join(KINDS)}"
-        raise ReadError(line_of(tree, (name, "kind")), f"{name} is of no known kind: {says}")
+        advice = f"write {near[0]}" if near else f"choose among {', '.join(KINDS)}"
+        raise ReadError(line_of(tree, (name, "kind")), f"{name} is of no known kind: {advice}")
     try:
         question = KINDS[kind].model_validate(node)
     except ValidationError as error:
@@ -108,13 +124,20 @@ def _question(name: Text, node: Node, tree: Node) -> Question:
     return question
 
 
-def _explained(name: str, error: ValidationError, tree: Node) -> ReadError:
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
+def _explained(name: str, error: ValidationError, tree: YamlNode) -> ReadError:
+    """Return the error with the line and the sentence for a question that pydantic refuses.
+
+    Args:
+        name: the id of the question.
+        error: pydantic's error.
+        tree: the whole file, which has the lines of all parts.
+    """
+    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
     path = (name, *first["loc"])
     where = ".".join(str(part) for part in path)
     if first["type"] == "extra_forbidden":
         return ReadError(line_of(tree, path), f"{where} is not a known setting; remove it or correct its name")
     if first["type"] == "missing":
         return ReadError(line_of(tree, path), f"{where} is missing: add it")
-    says = first["msg"].removeprefix("Value error, ")
-    return ReadError(line_of(tree, path), f"{where}: {says[0].lower()}{says[1:]}; correct it")
+    message = first["msg"].removeprefix("Value error, ")
+    return ReadError(line_of(tree, path), f"{where}: {message[0].lower()}{message[1:]}; correct it")

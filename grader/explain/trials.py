@@ -174,7 +174,7 @@ class Drawing:
             values = trial.inputs[answer.wrt].numpy()
             places = np.random.default_rng(0).permutation(values.size)[:most]
             entries = [tuple(map(int, np.unravel_index(place, values.shape))) for place in sorted(places)]
-            slopes, gaps = finite_differences.measured(
+            slopes, gaps = finite_differences.gradient_and_error(
                 partial(loss_of, self.exercise, trial, answer.wrt), values, entries
             )
             gradients[answer.name] = slopes
@@ -203,7 +203,7 @@ class Drawing:
             if move.values is None:
                 return None
             nearby = np.asarray(values + size * move.values(values.shape))
-            return finite_differences.at(loss, nearby, entries, size / FINER)
+            return finite_differences.gradient_at(loss, nearby, entries, size / FINER)
 
         return AllowedGradient(known, sample)
 

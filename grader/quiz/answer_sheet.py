@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.plain_yaml import NOTHING, Map, Node, Text, read_map
+from grader.course.plain_yaml import NOTHING, Map, Text, YamlNode, read_map
 from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, Question, Shape
 from grader.course.quiz import VARIANT, Quiz
 from grader.errors import ReadError
@@ -72,7 +72,7 @@ def decode_sheet(content: bytes) -> str:
         raise ReadError(line, "this is not UTF-8 text: save the file as UTF-8") from error
 
 
-def _variant(tree: Mapping[Text, Node]) -> int:
+def _variant(tree: Mapping[Text, YamlNode]) -> int:
     name = next((key for key in tree if key == VARIANT), None)
     if name is None:
         raise ReadError(1, "the line `variant: N` is missing: put it back as it was")
@@ -82,10 +82,10 @@ def _variant(tree: Mapping[Text, Node]) -> int:
     return int(node)
 
 
-def _answer(name: Text, node: Node) -> str:
+def _answer(name: Text, node: YamlNode) -> str:
     if isinstance(node, Text):
         return "" if node.blank else node.strip()
-    parts: list[Node] = list(node)
+    parts: list[YamlNode] = list(node)
     if isinstance(node, Map) and not all(isinstance(value, Text) and value.blank for value in node.values()):
         raise ReadError(name.line, f"the answer to {name} is split by a colon: put it in quotes")
     if not all(isinstance(part, Text) for part in parts):
@@ -109,7 +109,7 @@ def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
     return changed
 
 
-def _replaced(text: str, key: Text, node: Node, answer: str) -> str:
+def _replaced(text: str, key: Text, node: YamlNode, answer: str) -> str:
     colon = text.index(":", key.end) + 1
     if node.start == node.end:  # nothing is there
         return f"{text[:colon]} {_yaml(answer)}{text[colon:]}"

@@ -1,18 +1,23 @@
-"""Compares arrays by scaled error: max|err| / max|reference|, with one tolerance per precision."""
+"""Comparison of arrays by scaled error, max|array - reference| / max|reference|, with tolerances by precision."""
 
 from __future__ import annotations
 
 import numpy as np
 
-MATCH = 1e-4  # in proportion to the largest entry: equal but for what is lost on the way
+MATCH = 1e-4  # of the largest entry: the rounding of a backward pass in single precision
 RTOL = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
 ATOL_FOR_ZERO = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-10}
 
 
 def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
-    """max|array - reference| / max|reference|; where the reference is all zeros, max|array|.
+    """Return max|array - reference| / max|reference|; max|array| if the reference is all zeros.
 
-    `inf` for different shapes or for entries that are not finite. Both are compared as float64.
+    Args:
+        array: the array to judge.
+        reference: the right array.
+
+    Returns:
+        The error, computed in float64; infinity for another shape or an entry that is not finite.
     """
     if array.shape != reference.shape:
         return float("inf")
@@ -27,23 +32,25 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
 
 
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
-    """The scaled error is within the tolerance of `precision`."""
+    """Return whether the scaled error of an array is within the tolerance of a precision, such as `"float32"`."""
     return scaled_error(array, reference) <= tolerance(reference, precision)
 
 
 def tolerance(reference: np.ndarray, precision: str = "float32") -> float:
-    """Return the largest scaled error of what agrees with a reference in this precision."""
+    """Return the largest scaled error of an array that agrees with a reference in a precision, such as `"float32"`."""
     return RTOL[precision] if reference.any() else ATOL_FOR_ZERO[precision]
 
 
 def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> np.ndarray:
-    """Return where an array is further off than `agrees` allows.
+    """Return a mask of the entries that are further from the reference than `agrees` allows.
 
     Args:
-        array: of the same shape as `reference`.
+        array: the array to judge, of the same shape as `reference`.
+        reference: the right array.
+        precision: the precision that sets the tolerance.
 
     Returns:
-        A mask of that shape.
+        A mask of this shape.
     """
     right = _double(reference)
     scale = float(np.abs(right).max(initial=0.0))
@@ -53,14 +60,20 @@ def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "fl
 
 
 def worst_entry(array: np.ndarray, reference: np.ndarray) -> tuple[int, ...]:
-    """Index of the entry that is furthest off; both have the same, non-empty shape."""
+    """Return the index of the entry furthest from the reference; both arrays have the same, non-empty shape."""
     with np.errstate(all="ignore"):
         gap = np.nan_to_num(np.abs(_double(array) - _double(reference)), nan=np.inf, posinf=np.inf)
     return tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
 
 
 def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> float:
-    """The share of entries further off than the tolerance of the largest entry."""
+    """Return the proportion of entries that are further from the reference than the tolerance allows.
+
+    Args:
+        array: the array to judge, of the same, non-empty shape as `reference`.
+        reference: the right array.
+        precision: the precision that sets the tolerance.
+    """
     scale = max(float(np.abs(_double(reference)).max()), ATOL_FOR_ZERO[precision])
     gap = np.abs(_double(array) - _double(reference))
     return float((~(gap <= RTOL[precision] * scale)).mean())

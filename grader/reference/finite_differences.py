@@ -1,4 +1,4 @@
-"""Central differences in float64, with which every reference is confirmed."""
+"""Gradients by central differences in float64."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-WIDE_TO_NARROW = (2e-3, 2e-4, 2e-5)  # in proportion to the entry
-GOOD = 1e-9  # of a slope: no narrower step can do better
-SMALLEST = 1e-2  # in proportion to the largest entry: the least that an entry counts for in its step
-STEP = 2e-6  # a batch of one has a variance of 0, and is bent by the 1e-5 that is added to it
+WIDE_TO_NARROW = (2e-3, 2e-4, 2e-5)  # steps, in proportion to the entry
+GOOD = 1e-9  # relative error of a slope: no narrower step can do better
+SMALLEST = 1e-2  # of the largest entry: the least size that sets the step of an entry
+STEP = 2e-6  # small, as a variance of 0, to which 1e-5 is added, makes a function curve sharply
 
 
 def nudged(values: np.ndarray, index: tuple[int, ...], step: float) -> np.ndarray:
-    """A copy of `values` with one entry moved by `step`."""
+    """Return a copy of an array with `step` added to the entry at an index."""
     moved = values.copy()
     moved[index] += step
     return moved
 
 
 def gradient(f: Callable[[np.ndarray], float], values: np.ndarray, step: float = STEP) -> np.ndarray:
-    """d f / d values by central differences, entry by entry; shape: that of `values` (float64)."""
+    """Return the gradient of a function by central differences, entry by entry.
+
+    Args:
+        f: takes an array shaped like `values`; returns a number.
+        values: the array at which the gradient is computed; float64.
+        step: the size of the finite difference.
+
+    Returns:
+        Shape: that of `values`.
+    """
     result = np.zeros(values.shape)
     for index in np.ndindex(values.shape):
         difference = f(nudged(values, index, step)) - f(nudged(values, index, -step))
@@ -28,27 +37,38 @@ def gradient(f: Callable[[np.ndarray], float], values: np.ndarray, step: float =
     return result
 
 
-def at(
+def gradient_at(
     f: Callable[[np.ndarray], float], values: np.ndarray, entries: Iterable[tuple[int, ...]], step: float
 ) -> np.ndarray:
-    """Return d f / d values by central differences at the given indices, nan elsewhere; shape: that of `values`."""
+    """Return some entries of the gradient of a function by central differences.
+
+    Args:
+        f: takes an array shaped like `values`; returns a number.
+        values: the array at which the gradient is computed; float64.
+        entries: the indices of these entries.
+        step: the size of the finite difference.
+
+    Returns:
+        Shape: that of `values`; nan at all other indices.
+    """
     slopes = np.full(values.shape, np.nan)
     for index in entries:
         slopes[index] = (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
     return slopes
 
 
-def measured(
+def gradient_and_error(
     f: Callable[[np.ndarray], float], values: np.ndarray, entries: Iterable[tuple[int, ...]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Measure d f / d values, and how far each entry may be off, by central differences alone.
+    """Return some entries of the gradient of a function, and how far each may be off, by central differences.
 
-    Differences over a wide and over narrow steps, each taken twice to cancel the cubic term: a smooth function has the
-    best numbers with the wide one, also where it rounds to float32 inside; beside a kink the narrow ones are right.
+    Of a wide step and narrower ones, each with the cubic term of the error cancelled, the best is taken for each entry.
+    A wide step is best for a smooth function, also if it rounds to float32 inside; near a kink a narrow one is.
 
     Args:
-        values: float64.
-        entries: the indices that are measured; every other entry is nan.
+        f: takes an array shaped like `values`; returns a number.
+        values: the array at which the gradient is computed; float64.
+        entries: the indices of these entries; every other entry is nan.
 
     Returns:
         The gradient and its error, both shaped like `values`.

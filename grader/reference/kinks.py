@@ -1,10 +1,10 @@
-"""Which gradients may be given where a forward pass has a kink or a tie, and which entries have none there.
+"""The gradients that are right where a forward pass has a kink or a tie.
 
 At a kink (relu at 0, abs at 0, equal entries under a maximum) torch's gradient is one of several. The others are found
-by running torch's own backward pass beside the kink: a few times, with every operation that has kinks moved by a hair
-to one side or to the other. Each entry may have what lies between the least and the greatest of these gradients. What
-all of them agree on must hold for any other: of equal entries under a maximum each may have a share, and the shares add
-up.
+by running torch's own backward pass beside the kink: a few times, with every operation that has kinks moved slightly
+to one side or the other. An entry may have any value between the least and the greatest of these gradients. A linear
+relation that holds for all of them must hold for any other: equal entries under a maximum may share the upstream
+gradient in any way, but their shares must add up to it.
 """
 
 from __future__ import annotations
@@ -35,30 +35,29 @@ KINKED = frozenset(
     "cosine_embedding_loss multilabel_margin_loss gt ge lt le greater greater_equal less less_equal heaviside "
     "searchsorted bucketize".split()
 )
-# What is true of equal entries alone: beside a maximum that is moved no entry equals it.
+# Functions that are true of equal entries only: no entry equals a maximum that has been moved.
 EXACT = frozenset(("eq", "ne", "isclose", "equal", "allclose"))
-NUDGE = 1e-5  # in proportion to the largest entry: above what float32 rounds away, so that what it makes equal is a tie
-KINK = 1e-4  # in proportion to the largest entry: by so much an entry varies at a kink, and never by curvature
-LEAST = 1e-6  # likewise: by so much an entry varies at any kink, and perhaps by curvature
-SAMPLES = 16
+NUDGE = 1e-5  # of the largest entry: more than rounding to float32, so that entries which that makes equal are a tie
+KINK = 1e-4  # of the largest entry: a gradient that varies by more is at a kink, and not curved
+LEAST = 1e-6  # likewise: a gradient varies by more at any kink, and perhaps by curvature
+SAMPLES = 16  # gradients beside the input that a comparison starts with
 TRIES = 3  # for each sample: some moves give none
-MOST_NUDGED = 256  # entries that are nudged alone, where no sample has given what they have
+MOST_NUDGED = 256  # entries that are moved alone, where no sample has the value of the array
 NUDGED_ALONE = 2  # the first moves of an entry: up and down, which show any kink that it is at itself
-BESIDE_OTHERS = 5  # times
+BESIDE_OTHERS = 5  # times that each move of an entry is tried among random moves of the others
 BLOCK = 64  # entries that are compared together
-SHARE = 0.03  # of what an entry varies by: how far what all samples agree on may be missed
+SHARE = 0.03  # of the variation of an entry: how far an array may be from what all samples have in common
 
-Shape = tuple[int, ...]
-Pattern = Callable[[Shape], np.ndarray]  # between -1 and 1, of a given shape
+Pattern = Callable[[tuple[int, ...]], np.ndarray]  # takes a shape; returns numbers between -1 and 1 of that shape
 
 
 @dataclass(frozen=True)
 class Move:
-    """How a forward pass is moved off its kinks.
+    """Describe how a forward pass is moved off its kinks.
 
     Args:
-        operations: what is added before each operation that has kinks; `None` where nothing is.
-        values: what is added to the input that is differentiated.
+        operations: the noise that is added to the operands of each operation with kinks; `None` for none.
+        values: the noise that is added to the input that is differentiated; `None` for none.
     """
 
     operations: Pattern | None
@@ -70,15 +69,15 @@ Sample = Callable[[Move], np.ndarray | None]
 
 @dataclass(frozen=True)
 class Comparison:
-    """An array compared with the right gradient, entry by entry; each mask is shaped like it.
+    """Hold the comparison of an array with the right gradient, entry by entry; all fields are shaped like the array.
 
     Args:
-        wrong: the entries that have what no right gradient has there.
-        convention: the entries where another gradient than torch's is right, too, and was given.
-        unjudged: the entries where there is no finite gradient to compare with.
-        kinks: the entries at a kink or in a tie; none are looked for where nothing differs from torch's gradient.
-        low: the least that each entry may be, as far as it was looked at; shaped like the array.
-        high: the most.
+        wrong: the mask of the entries that differ from every right gradient.
+        convention: the mask of the entries that differ from torch's gradient and are right by another convention.
+        unjudged: the mask of the entries of which torch's gradient is not finite.
+        kinks: the mask of the entries at a kink or in a tie; all False if the array is torch's gradient.
+        low: the least value of each entry among the gradients that were sampled.
+        high: the greatest value.
     """
 
     wrong: np.ndarray
@@ -91,12 +90,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class AllowedGradient:
-    """The right gradient of one input in one trial, and what else is right at its kinks.
+    """Hold the right gradient of one input in one trial, and the ones that are right by other conventions at kinks.
 
     Args:
         expected: torch's own gradient at the input itself.
-        sample: the gradient beside it, moved as asked; `None` where there is none.
-        has_kinks: some operation that may have kinks is in the forward pass, as far as the samples have shown.
+        sample: takes a move; returns torch's gradient beside the input, `None` where there is none.
+        has_kinks: returns whether a sample so far has met an operation that may have kinks.
     """
 
     expected: np.ndarray
@@ -106,13 +105,18 @@ class AllowedGradient:
     _moves: Iterator[Move] = field(default_factory=lambda: _moves(np.random.default_rng(0)), repr=False)
 
     def accepts(self, array: np.ndarray, bound: float) -> bool:
-        """No entry is wrong: within `bound` of the largest entry of the right gradient, or another choice at a kink."""
+        """Return whether no entry of an array is wrong.
+
+        Args:
+            array: the array to judge, of any shape.
+            bound: the tolerance, as in `compare`.
+        """
         return array.shape == self.expected.shape and not self.compare(array, bound).wrong.any()
 
     def compare(self, array: np.ndarray, bound: float) -> Comparison:
-        """Which entries are wrong, which are another convention, and which cannot be judged.
+        """Return which entries of an array are wrong, right by another convention, or cannot be judged.
 
-        What was compared before makes no difference.
+        The result does not depend on earlier comparisons.
 
         Args:
             array: shaped like the right gradient.
@@ -148,7 +152,11 @@ class AllowedGradient:
 
 
 class _Samples:
-    """The gradients beside an input that one comparison looks at."""
+    """Sample the gradients beside an input for one comparison.
+
+    Args:
+        allowed: the right gradient and its source of samples.
+    """
 
     def __init__(self, allowed: AllowedGradient) -> None:
         self.allowed = allowed
@@ -169,7 +177,7 @@ class _Samples:
         """Return which of the `other` entries of an array, a mask, are right by another convention; a mask."""
         fits = other & np.isfinite(array) & self._is_between(array, other)
         if fits.any() and not (other & ~fits).any():
-            fits &= ~self._breaks_what_all_agree_on(array, other)
+            fits &= ~self._breaks_common_relations(array, other)
         return np.asarray(fits)
 
     def _draw(self, count: int) -> None:
@@ -197,9 +205,10 @@ class _Samples:
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
 
     def _is_between(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Each of the `other` entries is between the least and the greatest gradient that is right; a mask.
+        """Return a mask of the entries between the least and the greatest right gradient.
 
-        The furthest is looked at first, and nothing more where that is wrong.
+        More samples are drawn for the `other` entries (a mask) as long as one is not between them. The one furthest off
+        comes first, and if it is wrong, the following ones are not examined.
         """
         self._draw(SAMPLES)
         missing = other & ~self._within(array)
@@ -209,7 +218,7 @@ class _Samples:
             for number, move in enumerate(_alone(index) if np.isfinite(array[index]) else ()):
                 if self._within(array)[index] or (number == NUDGED_ALONE and self._is_far_from_kinks(gap[index])):
                     break
-                self._alone.extend([found] if (found := self.allowed.sample(move)) is not None else [])
+                self._alone.extend([sample] if (sample := self.allowed.sample(move)) is not None else [])
             if not self._within(array)[index]:
                 break
         return self._within(array)
@@ -219,11 +228,12 @@ class _Samples:
         return gap > KINK * self._scale and not self.varies(KINK).any()
 
     def _within(self, array: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries that vary, and in which the array is in the range of the samples so far."""
         (low, high), slack = self.ends(), LEAST * self._scale
         return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
-    def _breaks_what_all_agree_on(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The entries of a tie whose shares do not add up as they do in every sample; a mask."""
+    def _breaks_common_relations(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries of a tie whose shares do not add up as they do in every sample."""
         broken = np.zeros(array.shape, bool)
         self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
         varies = self.varies(KINK)
@@ -233,64 +243,67 @@ class _Samples:
             missed = np.abs(array.sum(axes, keepdims=True) - sums[0]) > SHARE * self._scale
             broken |= np.broadcast_to(agreed & missed, array.shape) & varies & np.any(other, axes, keepdims=True)
         for block in _blocks(varies):
-            broken[block] |= self._off(array, block) & other[block].any()
+            broken[block] |= self._is_no_mixture(array, block) & other[block].any()
         return broken
 
-    def _off(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
-        """What the array has in some entries is no mixture of what the samples have there."""
+    def _is_no_mixture(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
+        """Return whether the array, in the entries of a block, is no linear mixture of the samples."""
         every = np.stack([sample[block] for sample in self._all()])
         known = every[np.isfinite(every).all(1)]
         size = np.ptp(known, 0)
-        moves, own = (known[1:] - known[0]) / size, (array[block] - known[0]) / size
+        moves, move = (known[1:] - known[0]) / size, (array[block] - known[0]) / size
         # By torch, for numpy's threads get into each other's way on a busy machine.
         _, sizes, directions = (part.numpy() for part in torch.linalg.svd(torch.from_numpy(moves), full_matrices=False))
         kept = directions[sizes > SHARE]
-        return bool(np.linalg.norm(own - kept.T @ (kept @ own)) > SHARE)
+        return bool(np.linalg.norm(move - kept.T @ (kept @ move)) > SHARE)
 
 
 def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    """Return what is right as an answer in a trial, at its kinks too; made once.
+    """Return the right gradient for an answer in a trial, with its kinks; the same object for each call.
 
-    The samples are drawn when they are first needed: a right answer that is torch's own costs nothing.
+    The samples are drawn when they are first needed: an array that is torch's own gradient needs none.
     """
     return trial.remember(("allowed", answer.name), lambda: _of_trial(exercise, answer, trial))  # type: ignore[no-any-return]
 
 
 def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    expected, met = trial.expected[answer.name], [False]
+    expected, has_kinks = trial.expected[answer.name], [False]
     assert expected is not None
 
     def sample(move: Move) -> np.ndarray | None:
-        """Return torch's gradient with the input moved off its kinks; `None` if that says nothing about the kinks."""
+        """Return torch's gradient with the input moved off its kinks; `None` if it cannot be computed or compared."""
         leaf = trial.inputs[answer.wrt]
         inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _moved(leaf, move.values)}
         mode = _Moving(move.operations)
         try:
             with mode:
-                found = autograd_answer(exercise, answer, inputs, trial.out_g)
+                gradient = autograd_answer(exercise, answer, inputs, trial.out_g)
         except IMPOSSIBLE:
             return None
-        met[0] |= mode.has_kinks
+        has_kinks[0] |= mode.has_kinks
         unsound = mode.compares_exactly and move.operations is not None
-        return None if unsound else plus_prior(found, answer, trial.arguments)
+        return None if unsound else plus_prior(gradient, answer, trial.arguments)
 
-    return AllowedGradient(expected, sample, lambda: met[0])
+    return AllowedGradient(expected, sample, lambda: has_kinks[0])
 
 
 def wrong_shares(
     exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float
 ) -> dict[Answer, np.ndarray]:
-    """Find the answers that do not share with those before them what equal entries of several inputs get together.
+    """Return the answers whose shares of a gradient do not add up with those of earlier answers.
 
     Where `a` and `b` are equal, `a.maximum(b)` gives them the upstream gradient once, in shares.
 
     Args:
-        arrays: each shaped like its answer, and right by itself; what is no gradient of an input is passed over.
+        exercise: the exercise.
+        trial: one trial.
+        arrays: by answer, an array shaped like it that is right by itself. Answers that are no gradients of an input
+            are ignored.
         bound: the tolerance, as in `AllowedGradient.compare`.
 
     Returns:
-        By answer, where its shares do not add up with the others': a mask shaped like its array. Answers whose shares
-        do are left out.
+        By answer, a mask of the entries whose shares do not add up, shaped like its array. Answers whose shares do are
+        left out.
     """
     wrong: dict[Answer, np.ndarray] = {}
     sound: dict[Answer, np.ndarray] = {}
@@ -307,7 +320,7 @@ def wrong_shares(
 
 
 def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float) -> np.ndarray:
-    """Return where the last of the arrays, each right by itself, is wrong beside the others; shaped like it."""
+    """Return a mask of the entries in which the last array is wrong together with the others; each is right alone."""
     order = _joint_order([array.size for array in arrays.values()])
     names = tuple(answer.name for answer in arrays)
     allowed: AllowedGradient = trial.remember(
@@ -333,7 +346,7 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
     back = np.argsort(order)
 
     def sample(move: Move) -> np.ndarray | None:
-        """Return torch's gradients with all inputs moved at once, joined; `None` if they say nothing of the kinks."""
+        """Return torch's gradients with all inputs moved at once, joined; `None` if there are none to compare with."""
         whole = np.zeros(len(order)) if move.values is None else move.values((len(order),))[back]
         pieces = np.split(whole, np.cumsum(sizes)[:-1])
         moved = [
@@ -344,12 +357,12 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
             with _Moving(move.operations) as mode:
                 out = exercise.run({**trial.inputs, **dict(zip(names, moved, strict=True))})
                 scalar = out.sum() if trial.out_g is None else (out * trial.out_g).sum()
-                found = torch.autograd.grad(scalar, moved, allow_unused=True)
+                computed = torch.autograd.grad(scalar, moved, allow_unused=True)
         except IMPOSSIBLE:
             return None
         if mode.compares_exactly and move.operations is not None:
             return None
-        gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
+        gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, computed, strict=True)]
         pairs = zip(gradients, answers, strict=True)
         return _joined([plus_prior(g.numpy(), answer, trial.arguments) for g, answer in pairs], order)
 
@@ -369,7 +382,11 @@ def _joint_order(sizes: Sequence[int]) -> np.ndarray:
 
 
 class _Moving(TorchFunctionMode):
-    """A mode that adds noise to the arguments of every torch function with kinks, if they require a gradient."""
+    """Add noise to the arguments of every torch function with kinks, if they require a gradient.
+
+    Args:
+        pattern: the noise; `None` for none.
+    """
 
     def __init__(self, pattern: Pattern | None) -> None:
         super().__init__()
@@ -410,19 +427,19 @@ def _moved(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
 
 
 def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
-    """Return what a pattern gives for the shape of a value, in proportion to its largest entry; 0 without one."""
-    found = torch.zeros(value.shape) if pattern is None else torch.from_numpy(np.asarray(pattern(tuple(value.shape))))
+    """Return noise of a pattern, shaped like a value and in proportion to its largest entry; 0 without a pattern."""
+    noise = torch.zeros(value.shape) if pattern is None else torch.from_numpy(np.asarray(pattern(tuple(value.shape))))
     largest = float(value.detach().abs().nan_to_num(0, 0, 0).max()) if value.numel() else 0.0
-    return NUDGE * (largest or 1.0) * found.to(value)
+    return NUDGE * (largest or 1.0) * noise.to(value)
 
 
 def _moves(rng: np.random.Generator) -> Iterator[Move]:
-    """Yield moves without end: to both sides of every kink, and each end of a tie ahead, first; then at random."""
+    """Yield moves without end: first some to both sides of every kink and both ways through a tie, then random ones."""
 
-    def ramp(shape: Shape) -> np.ndarray:
+    def ramp(shape: tuple[int, ...]) -> np.ndarray:
         return np.linspace(0.5, 1, int(np.prod(shape))).reshape(shape)
 
-    def at_random(shape: Shape) -> np.ndarray:
+    def at_random(shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1, 1, shape)
 
     yield Move(ramp, None)
@@ -439,18 +456,21 @@ def _moves(rng: np.random.Generator) -> Iterator[Move]:
 
 
 def _alone(index: tuple[int, ...]) -> Iterator[Move]:
-    """One entry of the input moved up, and down; then up or down beside others that move less, or a little more.
+    """Yield moves of one entry of the input: up, down, and then up or down while the others move at random.
 
-    So it is the largest in some of the windows that it is in, and in others not.
+    So the entry is the largest in some of the windows that contain it, and not in others.
+
+    Args:
+        index: the index of the entry; of a Jacobian, its last numbers are those of the input.
     """
     rng = np.random.default_rng(0)
 
     def moved(side: float, others: float) -> Pattern:
-        def pattern(shape: Shape) -> np.ndarray:
-            found = others * rng.uniform(-1, 1, shape)
+        def pattern(shape: tuple[int, ...]) -> np.ndarray:
+            noise = others * rng.uniform(-1, 1, shape)
             if len(index) >= len(shape):  # of a Jacobian, the last axes are those of the input
-                found[index[len(index) - len(shape) :]] = side
-            return found
+                noise[index[len(index) - len(shape) :]] = side
+            return noise
 
         return pattern
 
@@ -461,9 +481,9 @@ def _alone(index: tuple[int, ...]) -> Iterator[Move]:
 
 
 def _axes(count: int) -> Iterator[tuple[int, ...]]:
-    """Every choice of one or more axes."""
-    for taken in range(1, count + 1):
-        yield from itertools.combinations(range(count), taken)
+    """Yield every choice of one or more of `count` axes."""
+    for size in range(1, count + 1):
+        yield from itertools.combinations(range(count), size)
 
 
 def _blocks(varies: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:

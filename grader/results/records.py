@@ -1,4 +1,4 @@
-"""The one result record, `handgrad/result@1`: what every front end renders and `grade` writes."""
+"""The record of a result, `handgrad/result@1`, which every front end shows and `handgrad grade` writes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """The verdict on one answer.
+    """Hold the verdict on one answer.
 
     Args:
-        name: `"w.g"`, or `"return"`.
-        code: which mistake it was; `None` when passed.
-        message: the fact, in a sentence.
-        evidence: what finite differences say of one entry; may be empty.
-        hints: three steps, to be shown one at a time.
-        error: the greatest scaled error, where it could be measured.
-        mistake: the mistake without words, where the numbers gave one away: its edits, each with operator and
-            parameters, and the answer that has the same cause nearer to the loss.
+        name: the name of the answer, such as `"w.g"` or `"return"`.
+        status: whether it is right, wrong, not begun, or could not be judged.
+        score: the points reached.
+        max_score: the points possible.
+        code: the public code of the mistake; `None` if there is none.
+        message: the mistake in a sentence.
+        evidence: a sentence on one entry by finite differences, or on one call; may be empty.
+        hints: three hints, to be shown one at a time.
+        error: the greatest scaled error over the trials; `None` if none was computed.
+        mistake: the mistake that explains the learner's numbers, as JSON values: its edits, each with operator and
+            parameters, and the answer nearer to the loss that has the same cause; `None` if there is none.
     """
 
     name: str
@@ -52,15 +55,18 @@ class AnswerResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """Hold the verdicts on one exercise; what follows from them is computed once, however many students share it.
+    """Hold the verdicts on one exercise; derived values are computed once, however many students share the result.
 
     Args:
-        printed: what the learner's code printed.
-        notes: what of the code was passed over, and where.
-        flags: what a person should look at, though no points were lost for it.
-        made_from: the hash of the file's bytes that were graded, if a learner's progress is kept.
-        max_score: what the exercise is worth; if left out, what its answers are worth together. Their rounded points
-            may differ from it in the last digits.
+        id: the id of the exercise.
+        unit: the id of its unit.
+        answers: the verdict on each answer, in the order of the declaration.
+        printed: the output of the learner's code.
+        notes: sentences on parts of the code that were not run, with their lines.
+        flags: sentences on what a person should look at, though no points were lost for it.
+        made_from: the hash of the file's bytes that were graded, if a learner's progress is kept; else empty.
+        max_score: the points possible; if left out, the sum over the answers, whose rounded points may differ from it
+            in the last digits.
     """
 
     id: str
@@ -79,7 +85,7 @@ class ExerciseResult:
             object.__setattr__(self, "max_score", listed)
 
     def of(self, content: bytes | None) -> ExerciseResult:
-        """Return the same result with the hash of these bytes of a file."""
+        """Return the same result with the hash of a file's content, or no hash if there is no file."""
         return replace(self, made_from=content_hash(content))
 
     @cached_property
@@ -120,11 +126,14 @@ class CourseResult:
     """Hold everything known of one student's submission.
 
     Args:
+        course: the name of the course.
+        student: the id of the student.
+        exercises: the result of each exercise.
         seed: the seed of every trial; with it a graded run can be repeated exactly.
         isolation: how learner code was isolated.
         made_from: a hash of all that the result depends on except the seed; `None` if it is not needed.
-        notes: what an instructor should know of the submission.
-        possible: the points of the exercises that were asked for, by unit; if empty, those of `exercises` count.
+        notes: sentences on the submission for the instructor.
+        possible: the points of the exercises that are graded, by unit; if empty, those of `exercises` count.
     """
 
     course: str
@@ -138,21 +147,21 @@ class CourseResult:
 
     @property
     def score(self) -> float:
-        """Return the points of the submission."""
+        """Return the points reached."""
         return total(exercise.score for exercise in self.exercises)
 
     @property
     def max_score(self) -> float:
-        """Return the points of all exercises that were asked for."""
+        """Return the points of all exercises that are graded."""
         return total(self.possible.values()) or total(exercise.max_score for exercise in self.exercises)
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
-        """Return the points reached and possible in each unit that was asked for, as JSON values."""
+        """Return the points reached and possible in each unit that is graded, as JSON values."""
         return [
             {
                 "id": unit,
-                "score": total(each.score for each in self.exercises if each.unit == unit),
+                "score": total(exercise.score for exercise in self.exercises if exercise.unit == unit),
                 "max_score": points,
             }
             for unit, points in self.possible.items()
@@ -218,7 +227,11 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
 
 
 def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
-    """Return the result in one exercise's record, as it is stored or sent by another process."""
+    """Return the result that a stored or received record of one exercise describes.
+
+    Args:
+        record: JSON values as in `ExerciseResult.record`, with `printed` and `notes` if they are sent.
+    """
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
     notes, flags = (tuple(record.get(name, ())) for name in ("notes", "flags"))
     max_score = float(record.get("max_score", 0.0))
