@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 
-def grouped(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def group_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as a function takes them: `{"ws[0]": a, "ws[1]": b}` becomes `{"ws": [a, b]}`.
 
     Args:

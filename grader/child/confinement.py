@@ -113,14 +113,14 @@ def landlock_version() -> int:
         raise
 
 
-def everything_forbidden(version: int) -> tuple[int, ...]:
+def forbidden_accesses(version: int) -> tuple[int, ...]:
     """Return all that a version of Landlock can forbid, as bits: file accesses, network accesses, scopes."""
     return tuple(sum(bits for since, bits in kind.items() if since <= version) for kind in (FILES, NETWORK, SCOPES))
 
 
 def deny_all_ruleset() -> int:
     """Create a Landlock ruleset that forbids all that this kernel can forbid, and return its file descriptor."""
-    attributes = struct.pack("=3Q", *everything_forbidden(landlock_version()))  # `struct landlock_ruleset_attr`
+    attributes = struct.pack("=3Q", *forbidden_accesses(landlock_version()))  # `struct landlock_ruleset_attr`
     return syscall(CREATE_RULESET, attributes, len(attributes), 0)
 
 

@@ -185,7 +185,7 @@ class DifferenceWatch(TorchFunctionMode):
         """Run an operation of torch, record the arrays in its arguments and result, and watch the result."""
         result = func(*args, **(kwargs or {}))
         self.record((args, result))
-        return watched(result, self)
+        return watch_arrays(result, self)
 
     def record(self, value: Any) -> None:
         """Compare every array in a value with each argument, and record steps and the numbers computed at them.
@@ -243,13 +243,13 @@ class _Watched(np.ndarray):
         result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
         if self.watch is not None:
             self.watch.record((*plain, result))
-        return watched(result, self.watch)
+        return watch_arrays(result, self.watch)
 
 
-def watched(value: Any, watch: DifferenceWatch | None) -> Any:
+def watch_arrays(value: Any, watch: DifferenceWatch | None) -> Any:
     """Return an array, or each array in a tuple, as one whose operations the watch observes; other values unchanged."""
     if type(value) is tuple:
-        return tuple(watched(item, watch) for item in value)
+        return tuple(watch_arrays(item, watch) for item in value)
     if watch is None or type(value) is not np.ndarray:
         return value
     seen = value.view(_Watched)
@@ -266,4 +266,4 @@ def _plain(value: Any) -> Any:
 def _call_and_watch(watch: DifferenceWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a copying function of numpy; its copy of a tensor or of a watched array is watched as well."""
     result = function(*args, **kwargs)
-    return watched(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result
+    return watch_arrays(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result

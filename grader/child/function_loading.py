@@ -62,7 +62,7 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     return function if callable(function) and not isinstance(function, PassedOver) else None
 
 
-def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
+def add_unusual_imports(own: Mapping[str, str], facts: Facts) -> None:
     """Add the unusual imports in the submission's other files to the facts, once these files were imported.
 
     Args:

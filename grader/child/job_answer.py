@@ -22,13 +22,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import protocol
-from .call_arguments import function_of, grouped
+from .call_arguments import function_of, group_arguments
 from .clock import LATER, Clock, OutOfTime
 from .difference_watch import DifferenceWatch, TooManyArrays
-from .function_loading import announce_imports, load_function, run_text
+from .function_loading import add_unusual_imports, load_function, run_text
 from .learner_imports import learner_imports
-from .linux_calls import give_back_at_once
-from .no_autograd import autograd_forbidden
+from .linux_calls import return_freed_blocks
+from .no_autograd import forbid_autograd
 from .reply_facts import CappedText, Facts, ReplyArrays, attribute_facts, capture_output, error_facts, value_facts
 
 LARGE = 128 << 10  # bytes: where C's allocator begins, which raises it as memory is freed
@@ -58,7 +58,7 @@ def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) 
 def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, send: Send | None = None) -> Facts:
     """Run one job with its imports and captured output, and return its facts; its arrays are added to `sent`."""
     if header.get("tight_memory"):  # free memory between allocations may not count as used
-        give_back_at_once(LARGE)
+        return_freed_blocks(LARGE)
     folder = header["filename"].rpartition("/")[0]
     imports = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
     with capture_output() as printed, imports:
@@ -93,9 +93,9 @@ class _Job:
                 function = load_function(self.header, self.known, self.clock)
                 if function is not None:
                     texts = [*self.header["cells"], *self.header.get("modules", {}).values()]
-                    with warnings.catch_warnings(), autograd_forbidden(texts):
+                    with warnings.catch_warnings(), forbid_autograd(texts):
                         self._make_calls(function)
-                    announce_imports(self.header.get("modules", {}), self.known)
+                    add_unusual_imports(self.header.get("modules", {}), self.known)
             except BaseException as error:  # whatever learner code raises is a fact to report
                 if len(self.known["calls"]) < len(self.header["calls"]):  # an error after them concerns no answer
                     loading = not self.known["calls"]
@@ -176,7 +176,7 @@ class _ObservedCall:
             warnings.simplefilter("ignore")
             meter = self.meter if self.is_metered else nullcontext()
             with meter, self.watch or nullcontext(), suppress(TooManyArrays):
-                self.returned = clock.run(self.function, *grouped(self.arguments).values())
+                self.returned = clock.run(self.function, *group_arguments(self.arguments).values())
         except BaseException as error:  # whatever learner code raises is a fact to report
             return error_facts(error, self.filename, run=clock.run)
         return None
@@ -310,7 +310,10 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.peak = max(self.peak, self.held)
 
     def _blame_latest_storages(self) -> None:
-        """Add the latest storages to `from_huge`, up to half of the limit: older ones may be another answer's."""
+        """Add the latest storages to `from_huge`, until they make up half of the limit.
+
+        Those made before may belong to another answer, which is not to be blamed.
+        """
         total = 0
         for storage, size in reversed(self.alive.items()):
             self.from_huge.add(storage)

@@ -86,6 +86,7 @@ class PassedOver(Absent, types.ModuleType):
         super().__init__(NOTHING.format(name.partition(".")[0]))
 
     def __call__(self, *args: Any, **_kwargs: object) -> Any:
+        """Return the function that a decorator is given, and otherwise a stand-in for the result of the call."""
         if len(args) == 1 and isinstance(args[0], types.FunctionType):
             return args[0]
         made = PassedOver(self.__name__)

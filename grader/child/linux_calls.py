@@ -33,7 +33,7 @@ def prctl(option: int, value: int, pointer: object = None) -> None:
         pointer: the option's second argument, if it takes one.
     """
     unused = ctypes.c_ulong(0)
-    _checked(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
+    _check_result(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
 
 
 def syscall(number: int, *arguments: object) -> int:
@@ -44,7 +44,7 @@ def syscall(number: int, *arguments: object) -> int:
         arguments: integers, which are passed as C longs, and whatever else `ctypes` can pass.
     """
     longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
+    return _check_result(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
 
 
 def fork() -> int:
@@ -52,7 +52,7 @@ def fork() -> int:
 
     Only for a process of one thread: the handlers would reset locks, and draw the child a new random seed.
     """
-    return _checked(_fork(), "fork")
+    return _check_result(_fork(), "fork")
 
 
 def malloc(size: int) -> int:
@@ -61,7 +61,7 @@ def malloc(size: int) -> int:
     return _LIBC.malloc(ctypes.c_size_t(size)) or 0
 
 
-def give_back_at_once(size: int) -> None:
+def return_freed_blocks(size: int) -> None:
     """Make C's allocator return each block of `size` bytes or more to the system as soon as it is freed."""
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
@@ -82,7 +82,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _checked(result: int, call: str) -> int:
+def _check_result(result: int, call: str) -> int:
     """Return the result of a call of C's library; raise an `OSError` that names the call if the result is -1."""
     if result == -1:
         number = ctypes.get_errno()

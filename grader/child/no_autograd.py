@@ -111,7 +111,7 @@ def refuse_operations(kernels: TorchKernels) -> None:
 
 
 @contextmanager
-def autograd_forbidden(texts: Sequence[str]) -> Iterator[None]:
+def forbid_autograd(texts: Sequence[str]) -> Iterator[None]:
     """Let every entry point to reverse and forward mode raise `AutogradUsed` within this context.
 
     Operations that are derivatives raise as well if a text mentions one: each of them has to be replaced, which takes

@@ -80,12 +80,12 @@ def value_facts(value: Any, sent: ReplyArrays, depth: int = 0) -> Facts:
         The facts. Of an object that raises when it is read they are its type, and `why` it cannot be described.
     """
     try:
-        return _described(value, sent, depth)
+        return _unguarded_value_facts(value, sent, depth)
     except Exception as error:  # a lying or broken object is a fact too
         return _unreadable(value) | {"why": str(error)[:200]}
 
 
-def _described(value: Any, sent: ReplyArrays, depth: int) -> Facts:
+def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
     if value is None or value is Ellipsis:
         return {"kind": "none" if value is None else "ellipsis"}
     if isinstance(value, torch.Tensor):

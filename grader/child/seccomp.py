@@ -97,12 +97,12 @@ def program(machine: str) -> bytes:
     if machine == "x86_64":
         code += [(AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
     for rule in (*FILTERED.values(), *(Filtered(numbers, ()) for numbers in CALLS.values())):
-        code += _allowed(rule, rule.numbers[column])
+        code += _rule_instructions(rule, rule.numbers[column])
     code.append((RETURN, 0, 0, REFUSE))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def _allowed(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
+def _rule_instructions(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
     """Return the instructions that allow a system call under its conditions, and refuse it otherwise.
 
     They compare the low word of each argument: of these arguments the kernel reads no more, or the high word is
@@ -142,7 +142,7 @@ class Filter:
         prctl(PR_SET_SECCOMP, MODE_FILTER, self.program)
 
 
-def missing() -> str:
+def unavailable_reason() -> str:
     """Return why system calls cannot be filtered on this machine; empty if they can, which a child process tries."""
     machine = os.uname().machine if sys.platform == "linux" else sys.platform
     if machine not in MACHINES or sys.maxsize < 1 << 32:

@@ -22,7 +22,7 @@ from grader.judging.unanswered_stubs import is_untouched, without_copied_stubs
 from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.results.records import Status
-from grader.sandbox.definitions import definitions, parsed
+from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Source, UnreadableSource, decode
 
 from .archives import SubmissionWalk, is_unread_archive, path_added_to_errors
@@ -312,7 +312,7 @@ def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) ->
             lines = {line.strip() for text in texts for line in text.splitlines()}
             return {line.strip() for line in placeholders(exercise)} <= lines
         return is_untouched(exercise, texts)
-    return all(parsed(text) is not None and "import *" not in text for text in texts)
+    return all(parse_cell(text) is not None and "import *" not in text for text in texts)
 
 
 def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:

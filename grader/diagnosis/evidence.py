@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.child.call_arguments import grouped
+from grader.child.call_arguments import group_arguments
 from grader.course.exercise import Answer, Declaration, Exercise, Routine
 from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
@@ -129,7 +129,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
 
 def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
     """Return a call as it can be typed in; before it, the body of an argument that is a function written with `def`."""
-    known = grouped(trial.arguments)
+    known = group_arguments(trial.arguments)
     given = {argument: known[argument] for argument in routine.argument_names}
     bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
     arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())

@@ -12,10 +12,10 @@ from grader.course.course import CourseExercise
 from grader.sandbox.definitions import (
     DEFINING,
     Definition,
+    comparable_text,
     definitions,
-    dumped,
     is_placeholder,
-    parsed,
+    parse_cell,
     without_docstring,
 )
 from grader.sandbox.source_text import Source
@@ -30,8 +30,8 @@ def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
         return False
     body = without_docstring(statement.body)
     if faulty := exercise.function.faulty:
-        return list(map(dumped, body)) == list(map(dumped, ast.parse(faulty).body))
-    return all(is_placeholder(node) or dumped(node) in exercise.given_statements for node in body)
+        return list(map(comparable_text, body)) == list(map(comparable_text, ast.parse(faulty).body))
+    return all(is_placeholder(node) or comparable_text(node) in exercise.given_statements for node in body)
 
 
 def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
@@ -81,12 +81,12 @@ def _without_copies(text: str, given: Collection[str], below: int, copies: Mappi
         below: the line in which the answer begins if it is in this cell, else 0.
         copies: the statements that copy the function's stub.
     """
-    lines, tree = ipython_cells.lines(text), parsed(text)
+    lines, tree = ipython_cells.lines(text), parse_cell(text)
     body = tree.body if tree is not None else []
     places = {(node.lineno, node.end_lineno) for node in copies.values() if node is not None}
     for statement in body:
         is_copy = (statement.lineno, statement.end_lineno) in places
-        is_given = isinstance(statement, DEFINING) and dumped(statement) in given
+        is_given = isinstance(statement, DEFINING) and comparable_text(statement) in given
         if statement.lineno > below and (is_copy or is_given):
             decorators = getattr(statement, "decorator_list", [])
             first = min(node.lineno for node in (*decorators, statement))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.child.call_arguments import function_of, grouped
+from grader.child.call_arguments import function_of, group_arguments
 from grader.course.exercise import Declaration, Exercise, InSteps, Routine, sizes_of, specs_of
 from grader.course.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
 from grader.course.shapes import Axes, axes_of, guess_axes
@@ -480,7 +480,7 @@ def _trial_of_routine(routine: Routine, setting: Setting, arguments: Mapping[str
     Raises:
         SpecError: the reference raises.
     """
-    inputs = grouped({name: _as_python(value) for name, value in arguments.items()})
+    inputs = group_arguments({name: _as_python(value) for name, value in arguments.items()})
     try:
         right = routine.reference(**inputs)
     except Exception as error:

@@ -69,7 +69,7 @@ def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition
     for number, text in enumerate(texts):
         if len(text) <= LONGEST and not any(word[0] in names for word in WORD.finditer(text)):
             continue
-        tree = parsed(text)
+        tree = parse_cell(text)
         if tree is None:
             places += [Definition(name, number) for name in _apparent_names(text) if name in names]
         else:
@@ -83,7 +83,7 @@ def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition
     return places
 
 
-def parsed(text: str) -> ast.Module | None:
+def parse_cell(text: str) -> ast.Module | None:
     """Return a file or a cell as a module; `None` if it is not Python, is too long, or is nested too deeply."""
     try:
         return ipython_cells.parse(text, 0).tree if len(text) <= LONGEST else None
@@ -132,7 +132,7 @@ def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     return body[is_text:]
 
 
-def dumped(node: ast.AST) -> str:
+def comparable_text(node: ast.AST) -> str:
     """Return a node as text that is equal for equal code; empty if it cannot be written, as a huge number."""
     try:
         return ast.dump(node)

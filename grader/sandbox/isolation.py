@@ -67,8 +67,8 @@ class Machine:
 def machine() -> Machine:
     """Find out what this machine offers for isolation, which takes some hundredths of a second and imports no torch."""
     if sys.platform != "linux":
-        return Machine(0, seccomp.missing(), "bubblewrap needs Linux", root=False)
-    return Machine(confinement.landlock_version(), seccomp.missing(), _no_box(), os.geteuid() == 0)
+        return Machine(0, seccomp.unavailable_reason(), "bubblewrap needs Linux", root=False)
+    return Machine(confinement.landlock_version(), seccomp.unavailable_reason(), _no_box(), os.geteuid() == 0)
 
 
 def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from grader.child import ipython_cells
 from grader.safe_text import plain
 
-from .definitions import definitions, dumped, without_docstring
+from .definitions import comparable_text, definitions, without_docstring
 
 LONGEST = 1 << 20  # characters of a cell
 LONGEST_JOB = 3 << 20  # characters of all cells together, as JSON
@@ -141,7 +141,7 @@ class Source:
         expected = [ast.dump(statement) for statement in ast.parse(body).body]
         places = definitions(self.cells, {function}) if expected else []
         statements = without_docstring(getattr(places[-1].statement, "body", [])) if places else []
-        return bool(expected) and list(map(dumped, statements)) == expected
+        return bool(expected) and list(map(comparable_text, statements)) == expected
 
     def _cell_of(self, line: int) -> int:
         """Return the index of the cell with a line, which is numbered through all cells from 1."""

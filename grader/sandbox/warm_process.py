@@ -150,7 +150,10 @@ class WarmProcess(ABC):
         self.is_ready = True
 
     def has_ended(self) -> bool:
-        """Return whether the process has ended; asked by a process forked from the owner, by its state in `/proc`."""
+        """Return whether the process has ended.
+
+        A process that was forked from the owner cannot ask for the exit code, and reads the state in `/proc`.
+        """
         if os.getpid() == self.owner:
             return self.popen.poll() is not None
         return next(states_below(self.popen.pid), (0, "Z"))[1] == "Z"
@@ -172,7 +175,7 @@ class WarmProcess(ABC):
             self.errors.close()
 
     def _ending(self) -> str:
-        """Describe how the process ended; empty if it is still running, or was started by another process."""
+        """Return how the process ended, in words; empty if it is still running, or another process started it."""
         if os.getpid() != self.owner:
             return ""
         try:

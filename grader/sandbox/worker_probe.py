@@ -49,7 +49,7 @@ def answer(worker: Worker) -> Versions:
     Raises:
         InfrastructureError: the worker gave no answer or a wrong one; the message gives the reason.
     """
-    return _checked_versions(worker.run(_probe_job(), LIMIT))
+    return _check_versions(worker.run(_probe_job(), LIMIT))
 
 
 def _probe_job() -> bytes:
@@ -66,7 +66,7 @@ def _probe_job() -> bytes:
     return protocol.pack(job, [np.array(NUMBERS, np.float32)])
 
 
-def _checked_versions(reply: Reply) -> Versions:
+def _check_versions(reply: Reply) -> Versions:
     """Check the reply to the small job, and return the versions that it printed.
 
     Raises:

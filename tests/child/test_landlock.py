@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from grader.child import confinement
-from grader.child.confinement import everything_forbidden, landlock_version
+from grader.child.confinement import forbidden_accesses, landlock_version
 
 CONFINED = """
 import os, socket, sys
@@ -50,7 +50,7 @@ def test_this_kernel_has_landlock() -> None:
     ],
 )  # fmt: skip
 def test_everything_that_a_version_knows_is_handled(version: int, bits: tuple[int, int, int]) -> None:
-    assert everything_forbidden(version) == bits
+    assert forbidden_accesses(version) == bits
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_machine_without_a_table_is_refused(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(KeyError):
         program("riscv64")
     monkeypatch.setattr(seccomp.os, "uname", lambda: SimpleNamespace(machine="riscv64"))
-    assert seccomp.missing() == "there is no table of system calls for riscv64"
+    assert seccomp.unavailable_reason() == "there is no table of system calls for riscv64"
 
 
 def test_a_kernel_without_filters_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,16 +135,16 @@ def test_a_kernel_without_filters_says_so(monkeypatch: pytest.MonkeyPatch) -> No
         raise OSError(22, os.strerror(22))
 
     monkeypatch.setattr(seccomp.Filter, "apply", fail)
-    assert "no seccomp filters" in seccomp.missing()
+    assert "no seccomp filters" in seccomp.unavailable_reason()
 
 
 def test_a_kernel_that_accepts_a_filter_and_lets_everything_through_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp.Filter, "apply", lambda _self: None)
-    assert "no seccomp filters" in seccomp.missing()
+    assert "no seccomp filters" in seccomp.unavailable_reason()
 
 
 def test_this_machine_can_filter() -> None:
-    assert seccomp.missing() == ""
+    assert seccomp.unavailable_reason() == ""
 
 
 def test_the_kernel_accepts_the_filter_and_keeps_it() -> None:

@@ -387,7 +387,9 @@ def handgrad(*words: str, cwd: Path = ROOT, code: str = "") -> subprocess.Comple
     )
 
 
-NO_SECCOMP = "import grader.child.seccomp; grader.child.seccomp.missing = lambda: 'the kernel has no seccomp filters'"
+NO_SECCOMP = (
+    "import grader.child.seccomp; grader.child.seccomp.unavailable_reason = lambda: 'the kernel has no seccomp filters'"
+)
 
 
 def handed_in(folder: Path) -> Path:
