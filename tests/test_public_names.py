@@ -122,7 +122,7 @@ def test_a_grader_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_a_course_cannot_take_the_name_of_a_package_of_ours(tmp_path: Path) -> None:
-    from grader.authoring.new_course import new_course
+    from grader.authoring.scaffold import new_course
 
     assert new_course(tmp_path / "handgrad").config.package == "course_handgrad"
     assert load_course(tmp_path / "handgrad").declarations("01_first")

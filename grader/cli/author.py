@@ -22,7 +22,7 @@ def new(
     unit: Annotated[str, typer.Option(help="The unit that it belongs to, such as 05_activations.")],
 ) -> None:
     """For authors: begin an exercise, with everything it needs, ready to fill in."""
-    from grader.authoring.new_exercise import add_exercise
+    from grader.authoring.scaffold import add_exercise
     from grader.course.course import open_authors_course
 
     course = open_authors_course(Path.cwd())

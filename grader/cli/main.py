@@ -177,7 +177,7 @@ def init(
 
 def _new_course(folder: Path) -> None:
     """Begin a course of an author's own, and say how it goes on."""
-    from grader.authoring.new_course import FIRST, UNIT, new_course
+    from grader.authoring.scaffold import FIRST, UNIT, new_course
 
     course = new_course(folder)
     print(f"{folder} is a course with one exercise, {FIRST}. Go there, and write your own:")

@@ -49,7 +49,9 @@ def quiz(
     course = open_course(Path.cwd()) if export is None else open_authors_course(Path.cwd())
     found = find_quizzes(course, unit)
     if export is not None:
-        _export(course, found, export, variant)
+        from grader.authoring.quiz_export import export_quizzes
+
+        print("\n".join(export_quizzes(course, found, export, variant)))
         return
     raise typer.Exit(_take_quiz(course, found, bool(unit), fresh))
 
@@ -65,27 +67,6 @@ def find_quizzes(course: Course, unit: str) -> list[CourseExercise]:
         units = [exercise.unit for exercise in course.exercises if exercise.is_quiz]
         raise UsageError(f"{unit or 'this course'} has no quiz. Units with one: {', '.join(units) or 'none yet'}.")
     return found
-
-
-def _export(course: Course, found: list[CourseExercise], target: Path, variant: int) -> None:
-    from grader.authoring.exported_questions import items
-    from grader.authoring.moodle_xml import moodle_xml
-    from grader.authoring.qti import qti_package
-    from grader.course.questions import Expression
-    from grader.files import write_atomically
-
-    formats = {".xml": ("Moodle XML", moodle_xml), ".zip": ("a QTI 2.1 package", qti_package)}
-    if target.suffix not in formats:
-        raise UsageError(f"{target} has no known ending: name FILE.xml for Moodle XML, or FILE.zip for QTI.")
-    name, written_as = formats[target.suffix]
-    questions = items(found, variant)
-    write_atomically(target, written_as(course.config.course, questions))
-    print(f"{len(questions)} questions written to {target}, as {name}.")
-    formulas = [q for exercise in found for q in exercise.quiz.questions.values() if isinstance(q, Expression)]
-    if formulas:
-        ask, they = ("asks", "it") if len(formulas) == 1 else ("ask", "they")
-        why = f"{ask} for a formula, which nobody can judge there"
-        print(f"{len(formulas)} of them {why}: {they} became multiple choice.")
 
 
 def _take_quiz(course: Course, found: list[CourseExercise], named: bool, fresh: bool) -> int:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.authoring.audit import audit
-from grader.authoring.new_course import FIRST, new_course
+from grader.authoring.scaffold import FIRST, new_course
 from grader.cli.main import app
 from grader.course.course import load_course
 from grader.errors import CourseError, UsageError

@@ -12,7 +12,7 @@ from conftest import ROOT, codes
 from helpers.corpus import page
 
 from grader.authoring.build import stale_files
-from grader.authoring.new_exercise import add_exercise
+from grader.authoring.scaffold import add_exercise
 from grader.course.course import Course, load_course
 from grader.errors import UsageError
 from grader.judging.grading import Grader

@@ -18,11 +18,9 @@ import pytest
 from helpers.xml_structure import MOODLE, PACKAGE, QTI, problems
 from test_cli import Run, one_sentence
 
-from grader.authoring.exported_questions import Answer, Item, as_html, items
-from grader.authoring.moodle_xml import moodle_xml
-from grader.authoring.qti import PACKAGE as PACKAGE_SPACE
-from grader.authoring.qti import QTI as QTI_SPACE
-from grader.authoring.qti import qti_package
+from grader.authoring.quiz_export import PACKAGE as PACKAGE_SPACE
+from grader.authoring.quiz_export import QTI as QTI_SPACE
+from grader.authoring.quiz_export import Item, ItemAnswer, as_html, items, moodle_xml, qti_package
 from grader.course.course import Course, load_course
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.variants import question_with_key
@@ -198,7 +196,8 @@ def test_points_of_several_choices_add_up_and_wrong_ones_take_them_away(real: Co
 
 ODD = Item(
     "quiz_00-odd", "00_unit", "choice", 'Is `a < b && c` "x"?\n\nSecond & last.', "if a < b:\n    print('&')",
-    (Answer("yes", "a <b> & `c`", True, "<Right>"), Answer("no", "`]]>`", False, "It's & \"so\"")), ("a > b",), "1 < 2",
+    (ItemAnswer("yes", "a <b> & `c`", True, "<Right>"), ItemAnswer("no", "`]]>`", False, "It's & \"so\"")),
+    ("a > b",), "1 < 2",
 )  # fmt: skip
 
 
