@@ -152,15 +152,16 @@ def fork(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("fork")
     for package in ("grader", "handgrad"):
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("grader/export/mail.py", "grader/cli/points.py"):
-        (copy / file).write_text(block(file), encoding="utf-8")
-    platforms, export = copy / "grader/export/platforms.py", copy / "grader/cli/export.py"
+    (copy / "grader/export/mail.py").write_text(block("grader/export/mail.py"), encoding="utf-8")
+    platforms, results = copy / "grader/export/platforms.py", copy / "grader/cli/results.py"
     entry = next(body for _, body in CONTRIBUTING.blocks if body.startswith("# grader/export/platforms.py, in"))
     insert(platforms, "PLATFORMS:", "from .mail import mail\n\n")
     insert(platforms, '    "gradescope"', entry.partition("\n")[2])
-    insert(export, '"gradescope",', '"mail", ')
+    insert(results, '"gradescope",', '"mail", ')
     command = next(body for _, body in CONTRIBUTING.blocks if body.startswith("# grader/cli/main.py, at"))
-    insert(copy / "grader/cli/main.py", "def _confirm", f"from .points import points\n\n{command}\n\n")
+    insert(copy / "grader/cli/main.py", "app.add_typer", f"{command}\n")
+    with (copy / "grader/cli/learner.py").open("a", encoding="utf-8") as learner:
+        learner.write(f"\n\n{block('grader/cli/learner.py, at the end')}")
     (copy / "class").mkdir()
     shutil.copyfile(ROOT / "course.yaml", copy / "class/course.yaml")
     write_folder(copy / "class/grades", CLASS)

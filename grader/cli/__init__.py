@@ -1,1 +1,1 @@
-"""The commands of `handgrad`: each reads its options, makes one call and returns an exit code."""
+"""The commands of `handgrad`, by who types them: each reads its options, makes one call and returns an exit code."""

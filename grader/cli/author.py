@@ -1,4 +1,4 @@
-"""The commands for authors: derive what learners are given, and prove that the course is sound."""
+"""The commands for authors: begin an exercise, derive what learners are given, and prove that the course is sound."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ from typing import Annotated
 import typer
 
 
-def build() -> None:
-    """For authors: derive the stubs in exercises/ from solutions/."""
-    from grader.authoring.build import build as build_course
-    from grader.course.course import open_authors_course
-
-    written = build_course(open_authors_course(Path.cwd()))
-    print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
-
-
 def new(
     name: Annotated[str, typer.Argument(metavar="EXERCISE", help="The name of its function, such as square_grad.")],
-    unit: Annotated[str, typer.Option(help="The unit that it belongs to, such as 05_activations.")],
+    unit: Annotated[str, typer.Option(metavar="UNIT", help="The unit that it belongs to, such as 05_activations.")],
 ) -> None:
     """For authors: begin an exercise, with everything it needs, ready to fill in."""
     from grader.authoring.scaffold import add_exercise
@@ -31,6 +22,15 @@ def new(
     print(f"Write your own in place of out = inp**2, and {name} into the lesson. Then: handgrad build, handgrad audit")
 
 
+def build() -> None:
+    """For authors: derive the stubs in exercises/ from solutions/."""
+    from grader.authoring.build import build as build_course
+    from grader.course.course import open_authors_course
+
+    written = build_course(open_authors_course(Path.cwd()))
+    print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
+
+
 def audit() -> None:
     """For authors: prove that every exercise of the course is sound."""
     from grader.course.course import open_authors_course
@@ -40,9 +40,9 @@ def audit() -> None:
     from grader.authoring.audit import audit as audit_course
     from grader.learner.session import Session
 
-    with Session(course) as session, Spinner("auditing") as say:
+    with Session(course) as session, Spinner("auditing") as show:
         worker = session.warm_up()
-        findings = audit_course(course, session.grader, worker, lambda exercise: say(exercise.file))
+        findings = audit_course(course, session.grader, worker, lambda exercise: show(exercise.file))
     for finding in findings:
         print(f"{finding.file}: {finding.says}")
     count = len(course.exercises)

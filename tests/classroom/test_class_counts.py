@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from grader.classroom.class_report import Counts, Tally
 from grader.classroom.graded_exercise import mistake_meaning, mistake_name
 from grader.classroom.report_files import PageSource, html
-from grader.cli.report import _questions_json, _summary
+from grader.cli.results import _questions_json, _summary
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
 from grader.results.records import AnswerResult, CourseResult, ExerciseResult

@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
 from grader.classroom.student_results import StudentResults
-from grader.cli.export import Platform
+from grader.cli.results import Platform
 from grader.course.course import PACKAGE, Course, load_course
 from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
 from grader.export.json_results import whole_factor

@@ -14,7 +14,7 @@ from conftest import ROOT
 from typer.main import get_command
 
 from grader.cli import main as cli
-from grader.cli.card import WHOLE
+from grader.cli.learner import WHOLE_COURSE
 from grader.course.course import load_course
 
 PACKAGE = ROOT / "grader"
@@ -250,7 +250,7 @@ def _misuse(words: list[str]) -> Iterator[str]:
     if len(given) > len(takes) and all(parameter.nargs == 1 for parameter in takes):
         yield f"{shown}: {' '.join(given[len(takes) :])} is too much"
     of_course = bool(takes) and takes[0].name in ("targets", "exercise_id", "unit")
-    if of_course and given and given[0] != WHOLE and not _is_known(given[0]):
+    if of_course and given and given[0] != WHOLE_COURSE and not _is_known(given[0]):
         yield f"{shown}: the course has no {given[0]}"
 
 

@@ -10,7 +10,7 @@ from xml.dom import minidom
 import pytest
 from test_session import RIGHT
 
-from grader.cli.card import card
+from grader.cli.learner import card
 from grader.course.course import Course, CourseExercise
 from grader.learner.card import Card, Met, card_lines, card_of, card_svg
 from grader.learner.certificate import certificate_lines, certificate_page, certificate_svg, met_in

@@ -22,7 +22,7 @@ from grader.authoring.audit import Finding, audit
 from grader.authoring.audit_quiz import check_quiz
 from grader.authoring.build import build, stale_files, stub, worked_text
 from grader.classroom.class_grading import grade_folder
-from grader.cli.report import report
+from grader.cli.results import report
 from grader.course.course import Course, CourseExercise, CourseFile, load_course
 from grader.course.questions import AnswerableQuestion
 from grader.errors import CourseError, SpecError

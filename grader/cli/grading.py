@@ -1,0 +1,389 @@
+"""The commands for instructors that set up and run grading: here, on Gradescope, and with nbgrader."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from grader import INSTALL_NBGRADER
+from grader.errors import UsageError
+
+if TYPE_CHECKING:
+    from grader.classroom.class_grading import Grading
+    from grader.course.course import Course, CourseExercise
+    from grader.nbgrader.course_folder import Written
+    from grader.results.records import Isolation
+    from grader.sandbox.isolation import Machine
+    from grader.sandbox.worker_probe import Versions
+
+IsolationOption = Annotated[
+    Literal["box", "kernel", "seccomp", "none"] | None,
+    typer.Option(
+        help="How learner code is isolated: box (bubblewrap, Landlock and seccomp), kernel (without bubblewrap), "
+        "seccomp alone, or none; the strongest that this machine offers, if left out."
+    ),
+]
+
+
+# --- grade ---------------------------------------------------------------------------------------------------------
+
+
+def grade(
+    submissions: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="SUBMISSIONS",
+            help="The submissions of the class: a folder with a folder or an archive for each student, or a download "
+            "from Moodle, Canvas, Gradescope or GitHub as it came.",
+        ),
+    ] = None,
+    one: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Grade the submission of one student, and write its record to the file of --out."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder for STUDENT.json and grades.csv; grades if left out."),
+    ] = None,
+    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    exercise: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this exercise; may be repeated.")
+    ] = None,
+    student: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only this student; may be repeated. Results of others in the folder are kept."
+        ),
+    ] = None,
+    roster: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A CSV list of the class: results get the names of the students in it."),
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Enter 0 points, without asking, for each submission with nothing to grade."),
+    ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=256, help="How many worker processes; one for each core if left out."),
+    ] = os.cpu_count() or 1,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="The time limit of one exercise file; the course's if left out."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=2**53 - 1,
+            help="The seed of an earlier run, to repeat it; a new one if left out.",
+        ),
+    ] = None,
+    isolation: IsolationOption = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Grade on a Dask cluster: the address of its scheduler, its scheduler file, or local.",
+        ),
+    ] = None,
+    gradebook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Enter the scores in nbgrader's gradebook, such as sqlite:///gradebook.db, too."
+        ),
+    ] = None,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")] = (
+        "text"
+    ),
+) -> None:
+    """For instructors: grade a class; one result file per student, and grades.csv."""
+    from grader.classroom.class_grading import Grading
+    from grader.classroom.course_choice import open_for_class
+    from grader.classroom.grade_terminal import grade_with_progress, isolated_here, with_time_limit
+
+    course = open_for_class(Path.cwd())
+    course = course if timeout is None else with_time_limit(course, timeout)
+    grading = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []), frozenset(student or ()))
+    if one is not None:
+        from grader.classroom.class_grading import grade_submission
+
+        if submissions is not None or roster or gradebook or student or out is None:
+            raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
+        raise typer.Exit(grade_submission(course, one, out, isolated_here(grading, isolation), yes=yes))
+    if submissions is None:
+        raise UsageError("Name what the class handed in: handgrad grade submissions/")
+    from grader.classroom.class_folder import find_submissions
+    from grader.classroom.exercise_names import ExerciseNames
+    from grader.classroom.roster import match_roster, read_roster
+    from grader.nbgrader.gradebook_class import entering_in_gradebook
+
+    folder = out or Path("grades")
+    class_folder = find_submissions(course, submissions, folder)
+    class_folder = class_folder if roster is None else match_roster(class_folder, read_roster(roster))
+    names = ExerciseNames(course, grading.exercises or course.exercises)
+    with (
+        entering_in_gradebook(names, gradebook, class_folder.submissions, folder),
+        _on_cluster(scheduler, grading, isolation)
+        if scheduler
+        else nullcontext(isolated_here(grading, isolation)) as grading,
+    ):
+        code = grade_with_progress(course, class_folder, folder, grading, yes=yes, as_json=format == "json")
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -> Iterator[Grading]:
+    """Yield the same grading on a Dask cluster, which is connected to within the block.
+
+    Args:
+        scheduler: the address of its scheduler, its scheduler file, or "local".
+        grading: the grading.
+        isolation: the isolation there; the strongest that all its workers have if `None`.
+    """
+    from grader.classroom.dask_pool import connected
+
+    with connected(scheduler, grading.workers) as cluster:
+        on_cluster = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
+        print(f"handgrad: grading on {cluster.size}, isolated: {on_cluster.isolation}.", file=sys.stderr)
+        yield on_cluster
+
+
+def _chosen(course: Course, units: list[str], exercises: list[str]) -> tuple[CourseExercise, ...]:
+    """Return the exercises of these units and of these ids; empty, which means all, if none is named.
+
+    Raises:
+        UsageError: there is no such unit or exercise; names the nearest.
+    """
+    for name in units:
+        if {exercise.unit for exercise in course.select([name])} != {name}:
+            raise UsageError(f"{name} is no unit: name one such as {course.config.units[0].id}, or --exercise {name}.")
+    chosen = [*units, *(course.find(name).id for name in exercises)]
+    return course.select(chosen) if chosen else ()
+
+
+# --- gradescope ----------------------------------------------------------------------------------------------------
+
+
+def gradescope(
+    autograder: Annotated[
+        Path, typer.Argument(metavar="ZIP", help="The file of the autograder, such as my-course.zip.")
+    ],
+    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    submission: Annotated[
+        Path | None,
+        typer.Option(
+            "--try", metavar="SUBMISSION", help="Grade a submission as Gradescope will, with the autograder in ZIP."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file for the results of --try; they are printed, if left out."),
+    ] = None,
+    isolation: IsolationOption = None,
+) -> None:
+    """For instructors: make the autograder that Gradescope takes; with --try, grade a submission as it will."""
+    if submission is None:
+        _make_autograder(autograder, unit or ())
+        return
+    if unit:
+        raise UsageError("--unit chooses what an autograder is made with: name it without --try.")
+    try_autograder = _try_unpacked if autograder.is_dir() else _try_zip
+    raise typer.Exit(try_autograder(autograder, submission, out, isolation))
+
+
+def _make_autograder(target: Path, units: Sequence[str]) -> None:
+    """Write the zip file of an autograder for these units, or for the whole course, and print how to try it."""
+    import secrets
+
+    from grader.classroom.course_choice import class_course
+    from grader.export.gradescope import autograder
+    from grader.files import write_atomically
+
+    course = class_course(Path.cwd())
+    content = autograder(course, units, secrets.token_hex(16))
+    try:
+        write_atomically(target, content)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written ({error.strerror}): name another file.") from error
+    print(f"{target} is the autograder of {course.config.title} ({len(content) / 1e6:.1f} MB). It holds the")
+    print("solutions: keep it to yourself. What it will say of a submission:")
+    print(f"  handgrad gradescope {target} --try SUBMISSION")
+
+
+def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:
+    """Grade a submission by an unpacked autograder, and write or print the results.
+
+    Returns:
+        The exit code: 3 where there is no score.
+    """
+    from grader.export.graded_work import ExportOptions, is_graded
+    from grader.export.gradescope import graded_submission, open_source, results_json
+    from grader.sandbox.isolation import choose, machine
+
+    course, secret = open_source(source)
+    record = graded_submission(course, secret, submission, choose(machine(), isolation))
+    content = results_json(course, record, ExportOptions())["results.json"]
+    if out is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    else:
+        out.write_bytes(content)
+    return 0 if is_graded(record) else 3
+
+
+def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:
+    """Grade a submission by a zipped autograder, with the version of handgrad in it; return the exit code."""
+    with tempfile.TemporaryDirectory(prefix="handgrad-") as source:
+        try:
+            with zipfile.ZipFile(autograder) as archive:
+                archive.extractall(source)
+        except (OSError, zipfile.BadZipFile) as error:
+            says = f"{autograder} is no autograder: make one with: handgrad gradescope {autograder}"
+            raise UsageError(says) from error
+        options = ["--try", str(submission.resolve())]
+        options += ["--out", str(out.resolve())] if out is not None else []
+        options += ["--isolation", isolation] if isolation is not None else []
+        command = [sys.executable, "-m", "handgrad", "gradescope", ".", *options]
+        return subprocess.run(command, cwd=source, env={**os.environ, "PYTHONPATH": source}, check=False).returncode
+
+
+# --- doctor --------------------------------------------------------------------------------------------------------
+
+LIBRARIES = ("torch", "numpy")
+Lines = list[tuple[str, str]]  # a name and a text each, printed in two columns
+
+
+def doctor() -> None:
+    """For instructors: show how learner code is isolated here by `grade`, and try it once."""
+    from grader.sandbox.isolation import machine
+
+    here = machine()
+    outcome, works = _graded_run_lines(here)
+    print("\n".join(f"{name:<12}{says}" for name, says in (*_isolation_lines(here), *outcome)))
+    raise typer.Exit(0 if works else 3)
+
+
+def _isolation_lines(machine: Machine) -> Lines:
+    """Return a line for each means of isolation, and whether this machine offers it."""
+    return [
+        ("bubblewrap", machine.no_box or "usable: no network, no files, no other processes"),
+        ("landlock", f"version {machine.landlock}" if machine.landlock else "not offered by this kernel"),
+        ("seccomp", machine.no_seccomp or "usable: system calls are filtered"),
+        ("user", "root: learner code runs as nobody" if machine.root else "unprivileged"),
+    ]
+
+
+def _graded_run_lines(machine: Machine) -> tuple[Lines, bool]:
+    """Return lines on what graded runs use, and whether a trial run in the isolation that `grade` chooses works."""
+    from grader.sandbox.isolation import weakness
+
+    chosen = machine.strongest
+    if chosen == "none":
+        lines = [("graded runs", "refused without --isolation none"), ("missing", machine.missing)]
+        return [*_installed_lines(), *lines], False
+    outcome = _try_graded_run(chosen)
+    if isinstance(outcome, str):
+        weaker = next((name for name in machine.weaker(chosen) if not isinstance(_try_graded_run(name), str)), None)
+        lines = [("graded runs", f"do not work in isolation {chosen}"), ("why", outcome)]
+        if weaker:
+            lines.append(("", f"a trial run works with: --isolation {weaker}"))
+        return [*_installed_lines(), *lines], False
+    lines = [
+        ("python", f"{outcome.python} ({sys.executable})"),
+        *((name, getattr(outcome, name)) for name in LIBRARIES),
+        ("graded runs", f"isolated: {chosen}"),
+        *([("", says)] if (says := weakness(chosen, machine)) else []),
+        ("tried", "a graded run gave the right answer"),
+    ]
+    return lines, True
+
+
+def _try_graded_run(isolation: Isolation) -> Versions | str:
+    """Run a trial job in this isolation; return the versions that it reports, or why it failed."""
+    from grader.errors import InfrastructureError
+    from grader.sandbox.worker import start_worker
+    from grader.sandbox.worker_probe import answer
+
+    try:
+        with start_worker(isolation) as worker:
+            return answer(worker)
+    except (InfrastructureError, ImportError) as error:
+        return str(error)
+
+
+def _installed_lines() -> Lines:
+    """Return lines on the installed versions of Python and the libraries."""
+    lines = [("python", f"{sys.version.split()[0]} ({sys.executable})")]
+    for name in LIBRARIES:
+        try:
+            lines.append((name, version(name)))
+        except PackageNotFoundError:
+            lines.append((name, f"not installed: run `pip install {name}`"))
+    return lines
+
+
+# --- nbgrader ------------------------------------------------------------------------------------------------------
+
+nbgrader_app = typer.Typer(
+    name="nbgrader",
+    help="For instructors: the course as nbgrader assignments.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@nbgrader_app.callback()
+def _nbgrader() -> None: ...
+
+
+@nbgrader_app.command("init", short_help="Make an nbgrader course folder, or rebuild it.")
+def nbgrader_init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The nbgrader course folder to make or rebuild.")],
+    course: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder of the course; if left out, the one you are in, or else handgrad's own."
+        ),
+    ] = None,
+) -> None:
+    """Make an nbgrader course folder, or rebuild it; your own cells and assignments stay."""
+    from grader.course.course import load_course, notebook_course
+
+    if importlib.util.find_spec("nbgrader") is None:
+        raise UsageError(f"nbgrader is not installed here: run {INSTALL_NBGRADER}")
+    from grader.nbgrader.course_folder import build_folder
+
+    opened = load_course(course) if course is not None else notebook_course(Path.cwd())
+    written = build_folder(opened, folder)
+    _print_summary(folder, written, opened.config.units[0].id)
+
+
+def _print_summary(folder: Path, written: Written, unit: str) -> None:
+    """Print the files that were written to an nbgrader course folder, and the command that comes next."""
+    for file in written.files:
+        print(folder / file)
+    print(f"{len(written.files)} file(s) written." if written.files else "Everything is up to date.")
+    if written.backups:
+        print(f"Copies of what was replaced: {', '.join(str(folder / backup) for backup in written.backups)}")
+    if written.own_config:
+        print(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
+    if written.unprotected:
+        print("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
+    go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
+    print(f"next: {go}nbgrader generate_assignment {unit}")

@@ -1,0 +1,426 @@
+"""The commands for instructors that make something of graded results: a report on the class, files for platforms."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+import typer
+
+from grader.errors import UsageError
+from grader.results.points import total
+from grader.safe_text import one_line, plain
+
+if TYPE_CHECKING:
+    from grader.classroom.class_report import AnswerReport, ClassReport, ExerciseReport
+    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
+    from grader.course.course import Course, CourseExercise
+    from grader.course.course_file import CourseFile
+    from grader.export.graded_work import Exported
+    from grader.rendering.marked_graph import RecordedMistakes
+    from grader.results.records import ExerciseResult
+
+    Entries = Iterable[StudentResults | UnreadableResult | Note]
+
+# --- report ---------------------------------------------------------------------------------------------------------
+
+RESULTS, PAGE, TABLE_SUFFIX = Path("grades"), "report.html", ".csv"
+MOST_NAMED = 5
+LEAST_SEPARATION = 0.1
+
+
+def report(
+    results: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="The folder that grade --out wrote; grades, if left out.")
+    ] = None,
+    gradebook: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
+    ] = None,
+    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The file of the page; the CSV goes beside it. DIR/report.html, if left out."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print how the class answered each quiz question, as JSON.")
+    ] = False,
+) -> None:
+    """For instructors: show how a class is doing, on one HTML page and as CSV."""
+    entries, source, folder = _open_source(results, gradebook)
+    page = out or folder / PAGE
+    class_report = _write_report(entries, source, page, unit or ())
+    print(_questions_json(class_report) if as_json else _summary(class_report, page))
+    if class_report.broken:
+        named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
+        more = f"; and {len(class_report.broken) - MOST_NAMED} more" if len(class_report.broken) > MOST_NAMED else ""
+        print(f"handgrad: not counted: {named}{more}. Put that right, and make the report anew.", file=sys.stderr)
+    raise typer.Exit(3 if class_report.broken else 0)
+
+
+def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, Path]:
+    """Open the folder of results or the gradebook; the first entry is read, so that a source that is missing raises.
+
+    Returns:
+        The entries, the name of their source, and the folder for the report.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if results is not None and gradebook is not None:
+        raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
+    entries: Iterator[StudentResults | UnreadableResult | Note]
+    if gradebook is None:
+        from grader.classroom.student_results import read_folder
+
+        folder = results or RESULTS
+        source, entries = str(folder), read_folder(folder, for_counting=True)
+    else:
+        from grader.nbgrader.database import url_without_password
+        from grader.nbgrader.gradebook_results import read_gradebook
+
+        folder, entries = Path(), read_gradebook(gradebook)
+    first = next(entries)
+    return chain([first], entries), source if gradebook is None else url_without_password(gradebook), folder
+
+
+def _write_report(entries: Entries, source: str, page: Path, units: Collection[str]) -> ClassReport:
+    """Write the page and the CSV, each whole or not at all, and return the report that they show.
+
+    Args:
+        entries: the results of the class.
+        source: the name of the folder or gradebook that they were read from.
+        page: the file of the page.
+        units: the units that count; all if empty.
+
+    Raises:
+        UsageError: they cannot be written, or there is no such unit.
+    """
+    from grader.classroom.class_report import Tally
+    from grader.classroom.report_files import PageSource, answer_table, html
+    from grader.classroom.student_results import StudentResults
+    from grader.files import whole_file, write_atomically
+
+    entries, course = _with_course_name(entries)
+    table, tally = _csv_path(page), Tally(_course_file(course), units)
+    with _writable(table), whole_file(table) as file:
+        with answer_table(file) as add:
+            for entry in entries:
+                if isinstance(entry, StudentResults):
+                    add(*tally.add(entry))
+                else:
+                    tally.add_uncounted(entry)
+        counted = tally.report()
+    text = html(counted, PageSource(source, table.name, datetime.now().astimezone()))
+    with _writable(page):
+        write_atomically(page, text.encode("utf-8", "replace"))
+    return counted
+
+
+def _csv_path(page: Path) -> Path:
+    """Return the file of the CSV, which lies beside the page.
+
+    Raises:
+        UsageError: `page` is a folder, or the name of a CSV file itself.
+    """
+    if page.is_dir():
+        raise UsageError(f"{page} is a folder: name a file with --out, such as {page / PAGE}")
+    if page.suffix.lower() == TABLE_SUFFIX:
+        raise UsageError(f"--out names the page, and the CSV goes beside it: --out {page.with_suffix('.html')}")
+    return page.with_suffix(TABLE_SUFFIX)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    """Raise a `UsageError` that names the file where writing it, within the block, raises an `OSError`."""
+    try:
+        yield
+    except OSError as error:
+        why = "its folder is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise UsageError(f"{path} cannot be written ({why}): name another file with --out.") from error
+
+
+def _with_course_name(entries: Entries) -> tuple[Entries, str]:
+    """Return the same entries, and the name of the course of the first result; empty where there is no result."""
+    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
+
+    read, unread = list[StudentResults | UnreadableResult | Note](), iter(entries)
+    for entry in unread:
+        read.append(entry)
+        if isinstance(entry, StudentResults):
+            return chain(read, unread), entry.course
+    return read, ""
+
+
+def _course_file(course: str) -> CourseFile | None:
+    """Return the course file to take titles and teaching order from; `None` if no course of this name is known.
+
+    It is that of the folder that the command is run in, whatever its name, or else of the course to grade with here.
+    """
+    from grader.classroom.course_choice import class_course
+    from grader.course.course import COURSE_FILE, find_root
+    from grader.course.course_file import read_course_file
+    from grader.errors import CourseError
+
+    if root := find_root(Path.cwd()):
+        return read_course_file(root / COURSE_FILE)
+    try:
+        config = class_course(Path.cwd()).config
+    except CourseError:
+        return None
+    return config if config.course == course else None
+
+
+def _summary(class_report: ClassReport, page: Path) -> str:
+    """Return one line on the class: the files that were written, how many students, their median, weak questions."""
+    from grader.classroom.report_files import count_of, points
+
+    parts = [count_of(len(class_report.students), "student")]
+    if class_report.median is not None:
+        parts.append(f"median {points(class_report.median)} of {points(class_report.max_score)}")
+    parts += [f"{class_report.finished} finished", f"{len(class_report.stuck)} stuck"]
+    if class_report.broken:
+        parts.append(f"{count_of(len(class_report.broken), 'result')} not read")
+    return f"{page} and {_csv_path(page)}: {', '.join(parts)}.{_weak_questions(class_report)}"
+
+
+def _weak_questions(class_report: ClassReport) -> str:
+    """Return a sentence on quiz questions that hardly separate strong from weak students; empty if there are none."""
+    from grader.classroom.report_files import separation
+
+    weak = sorted(
+        (question.separation, quiz.id, question.name)
+        for quiz, question in _questions(class_report)
+        if question.separation is not None and question.separation < LEAST_SEPARATION
+    )
+    named = ", ".join(f"{quiz} {name} ({separation(value)})" for value, quiz, name in weak[:MOST_NAMED])
+    more = f" and {len(weak) - MOST_NAMED} more" if len(weak) > MOST_NAMED else ""
+    return f" Hardly separates strong from weak: {named}{more}." if weak else ""
+
+
+def _questions(class_report: ClassReport) -> Iterator[tuple[ExerciseReport, AnswerReport]]:
+    """Yield every question of every quiz, with its quiz."""
+    for unit in class_report.units:
+        for exercise in unit.exercises:
+            if exercise.is_quiz:
+                yield from ((exercise, answer) for answer in exercise.answers)
+
+
+def _questions_json(class_report: ClassReport) -> str:
+    """Return as JSON, for each quiz question, how many answered it right and wrong, and how well it separates."""
+    import json
+
+    questions = [
+        {
+            "quiz": quiz.id,
+            "question": question.name,
+            "passed": question.counts.passed,
+            "wrong": question.counts.wrong,
+            "not_read": question.counts.unread,
+            "wrong_answers": dict(question.given),
+            "separation": None if question.separation is None else round(question.separation, 3),
+        }
+        for quiz, question in _questions(class_report)
+    ]
+    return json.dumps({"questions": questions}, indent=1)
+
+
+# --- export ---------------------------------------------------------------------------------------------------------
+
+Platform = Literal[
+    "gradescope",
+    "prairielearn",
+    "junit",
+    "classroom50",
+    "github",
+    "canvas",
+    "moodle",
+    "submitty",
+    "vpl",
+    "feedback",
+]
+STDOUT = "-"
+MOST_PROBLEMS = 10
+
+
+def export(
+    results: Annotated[
+        Path, typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote.")
+    ],
+    to: Annotated[
+        Platform,
+        typer.Option(
+            metavar="PLATFORM",
+            help=f"The platform that reads it: {', '.join(get_args(Platform))} (a page for each student).",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder for the files; - prints the file, if there is only one.")
+    ] = Path("exported"),
+    fill: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="For canvas and moodle: the CSV of grades exported there, to be filled in."),
+    ] = None,
+    column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column of that CSV which takes the points; found if left out.")
+    ] = "",
+    out_of: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, metavar="N", help="The highest score on the platform; if left out, its own or the course's."
+        ),
+    ] = None,
+    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+) -> None:
+    """For instructors: write results as another platform reads them."""
+    from grader.classroom.course_choice import class_course
+    from grader.export.graded_work import ExportOptions
+    from grader.export.platforms import PLATFORMS
+    from grader.garbage import without_garbage_collection
+
+    course = class_course(Path.cwd())
+    with without_garbage_collection():  # nothing is thrown away before the end
+        records, unread = _records(results)
+        records = [_restrict_to_units(course, record, unit) for record in records] if unit else records
+        sheet = None if fill is None else _content(fill)
+        options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
+        if to == "feedback":
+            options = replace(options, picture=_pictures())
+        exported = PLATFORMS[to](course, records, options)
+    _write_exported(exported, out)
+    problems = [*unread, *exported.problems, *_ungraded(records)]
+    for line in (*exported.notes, *problems):
+        shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
+        print(f"handgrad: {shown}", file=sys.stderr)
+    raise typer.Exit(3 if problems else 0)
+
+
+def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
+    """Return the records in a file or folder, and a sentence on each one that could not be read.
+
+    Raises:
+        UsageError: there is no record.
+    """
+    from grader.classroom.student_results import StudentResults, UnreadableResult, read_folder, read_record
+
+    entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
+    unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
+    records = [entry for entry in entries if isinstance(entry, StudentResults)]
+    if not records:
+        raise UsageError(f"{results} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
+    return records, unread
+
+
+def _restrict_to_units(course: Course, record: StudentResults, units: Collection[str]) -> StudentResults:
+    """Return the record with only the exercises of these units, and the highest score that they give.
+
+    Raises:
+        UsageError: the course has no such unit.
+    """
+    known = {unit.id for unit in course.config.units}
+    if unknown := next((unit for unit in units if unit not in known), None):
+        raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
+    kept = tuple(exercise for exercise in record.exercises if exercise.unit in units)
+    max_score = total(exercise.points for exercise in course.exercises if exercise.unit in units)
+    return replace(record, exercises=kept, max_score=max_score)
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a platform's CSV file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): name the file that you exported.") from error
+
+
+def _surroundings(
+    course: Course, to: Platform, records: Sequence[StudentResults]
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return what is known only where the command is run, for the platforms that need it.
+
+    Returns:
+        The variables of the platform's runner, and by exercise the line of its function in the file that was graded.
+    """
+    if to == "classroom50":
+        return {"DATETIME": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), **os.environ}, {}
+    if to != "github" or len(records) > 1:
+        return {}, {}
+    lines = {}
+    for exercise in course.exercises:
+        if not exercise.is_quiz and exercise.path.is_file():
+            text = exercise.path.read_text(encoding="utf-8", errors="replace")
+            if match := re.search(rf"^def {exercise.id}\b", text, re.MULTILINE):
+                lines[exercise.id] = text.count("\n", 0, match.start()) + 1
+    return {}, lines
+
+
+def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
+    """Return a function that draws a forward pass with its mistakes marked; its first picture imports torch."""
+    made: list[RecordedMistakes] = []
+
+    def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
+        """Return the forward pass of an exercise as HTML; empty if there is no mistake to mark."""
+        if not any(answer.mistake for answer in result.answers):
+            return ""
+        from grader.rendering.marked_graph import RecordedMistakes
+        from grader.rendering.picture_html import forward_pass_html
+
+        if not made:
+            made.append(RecordedMistakes())
+        graph = made[0].graph(exercise, result, seed)
+        return "" if graph is None else forward_pass_html(graph)
+
+    return picture
+
+
+def _write_exported(exported: Exported, out: Path) -> None:
+    """Write each file whole into a folder, or print the only one if `out` is "-".
+
+    Raises:
+        UsageError: there are several to be printed, or they cannot be written.
+    """
+    from grader.files import write_atomically
+
+    if str(out) == STDOUT:
+        if len(exported.files) > 1:
+            raise UsageError(f"{len(exported.files)} files cannot be printed: name a folder for them with --out.")
+        for content in exported.files.values():
+            sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in exported.files.items():
+            write_atomically(out / name, content)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written ({error.strerror}): name another folder with --out.") from error
+    print(f"{len(exported.files)} file(s) written to {out}.")
+
+
+def _ungraded(records: Sequence[StudentResults]) -> list[str]:
+    """Return a sentence on each student who could not be graded in full, the first few, and how many more there are."""
+    from grader.export.graded_work import answers, is_graded
+
+    sentences = []
+    for record in (record for record in records if not is_graded(record)):
+        failed = next((answer for answer in answers(record) if not answer.is_graded), None)
+        if failed is not None:
+            why = failed.answer.message or "not graded"
+            sentences.append(f"{record.student}, {failed.name}: not graded ({why}), so no points are exported.")
+    if len(sentences) <= MOST_PROBLEMS:
+        return sentences
+    return [*sentences[:MOST_PROBLEMS], f"and {len(sentences) - MOST_PROBLEMS} more were not graded."]
