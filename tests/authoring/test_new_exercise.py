@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import ROOT, codes
-from helpers.corpus import page
+from helpers.corpus import read_page
 
 from grader.authoring.build import stale_files
 from grader.authoring.scaffold import add_exercise
@@ -78,7 +78,7 @@ def test_it_can_be_answered_at_once(small: Callable[..., Course], worker: Worker
     assert stale_files(course) == []
     assert grader.grade(exercise, exercise.solution.read_bytes(), worker).status == "passed"
     assert grader.grade(exercise, exercise.path.read_bytes(), worker).status == "todo"
-    for submission in page(course.root / "tests/learners/06_losses/square_grad.py"):
+    for submission in read_page(course.root / "tests/learners/06_losses/square_grad.py"):
         assert submission.mismatches(codes(grader.grade(exercise, submission.source.encode(), worker))) == {}
 
 

@@ -6,7 +6,7 @@ One in ninety-six of them; `thorough/test_every_check_and_grade.py` has all.
 from __future__ import annotations
 
 import pytest
-from helpers.corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
+from helpers.corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, graded_codes
 
 from grader.course.course import Course
 from grader.course.questions import NOT_READ, codes_of
@@ -18,7 +18,7 @@ from grader.sandbox.worker import Worker
 @pytest.mark.parametrize("name", FEW)
 def test_every_answer_gets_its_expected_code(name: str, course: Course, grader: Grader, worker: Worker) -> None:
     submission = SUBMISSIONS[name]
-    assert submission.mismatches(found_codes(submission, course, grader, worker)) == {}
+    assert submission.mismatches(graded_codes(submission, course, grader, worker)) == {}
 
 
 @pytest.mark.parametrize("name", PAGES)

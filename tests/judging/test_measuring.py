@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Grade, codes, with_policy
-from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, found_codes
+from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, graded_codes
 from helpers.measurements import NOT_SEEN, SOURCES, lin_grad
 
 from grader.course.course import Course
@@ -220,6 +220,6 @@ def lin_grad_lean(inp, out, w, b):
 
 def test_a_way_that_needs_little_has_room(course: Course, grader: Grader, worker: Worker) -> None:
     for way in ("one row at a time, with addr_ and mv", "three rows of the batch at a time"):
-        assert set(found_codes(SUBMISSIONS[f"04_linear/lin_grad_lean: {way}"], course, grader, worker).values()) == {
+        assert set(graded_codes(SUBMISSIONS[f"04_linear/lin_grad_lean: {way}"], course, grader, worker).values()) == {
             None
         }

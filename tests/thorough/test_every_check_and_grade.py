@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 import test_check_and_grade as short
 from conftest import strongest
-from helpers.corpus import PAGES, found_codes
+from helpers.corpus import PAGES, graded_codes
 from helpers.honest_variants import FAILS, PASSES
 
 from grader.course.course import Course
@@ -79,11 +79,11 @@ def test_a_page_of_the_corpus_gets_its_expected_codes_everywhere(
     for place, one in enumerate(PAGES[name]):
         check, *graded = (warm(level) for level in ("fork", "box", *{3: ["kernel"], 7: ["seccomp"]}.get(place % 8, [])))
         remembering = Remembering(check)
-        verdicts = [found_codes(one, course, grader, cast(Worker, remembering))]
+        verdicts = [graded_codes(one, course, grader, cast(Worker, remembering))]
         job, reply = remembering.met[0]
         held = course.find(one.exercise).function.never_holds
         if held or any(seen(worker.run(*job)) != seen(reply) for worker in graded):
-            verdicts += [found_codes(one, course, grader, worker) for worker in graded]
+            verdicts += [graded_codes(one, course, grader, worker) for worker in graded]
         by_chance = any("not-repeatable" in allowed for allowed in one.expected.values())
         if any(map(one.mismatches, verdicts)) or not (by_chance or verdicts == [verdicts[0]] * len(verdicts)):
             wrong[one.id] = verdicts

@@ -20,7 +20,7 @@ import pytest
 import test_isolation as short
 from conftest import ROOT, SEED, codes, make_job, strongest, with_policy, worker_of
 from helpers.attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
-from helpers.corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
+from helpers.corpus import RIGHT, SAMPLE, SUBMISSIONS, graded_codes
 from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome, run
 from helpers.processes import PATIENCE, alive, descendants, wait_until
 from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
@@ -152,8 +152,8 @@ def test_worked_solutions_and_a_sample_of_the_corpus_get_their_verdicts(
             result = grader.grade(exercise, exercise.solution.read_bytes(), isolated)
             assert set(codes(result).values()) == {None}, exercise.id
     for one in (SUBMISSIONS[name] for name in SAMPLE):
-        if one.mismatches(found_codes(one, usual if one.id in RIGHT else course, grader, isolated)):
-            alone, apart = (found_codes(one, patient, grader, each) for each in (worker, isolated))
+        if one.mismatches(graded_codes(one, usual if one.id in RIGHT else course, grader, isolated)):
+            alone, apart = (graded_codes(one, patient, grader, each) for each in (worker, isolated))
             assert apart == alone, one.id
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import MODES, Grade, codes
-from helpers.corpus import SAMPLE, SUBMISSIONS, found_codes
+from helpers.corpus import SAMPLE, SUBMISSIONS, graded_codes
 from test_grading import SAME_VERDICT
 
 from grader.course.course import Course
@@ -54,6 +54,6 @@ def test_verdicts_do_not_depend_on_the_seed_or_the_worker(
     other = Grader(seed)
     for submission in (SUBMISSIONS[name] for name in SAMPLE):
         for mode in MODES:
-            assert submission.mismatches(found_codes(submission, course, other, warm(mode))) == {}, (
+            assert submission.mismatches(graded_codes(submission, course, other, warm(mode))) == {}, (
                 f"{submission.id} in a worker that is to {mode}"
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import test_measuring
 from conftest import Grade, codes, make_job, with_policy
-from helpers.corpus import BLIND, SUBMISSIONS, found_codes
+from helpers.corpus import BLIND, SUBMISSIONS, graded_codes
 from helpers.measurements import SOURCES
 from test_measuring import FLAGGED
 
@@ -76,7 +76,7 @@ def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, 
         "three rows of the batch at a time",
     ):
         submission = SUBMISSIONS[f"04_linear/lin_grad_lean: {way}"]
-        assert set(found_codes(submission, course, grader, everywhere).values()) == {None}
+        assert set(graded_codes(submission, course, grader, everywhere).values()) == {None}
 
 
 TOO_SLOW_WITHOUT_ROOM = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conftest import SEED
-from helpers.corpus import NAMED, SUBMISSIONS, found_codes, without_misconceptions
+from helpers.corpus import NAMED, SUBMISSIONS, graded_codes, without_misconceptions
 
 from grader.course.course import Course
 from grader.course.exercise import Exercise
@@ -33,7 +33,7 @@ def test_most_mistakes_are_named_without_declared_misconceptions(course: Course,
         wrong = SUBMISSIONS[name]
         if not any(allowed <= NAMED for allowed in wrong.expected.values()):
             continue
-        for answer, code in found_codes(wrong, bare, grader, worker).items():
+        for answer, code in graded_codes(wrong, bare, grader, worker).items():
             allowed = wrong.allowed(answer)
             if not allowed or not allowed <= NAMED:
                 continue

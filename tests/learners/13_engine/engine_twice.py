@@ -224,1253 +224,131 @@ def engine_twice(program, x):
 
 
 # %% wrong: micrograd as it is: what is between keeps its gradient | return: stale-gradient
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        self.grad = 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         for v in order:
+#-             if v._prev:
+#-                 v.grad = 0.0
+#-         self.grad += 1.0
+#+         self.grad = 1.0
 
 
 # %% wrong: what is between keeps its gradient, and zero_grad clears that as well | return: stale-gradient
-import math
+# base: closures, what is between cleared before each walk
 
+#+     every = []
+#+
+#      def __init__(self, data, children=()):
+#+         Node.every.append(self)
 
-class Node:
-    every = []
+#-         self.grad = 0.0
+#+         for node in Node.every:
+#+             node.grad = 0.0
 
-    def __init__(self, data, children=()):
-        Node.every.append(self)
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        for node in Node.every:
-            node.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        self.grad = 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         for v in order:
+#-             if v._prev:
+#-                 v.grad = 0.0
+#-         self.grad += 1.0
+#+         self.grad = 1.0
 
 
 # %% wrong: what is between keeps its gradient, the last value too | return: stale-gradient
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         for v in order:
+#-             if v._prev:
+#-                 v.grad = 0.0
 
 
 # %% wrong: everything cleared before each walk | return: overwritten
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-             if v._prev:
+#-                 v.grad = 0.0
+#+             v.grad = 0.0
 
 
 # %% wrong: inputs set, not added to | return: overwritten
-import math
+# base: what arrives kept in a dictionary of the walk
 
-import torch
-
-
-class Node:
-    def __init__(self, data, op=None, parents=()):
-        self.data, self.op, self.parents, self.grad = data, op, parents, None
-
-    def __add__(self, other):
-        return Node(self.data + other.data, "add", (self, other))
-
-    def __mul__(self, other):
-        return Node(self.data * other.data, "mul", (self, other))
-
-    def tanh(self):
-        return Node(math.tanh(self.data), "tanh", (self,))
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = None
-
-    def rules(self, g):
-        if self.op == "add":
-            return g, g
-        if self.op == "mul":
-            a, b = self.parents
-            return g * b.data, g * a.data
-        return (g * (1 - self.data**2),)
-
-    def backward(self):
-        arrived, order, seen = {self: 1.0}, [], set()
-        stack = [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(p, False) for p in node.parents]
-        for node in reversed(order):
-            g = arrived.pop(node)
-            if not node.parents:
-                node.grad = g
-                continue
-            for parent, part in zip(node.parents, node.rules(g)):
-                arrived[parent] = arrived.get(parent, 0.0) + part
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return torch.tensor([node.grad or 0.0 for node in inputs])
+#-                 node.grad = g if node.grad is None else node.grad + g
+#+                 node.grad = g
 
 
 # %% wrong: zero_grad does nothing | return: stale-gradient
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        pass
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         self.grad = 0.0
+#+         pass
 
 
 # %% wrong: zero_grad sets a name of its own | return: stale-gradient
-import math
+# base: what arrives kept in a dictionary of the walk
 
-import torch
-
-
-class Node:
-    def __init__(self, data, op=None, parents=()):
-        self.data, self.op, self.parents, self.grad = data, op, parents, None
-
-    def __add__(self, other):
-        return Node(self.data + other.data, "add", (self, other))
-
-    def __mul__(self, other):
-        return Node(self.data * other.data, "mul", (self, other))
-
-    def tanh(self):
-        return Node(math.tanh(self.data), "tanh", (self,))
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        grad = None
-
-    def rules(self, g):
-        if self.op == "add":
-            return g, g
-        if self.op == "mul":
-            a, b = self.parents
-            return g * b.data, g * a.data
-        return (g * (1 - self.data**2),)
-
-    def backward(self):
-        arrived, order, seen = {self: 1.0}, [], set()
-        stack = [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(p, False) for p in node.parents]
-        for node in reversed(order):
-            g = arrived.pop(node)
-            if not node.parents:
-                node.grad = g if node.grad is None else node.grad + g
-                continue
-            for parent, part in zip(node.parents, node.rules(g)):
-                arrived[parent] = arrived.get(parent, 0.0) + part
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return torch.tensor([node.grad or 0.0 for node in inputs])
+#-         self.grad = None
+#+         grad = None
 
 
 # %% wrong: detach returns the value itself | return: wrong-graph
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return self
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         return Node(self.data)
+#+         return self
 
 
 # %% wrong: detach is a step that hands on | return: wrong-graph
-import math
+# base: what arrives kept in a dictionary of the walk
 
-import torch
-
-
-class Node:
-    def __init__(self, data, op=None, parents=()):
-        self.data, self.op, self.parents, self.grad = data, op, parents, None
-
-    def __add__(self, other):
-        return Node(self.data + other.data, "add", (self, other))
-
-    def __mul__(self, other):
-        return Node(self.data * other.data, "mul", (self, other))
-
-    def tanh(self):
-        return Node(math.tanh(self.data), "tanh", (self,))
-
-    def detach(self):
-        return self + Node(0.0)
-
-    def zero_grad(self):
-        self.grad = None
-
-    def rules(self, g):
-        if self.op == "add":
-            return g, g
-        if self.op == "mul":
-            a, b = self.parents
-            return g * b.data, g * a.data
-        return (g * (1 - self.data**2),)
-
-    def backward(self):
-        arrived, order, seen = {self: 1.0}, [], set()
-        stack = [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(p, False) for p in node.parents]
-        for node in reversed(order):
-            g = arrived.pop(node)
-            if not node.parents:
-                node.grad = g if node.grad is None else node.grad + g
-                continue
-            for parent, part in zip(node.parents, node.rules(g)):
-                arrived[parent] = arrived.get(parent, 0.0) + part
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return torch.tensor([node.grad or 0.0 for node in inputs])
+#-         return Node(self.data)
+#+         return self + Node(0.0)
 
 
 # %% wrong: detach cuts the value itself | return: missing-path
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        self._prev, self._backward = (), lambda: None
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#      def detach(self):
+#+         self._prev, self._backward = (), lambda: None
 
 
 # %% wrong: mul passes its own operand | return: wrong-operand
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += self.data * out.grad
-            other.grad += other.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-             self.grad += other.data * out.grad
+#-             other.grad += self.data * out.grad
+#+             self.grad += self.data * out.grad
+#+             other.grad += other.data * out.grad
 
 
 # %% wrong: tanh's slope at its input | return: wrong-point
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - self.data**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-             self.grad += (1 - t * t) * out.grad
+#+             self.grad += (1 - self.data**2) * out.grad
 
 
 # %% wrong: contributions overwritten in the walk | return: overwritten
-import math
+# base: what arrives kept in a dictionary of the walk
 
-import torch
-
-
-class Node:
-    def __init__(self, data, op=None, parents=()):
-        self.data, self.op, self.parents, self.grad = data, op, parents, None
-
-    def __add__(self, other):
-        return Node(self.data + other.data, "add", (self, other))
-
-    def __mul__(self, other):
-        return Node(self.data * other.data, "mul", (self, other))
-
-    def tanh(self):
-        return Node(math.tanh(self.data), "tanh", (self,))
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = None
-
-    def rules(self, g):
-        if self.op == "add":
-            return g, g
-        if self.op == "mul":
-            a, b = self.parents
-            return g * b.data, g * a.data
-        return (g * (1 - self.data**2),)
-
-    def backward(self):
-        arrived, order, seen = {self: 1.0}, [], set()
-        stack = [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(p, False) for p in node.parents]
-        for node in reversed(order):
-            g = arrived.pop(node)
-            if not node.parents:
-                node.grad = g if node.grad is None else node.grad + g
-                continue
-            for parent, part in zip(node.parents, node.rules(g)):
-                arrived[parent] = part
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return torch.tensor([node.grad or 0.0 for node in inputs])
+#-                 arrived[parent] = arrived.get(parent, 0.0) + part
+#+                 arrived[parent] = part
 
 
 # %% wrong: the walk forward | return: wrong-order
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    def backward(self):
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in order:
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#-         for v in reversed(order):
+#+         for v in order:
 
 
 # %% wrong: only the first call counts | return: missing-path or unknown
-import math
+# base: closures, what is between cleared before each walk
 
-
-class Node:
-    def __init__(self, data, children=()):
-        self.data, self.grad, self._prev = data, 0.0, children
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        out = Node(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Node(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Node(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t * t) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def detach(self):
-        return Node(self.data)
-
-    def zero_grad(self):
-        self.grad = 0.0
-
-    def topo(self, order, seen):
-        if self not in seen:
-            seen.add(self)
-            for child in self._prev:
-                child.topo(order, seen)
-            order.append(self)
-        return order
-
-    walked = False
-
-    def backward(self):
-        if self.walked:
-            return
-        self.walked = True
-        order = self.topo([], set())
-        for v in order:
-            if v._prev:
-                v.grad = 0.0
-        self.grad += 1.0
-        for v in reversed(order):
-            v._backward()
-
-
-def run_script(program, inputs):
-    nodes = list(inputs)
-    for name, *operands in program:
-        taken = [nodes[i] for i in operands]
-        if name == "zero_grad":
-            for node in inputs:
-                node.zero_grad()
-        elif name == "backward":
-            taken[0].backward()
-        elif name == "detach":
-            nodes.append(taken[0].detach())
-        elif name == "tanh":
-            nodes.append(taken[0].tanh())
-        else:
-            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
-
-
-def engine_twice(program, x):
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+#+     walked = False
+#+
+#      def backward(self):
+#+         if self.walked:
+#+             return
+#+         self.walked = True
 
 
 # %% wrong: zero_grad clears for good | return: missing-path or unknown

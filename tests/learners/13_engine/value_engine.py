@@ -1,129 +1,12 @@
 # value_engine: the gradient of a program's last value for each input
 
 # %% right: closures in the operators, children in a set, a recursion with room
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
-
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
 
 # %% right: a class for each operation, sorted by when they were made
@@ -540,79 +423,37 @@ def value_engine(program, x):
 
 
 # %% right: generations and a heap
-import math
-import heapq
+# base: uses counted, each value passed on once all have come
 
+#- from collections import deque
+#+ import heapq
 
-class Value:
-    def __init__(self, data, parents=(), slopes=()):
-        self.data = data
-        self.parents = parents
-        self.slopes = slopes
-        self.grad = 0.0
-        self.generation = max([p.generation for p in parents], default=-1) + 1
+#          self.grad = 0.0
+#+         self.generation = max([p.generation for p in parents], default=-1) + 1
 
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+#-         uses, todo, seen = {}, [self], {id(self)}
+#-         while todo:
+#-             v = todo.pop()
+#-             for p in v.parents:
+#-                 uses[id(p)] = uses.get(id(p), 0) + 1
+#-                 if id(p) not in seen:
+#-                     seen.add(id(p))
+#-                     todo.append(p)
+#          self.grad = 1.0
+#-         ready = deque([self])
+#-         while ready:
+#-             v = ready.popleft()
+#+         heap, seen, tick = [(-self.generation, 0, self)], {self}, 1
+#+         while heap:
+#+             _, _, v = heapq.heappop(heap)
 
-    def __sub__(self, other):
-        return Value(self.data - other.data, (self, other), (1.0, -1.0))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
-
-    def __truediv__(self, other):
-        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
-
-    def __pow__(self, k):
-        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
-
-    def exp(self):
-        e = math.exp(self.data)
-        return Value(e, (self,), (e,))
-
-    def log(self):
-        return Value(math.log(self.data), (self,), (1 / self.data,))
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
-
-    def relu(self):
-        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
-
-    def backward(self):
-        self.grad = 1.0
-        heap, seen, tick = [(-self.generation, 0, self)], {self}, 1
-        while heap:
-            _, _, v = heapq.heappop(heap)
-            for p, slope in zip(v.parents, v.slopes):
-                p.grad += slope * v.grad
-                if p not in seen:
-                    seen.add(p)
-                    heapq.heappush(heap, (-p.generation, tick, p))
-                    tick += 1
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-                 uses[id(p)] -= 1
+#-                 if uses[id(p)] == 0:
+#-                     ready.append(p)
+#+                 if p not in seen:
+#+                     seen.add(p)
+#+                     heapq.heappush(heap, (-p.generation, tick, p))
+#+                     tick += 1
 
 
 # %% wrong: a recursion without room for it | return: error
@@ -739,1354 +580,105 @@ def value_engine(program, x):
 
 
 # %% wrong: a recursion without room, and the slope of tanh at its input | return: wrong-point
-import math
+# base: a recursion without room for it
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - self.data**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += (1 - t**2) * out.grad
+#+             self.grad += (1 - self.data**2) * out.grad
 
 
 # %% wrong: tanh's slope at its input, in closures | return: wrong-point
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - self.data**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += (1 - t**2) * out.grad
+#+             self.grad += (1 - self.data**2) * out.grad
 
 
 # %% wrong: mul passes each operand its own value, and so sub and div do | return: wrong-operand
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += self.data * out.grad
-            other.grad += other.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += other.data * out.grad
+#-             other.grad += self.data * out.grad
+#+             self.grad += self.data * out.grad
+#+             other.grad += other.data * out.grad
 
 
 # %% wrong: mul passes each operand its own value, div is a class of its own | return: wrong-operand
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.a * g, self.b * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return self.b * g, self.a * g
+#+         return self.a * g, self.b * g
 
 
 # %% wrong: the second operand of div lacks its minus | return: wrong-sign
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return g / self.b, -g * self.a / self.b**2
+#+         return g / self.b, g * self.a / self.b**2
 
 
 # %% wrong: div divides by the operand, not by its square | return: wrong-local
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return g / self.b, -g * self.a / self.b**2
+#+         return g / self.b, -g * self.a / self.b
 
 
 # %% wrong: sub hands its second operand a plus | return: wrong-sign
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return g, -g
+#+         return g, g
 
 
 # %% wrong: contributions overwritten in every closure | return: overwritten
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
+#-             self.grad += out.grad
+#-             other.grad += out.grad
+#+             self.grad = out.grad
+#+             other.grad = out.grad
 
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
+#-             self.grad += other.data * out.grad
+#-             other.grad += self.data * out.grad
+#+             self.grad = other.data * out.grad
+#+             other.grad = self.data * out.grad
 
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
+#-             self.grad += k * self.data ** (k - 1) * out.grad
+#+             self.grad = k * self.data ** (k - 1) * out.grad
 
-        def _backward():
-            self.grad = out.grad
-            other.grad = out.grad
+#-             self.grad += out.data * out.grad
+#+             self.grad = out.data * out.grad
 
-        out._backward = _backward
-        return out
+#-             self.grad += out.grad / self.data
+#+             self.grad = out.grad / self.data
 
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
+#-             self.grad += (1 - t**2) * out.grad
+#+             self.grad = (1 - t**2) * out.grad
 
-        def _backward():
-            self.grad = other.data * out.grad
-            other.grad = self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad = k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad = out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad = out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad = (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad = (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += (out.data > 0) * out.grad
+#+             self.grad = (out.data > 0) * out.grad
 
 
 # %% wrong: contributions overwritten, a class for each operation | return: overwritten
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-                 parent.grad = g if parent.grad is None else parent.grad + g
+#+                 parent.grad = g
 
 
 # %% wrong: contributions overwritten on the tape, from zeros | return: overwritten
@@ -2140,2372 +732,277 @@ def value_engine(program, x):
 
 
 # %% wrong: contributions overwritten in add alone | return: overwritten
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad = out.grad
-            other.grad = out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += out.grad
+#-             other.grad += out.grad
+#+             self.grad = out.grad
+#+             other.grad = out.grad
 
 
 # %% wrong: only the first contribution is kept | return: missing-path
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-                 parent.grad = g if parent.grad is None else parent.grad + g
+#+                 parent.grad = g if parent.grad is None else parent.grad
 
 
 # %% wrong: a dictionary of parents, in which a square has one | return: missing-path
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in dict(zip(node.ctx.parents, node.ctx.backward(node.grad))).items():
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-             for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+#+             for parent, g in dict(zip(node.ctx.parents, node.ctx.backward(node.grad))).items():
 
 
 # %% wrong: calls in calls: each passes on all it has whenever something arrives | return: wrong-order
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
+#-         self._prev = set(children)
+#+         self._prev = list(children)
 
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = list(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        self.grad = 1.0
-        waiting = [self]
-        while waiting:
-            v = waiting.pop()
-            v._backward()
-            waiting.extend(reversed(v._prev))
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-         topo, visited = [], set()
+#-
+#-         def build_topo(v):
+#-             if v not in visited:
+#-                 visited.add(v)
+#-                 for child in v._prev:
+#-                     build_topo(child)
+#-                 topo.append(v)
+#-
+#-         build_topo(self)
+#          self.grad = 1.0
+#-         for v in reversed(topo):
+#+         waiting = [self]
+#+         while waiting:
+#+             v = waiting.pop()
+#              v._backward()
+#+             waiting.extend(reversed(v._prev))
 
 
 # %% wrong: breadth first, each value once | return: wrong-order
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
+#-         self._prev = set(children)
+#+         self._prev = children
 
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = children
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        self.grad = 1.0
-        queue, visited = [self], set()
-        while queue:
-            v = queue.pop(0)
-            if v in visited:
-                continue
-            visited.add(v)
-            v._backward()
-            queue.extend(v._prev)
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-         topo, visited = [], set()
+#-
+#-         def build_topo(v):
+#-             if v not in visited:
+#-                 visited.add(v)
+#-                 for child in v._prev:
+#-                     build_topo(child)
+#-                 topo.append(v)
+#-
+#-         build_topo(self)
+#          self.grad = 1.0
+#-         for v in reversed(topo):
+#+         queue, visited = [self], set()
+#+         while queue:
+#+             v = queue.pop(0)
+#+             if v in visited:
+#+                 continue
+#+             visited.add(v)
+#              v._backward()
+#+             queue.extend(v._prev)
 
 
 # %% wrong: the order is not turned round | return: wrong-order
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in topo:
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-         for v in reversed(topo):
+#+         for v in topo:
 
 
 # %% wrong: the tape is walked forward | return: wrong-order
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(n, len(v)):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-     for at in range(len(v) - 1, n - 1, -1):
+#+     for at in range(n, len(v)):
 
 
 # %% wrong: nothing put on the last value | return: missing-upstream
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-         self.grad = 1.0
 
 
 # %% wrong: the last value itself as the first gradient | return: value-for-gradient
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = v[-1]
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-     g[-1] = 1.0
+#+     g[-1] = v[-1]
 
 
 # %% wrong: every gradient begins at 1 | return: hard-coded
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [1.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-     g = [0.0] * len(v)
+#+     g = [1.0] * len(v)
 
 
 # %% wrong: exp hands on its derivative without the upstream | return: missing-upstream
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += out.data * out.grad
+#+             self.grad += out.data
 
 
 # %% wrong: no step multiplies by the upstream | return: missing-upstream
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = 1.0
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-         up = g[at]
+#+         up = 1.0
 
 
 # %% wrong: log divides by its output | return: wrong-point
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[at]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-             g[i[0]] += up / v[i[0]]
+#+             g[i[0]] += up / v[at]
 
 
 # %% wrong: the power is not lowered | return: wrong-local
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a**self.k,)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g if self.a > 0 else 0.0,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return (g * self.k * self.a ** (self.k - 1),)
+#+         return (g * self.k * self.a**self.k,)
 
 
 # %% wrong: the exponent is no factor, and div is made of it | return: missing-local
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += k * self.data ** (k - 1) * out.grad
+#+             self.grad += self.data ** (k - 1) * out.grad
 
 
 # %% wrong: relu lets everything through | return: missing-local
-import math
+# base: a class for each operation, sorted by when they were made
 
-import torch
-
-
-class Function:
-    def __init__(self, *parents):
-        self.parents = parents
-
-    @classmethod
-    def apply(cls, *parents, **options):
-        ctx = cls(*parents)
-        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
-
-
-class Add(Function):
-    def forward(self, a, b):
-        return a + b
-
-    def backward(self, g):
-        return g, g
-
-
-class Sub(Function):
-    def forward(self, a, b):
-        return a - b
-
-    def backward(self, g):
-        return g, -g
-
-
-class Mul(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a * b
-
-    def backward(self, g):
-        return self.b * g, self.a * g
-
-
-class Div(Function):
-    def forward(self, a, b):
-        self.a, self.b = a, b
-        return a / b
-
-    def backward(self, g):
-        return g / self.b, -g * self.a / self.b**2
-
-
-class Pow(Function):
-    def forward(self, a, k):
-        self.a, self.k = a, k
-        return a**k
-
-    def backward(self, g):
-        return (g * self.k * self.a ** (self.k - 1),)
-
-
-class Exp(Function):
-    def forward(self, a):
-        self.out = math.exp(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * self.out,)
-
-
-class Log(Function):
-    def forward(self, a):
-        self.a = a
-        return math.log(a)
-
-    def backward(self, g):
-        return (g / self.a,)
-
-
-class Tanh(Function):
-    def forward(self, a):
-        self.out = math.tanh(a)
-        return self.out
-
-    def backward(self, g):
-        return (g * (1 - self.out**2),)
-
-
-class Relu(Function):
-    def forward(self, a):
-        self.a = a
-        return max(a, 0.0)
-
-    def backward(self, g):
-        return (g,)
-
-
-class Scalar:
-    made = 0
-
-    def __init__(self, data, ctx=None):
-        self.data, self.ctx, self.grad = data, ctx, None
-        Scalar.made += 1
-        self.number = Scalar.made
-
-    def __add__(self, other):
-        return Add.apply(self, other)
-
-    def __sub__(self, other):
-        return Sub.apply(self, other)
-
-    def __mul__(self, other):
-        return Mul.apply(self, other)
-
-    def __truediv__(self, other):
-        return Div.apply(self, other)
-
-    def __pow__(self, k):
-        return Pow.apply(self, k=k)
-
-    def exp(self):
-        return Exp.apply(self)
-
-    def log(self):
-        return Log.apply(self)
-
-    def tanh(self):
-        return Tanh.apply(self)
-
-    def relu(self):
-        return Relu.apply(self)
-
-    def deepwalk(self):
-        found, stack = {self}, [self]
-        while stack:
-            node = stack.pop()
-            for parent in node.ctx.parents if node.ctx else ():
-                if parent not in found:
-                    found.add(parent)
-                    stack.append(parent)
-        return sorted(found, key=lambda node: node.number)
-
-    def backward(self):
-        self.grad = 1.0
-        for node in reversed(self.deepwalk()):
-            if node.ctx is None:
-                continue
-            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
-                parent.grad = g if parent.grad is None else parent.grad + g
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Scalar(number) for number in x.tolist()]
-    run(program, inputs, Scalar).backward()
-    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+#-         return (g if self.a > 0 else 0.0,)
+#+         return (g,)
 
 
 # %% wrong: relu's mask the wrong way round | return: inverted-mask
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] < 0:
-            g[i[0]] += up
-    return g[:n]
+#-         elif name == "relu" and v[i[0]] > 0:
+#+         elif name == "relu" and v[i[0]] < 0:
 
 
 # %% wrong: exp has no way back | return: missing-path
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.grad for v in inputs]
+#-         def _backward():
+#-             self.grad += out.data * out.grad
+#-
+#-         out._backward = _backward
 
 
 # %% wrong: the gradient of every value is returned | return: wrong-shape
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g
+#-     return g[:n]
+#+     return g
 
 
 # %% wrong: the values come back, not their gradients | return: forward-value
-import math
-import sys
+# base: a recursion without room for it
 
-sys.setrecursionlimit(20_000)
+#  import math
+#+ import sys
+#+
+#+ sys.setrecursionlimit(20_000)
 
-
-class Value:
-    def __init__(self, data, children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,))
-
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(0.0 if self.data < 0 else self.data, (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited = [], set()
-
-        def build_topo(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    build_topo(child)
-                topo.append(v)
-
-        build_topo(self)
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(number) for number in x.tolist()]
-    run(program, inputs, Value).backward()
-    return [v.data for v in inputs]
+#-     return [v.grad for v in inputs]
+#+     return [v.data for v in inputs]
 
 
 # %% wrong: measured, one nudge for each input | return: imprecise
-import math
+# base: forward mode, all inputs at once
 
-import torch
-
-
-class Dual:
-    """A value with its derivatives for all inputs: forward mode."""
-
-    def __init__(self, data, d=0.0):
-        self.data, self.d = data, d
-
-    def __add__(self, o):
-        return Dual(self.data + o.data, self.d + o.d)
-
-    def __sub__(self, o):
-        return Dual(self.data - o.data, self.d - o.d)
-
-    def __mul__(self, o):
-        return Dual(self.data * o.data, self.d * o.data + self.data * o.d)
-
-    def __truediv__(self, o):
-        return Dual(self.data / o.data, (self.d * o.data - self.data * o.d) / o.data**2)
-
-    def __pow__(self, k):
-        return Dual(self.data**k, k * self.data ** (k - 1) * self.d)
-
-    def exp(self):
-        return Dual(math.exp(self.data), math.exp(self.data) * self.d)
-
-    def log(self):
-        return Dual(math.log(self.data), self.d / self.data)
-
-    def tanh(self):
-        return Dual(math.tanh(self.data), self.d / math.cosh(self.data) ** 2)
-
-    def relu(self):
-        return self if self.data > 0 else Dual(0.0)
-
-
-def run(program, inputs, Value):
-    values = list(inputs)
-    for name, *args in program:
-        if name == "const":
-            values.append(Value(args[0]))
-        elif name == "pow":
-            values.append(values[args[0]] ** args[1])
-        elif name in ("add", "sub", "mul", "div"):
-            a, b = values[args[0]], values[args[1]]
-            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
-        else:
-            values.append(getattr(values[args[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    def f(v):
-        return run(program, [Dual(number) for number in v.tolist()], Dual).data
-
-    h, out = 1e-4, []
-    for i in range(len(x)):
-        up, down = x.clone(), x.clone()
-        up[i] += h
-        down[i] -= h
-        out.append((f(up) - f(down)) / (2 * h))
-    return out
+#-     rows = torch.eye(len(x), dtype=x.dtype)
+#-     out = run(program, [Dual(number, row) for number, row in zip(x.tolist(), rows)], Dual)
+#-     return out.d
+#+     def f(v):
+#+         return run(program, [Dual(number) for number in v.tolist()], Dual).data
+#
+#+     h, out = 1e-4, []
+#+     for i in range(len(x)):
+#+         up, down = x.clone(), x.clone()
+#+         up[i] += h
+#+         down[i] -= h
+#+         out.append((f(up) - f(down)) / (2 * h))
+#+     return out
+#+
 
 
 # %% wrong: the tape is kept from call to call | return: not-repeatable
-import math
+# base: no class at all: the program is the tape
 
-kept = []
+#  import math
+#+
+#+ kept = []
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    kept.extend([0.0] * max(0, len(v) - len(kept)))
-    g = kept
-    g[len(v) - 1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-     g = [0.0] * len(v)
+#-     g[-1] = 1.0
+#+     kept.extend([0.0] * max(0, len(v) - len(kept)))
+#+     g = kept
+#+     g[len(v) - 1] = 1.0
 
 
 # %% wrong: two inputs only | return: hard-coded
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(i[0])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:2]
+#-     return g[:n]
+#+     return g[:2]
 
 
 # %% wrong: a constant is looked up as a value | return: error
-import math
+# base: no class at all: the program is the tape
 
-
-def value_engine(program, x):
-    v, n = x.tolist(), len(x)
-    for name, *i in program:
-        if name == "const":
-            v.append(v[i[0]])
-        elif name == "pow":
-            v.append(v[i[0]] ** i[1])
-        elif name == "add":
-            v.append(v[i[0]] + v[i[1]])
-        elif name == "sub":
-            v.append(v[i[0]] - v[i[1]])
-        elif name == "mul":
-            v.append(v[i[0]] * v[i[1]])
-        elif name == "div":
-            v.append(v[i[0]] / v[i[1]])
-        elif name == "relu":
-            v.append(max(0.0, v[i[0]]))
-        else:
-            v.append(getattr(math, name)(v[i[0]]))
-    g = [0.0] * len(v)
-    g[-1] = 1.0
-    for at in range(len(v) - 1, n - 1, -1):
-        name, *i = program[at - n]
-        up = g[at]
-        if name in ("add", "sub"):
-            g[i[0]] += up
-            g[i[1]] += up if name == "add" else -up
-        elif name == "mul":
-            g[i[0]] += up * v[i[1]]
-            g[i[1]] += up * v[i[0]]
-        elif name == "div":
-            g[i[0]] += up / v[i[1]]
-            g[i[1]] -= up * v[at] / v[i[1]]
-        elif name == "pow":
-            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
-        elif name == "exp":
-            g[i[0]] += up * v[at]
-        elif name == "log":
-            g[i[0]] += up / v[i[0]]
-        elif name == "tanh":
-            g[i[0]] += up * (1 - v[at] * v[at])
-        elif name == "relu" and v[i[0]] > 0:
-            g[i[0]] += up
-    return g[:n]
+#-             v.append(i[0])
+#+             v.append(v[i[0]])
 
 
 # %% wrong: every pow is a square | return: hard-coded
@@ -4594,294 +1091,38 @@ def value_engine(program, x):
 
 
 # %% wrong: values told apart by their numbers | return: missing-path
-import math
+# base: a value added to itself gets one contribution
 
+#-             if other is not self:
+#-                 other.grad += out.grad
+#+             other.grad += out.grad
 
-class Value:
-    def __init__(self, data, _children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(_children)
-
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        out = Value(math.tanh(self.data), (self,))
-
-        def _backward():
-            self.grad += (1 - out.data**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(max(0.0, self.data), (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited, stack = [], set(), [(self, False)]
-        while stack:
-            v, done = stack.pop()
-            if done:
-                topo.append(v)
-                continue
-            if v.data in visited:
-                continue
-            visited.add(v.data)
-            stack.append((v, True))
-            for child in v._prev:
-                stack.append((child, False))
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-             if v in visited:
+#+             if v.data in visited:
+#                  continue
+#-             visited.add(v)
+#+             visited.add(v.data)
 
 
 # %% wrong: uses that lead nowhere are waited for | return: missing-path
-import math
-from collections import deque
+# base: uses counted, each value passed on once all have come
 
+#          self.grad = 0.0
+#+         self.uses = 0
+#+         for p in parents:
+#+             p.uses += 1
 
-class Value:
-    def __init__(self, data, parents=(), slopes=()):
-        self.data = data
-        self.parents = parents
-        self.slopes = slopes
-        self.grad = 0.0
-        self.uses = 0
-        for p in parents:
-            p.uses += 1
-
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
-
-    def __sub__(self, other):
-        return Value(self.data - other.data, (self, other), (1.0, -1.0))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
-
-    def __truediv__(self, other):
-        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
-
-    def __pow__(self, k):
-        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
-
-    def exp(self):
-        e = math.exp(self.data)
-        return Value(e, (self,), (e,))
-
-    def log(self):
-        return Value(math.log(self.data), (self,), (1 / self.data,))
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
-
-    def relu(self):
-        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
-
-    def backward(self):
-        uses, todo, seen = {}, [self], {id(self)}
-        while todo:
-            v = todo.pop()
-            for p in v.parents:
-                uses[id(p)] = uses.get(id(p), 0) + 1
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    todo.append(p)
-        self.grad = 1.0
-        ready = deque([self])
-        while ready:
-            v = ready.popleft()
-            for p, slope in zip(v.parents, v.slopes):
-                p.grad += slope * v.grad
-                p.uses -= 1
-                if p.uses == 0:
-                    ready.append(p)
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-                 uses[id(p)] -= 1
+#-                 if uses[id(p)] == 0:
+#+                 p.uses -= 1
+#+                 if p.uses == 0:
 
 
 # %% wrong: sub the other way round, forward as well | return: wrong-graph
-import math
-from collections import deque
+# base: uses counted, each value passed on once all have come
 
-
-class Value:
-    def __init__(self, data, parents=(), slopes=()):
-        self.data = data
-        self.parents = parents
-        self.slopes = slopes
-        self.grad = 0.0
-
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
-
-    def __sub__(self, other):
-        return Value(other.data - self.data, (self, other), (-1.0, 1.0))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
-
-    def __truediv__(self, other):
-        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
-
-    def __pow__(self, k):
-        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
-
-    def exp(self):
-        e = math.exp(self.data)
-        return Value(e, (self,), (e,))
-
-    def log(self):
-        return Value(math.log(self.data), (self,), (1 / self.data,))
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
-
-    def relu(self):
-        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
-
-    def backward(self):
-        uses, todo, seen = {}, [self], {id(self)}
-        while todo:
-            v = todo.pop()
-            for p in v.parents:
-                uses[id(p)] = uses.get(id(p), 0) + 1
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    todo.append(p)
-        self.grad = 1.0
-        ready = deque([self])
-        while ready:
-            v = ready.popleft()
-            for p, slope in zip(v.parents, v.slopes):
-                p.grad += slope * v.grad
-                uses[id(p)] -= 1
-                if uses[id(p)] == 0:
-                    ready.append(p)
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-         return Value(self.data - other.data, (self, other), (1.0, -1.0))
+#+         return Value(other.data - self.data, (self, other), (-1.0, 1.0))
 
 
 # %% wrong: a logarithm to base 10, forward as well | return: wrong-graph
@@ -4932,86 +1173,10 @@ def value_engine(program, x):
 
 
 # %% wrong: exponents cut to whole numbers | return: wrong-graph
-import math
-from collections import deque
+# base: uses counted, each value passed on once all have come
 
-
-class Value:
-    def __init__(self, data, parents=(), slopes=()):
-        self.data = data
-        self.parents = parents
-        self.slopes = slopes
-        self.grad = 0.0
-
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
-
-    def __sub__(self, other):
-        return Value(self.data - other.data, (self, other), (1.0, -1.0))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
-
-    def __truediv__(self, other):
-        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
-
-    def __pow__(self, k):
-        k = int(k)
-        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
-
-    def exp(self):
-        e = math.exp(self.data)
-        return Value(e, (self,), (e,))
-
-    def log(self):
-        return Value(math.log(self.data), (self,), (1 / self.data,))
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
-
-    def relu(self):
-        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
-
-    def backward(self):
-        uses, todo, seen = {}, [self], {id(self)}
-        while todo:
-            v = todo.pop()
-            for p in v.parents:
-                uses[id(p)] = uses.get(id(p), 0) + 1
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    todo.append(p)
-        self.grad = 1.0
-        ready = deque([self])
-        while ready:
-            v = ready.popleft()
-            for p, slope in zip(v.parents, v.slopes):
-                p.grad += slope * v.grad
-                uses[id(p)] -= 1
-                if uses[id(p)] == 0:
-                    ready.append(p)
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#      def __pow__(self, k):
+#+         k = int(k)
 
 
 # %% wrong: a value added to itself gets one contribution | return: missing-path
@@ -5140,209 +1305,25 @@ def value_engine(program, x):
 
 
 # %% wrong: what mul took is kept on the class | return: wrong-point
-import math
+# base: a value added to itself gets one contribution
 
+#-             if other is not self:
+#-                 other.grad += out.grad
+#+             other.grad += out.grad
 
-class Value:
-    def __init__(self, data, _children=()):
-        self.data = data
-        self.grad = 0.0
-        self._backward = lambda: None
-        self._prev = set(_children)
+#          out = Value(self.data * other.data, (self, other))
+#+         Value.saved = self.data, other.data
 
-    def __add__(self, other):
-        out = Value(self.data + other.data, (self, other))
-
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        out = Value(self.data * other.data, (self, other))
-        Value.saved = self.data, other.data
-
-        def _backward():
-            a, b = Value.saved
-            self.grad += b * out.grad
-            other.grad += a * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __pow__(self, k):
-        out = Value(self.data**k, (self,))
-
-        def _backward():
-            self.grad += k * self.data ** (k - 1) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * Value(-1.0)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __truediv__(self, other):
-        return self * other**-1
-
-    def exp(self):
-        out = Value(math.exp(self.data), (self,))
-
-        def _backward():
-            self.grad += out.data * out.grad
-
-        out._backward = _backward
-        return out
-
-    def log(self):
-        out = Value(math.log(self.data), (self,))
-
-        def _backward():
-            self.grad += out.grad / self.data
-
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        out = Value(math.tanh(self.data), (self,))
-
-        def _backward():
-            self.grad += (1 - out.data**2) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(max(0.0, self.data), (self,))
-
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-
-        out._backward = _backward
-        return out
-
-    def backward(self):
-        topo, visited, stack = [], set(), [(self, False)]
-        while stack:
-            v, done = stack.pop()
-            if done:
-                topo.append(v)
-                continue
-            if v in visited:
-                continue
-            visited.add(v)
-            stack.append((v, True))
-            for child in v._prev:
-                stack.append((child, False))
-        self.grad = 1.0
-        for v in reversed(topo):
-            v._backward()
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-             self.grad += other.data * out.grad
+#-             other.grad += self.data * out.grad
+#+             a, b = Value.saved
+#+             self.grad += b * out.grad
+#+             other.grad += a * out.grad
 
 
 # %% wrong: relu writes into its input | return: unknown
-import math
-from collections import deque
+# base: uses counted, each value passed on once all have come
 
-
-class Value:
-    def __init__(self, data, parents=(), slopes=()):
-        self.data = data
-        self.parents = parents
-        self.slopes = slopes
-        self.grad = 0.0
-
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
-
-    def __sub__(self, other):
-        return Value(self.data - other.data, (self, other), (1.0, -1.0))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
-
-    def __truediv__(self, other):
-        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
-
-    def __pow__(self, k):
-        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
-
-    def exp(self):
-        e = math.exp(self.data)
-        return Value(e, (self,), (e,))
-
-    def log(self):
-        return Value(math.log(self.data), (self,), (1 / self.data,))
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
-
-    def relu(self):
-        self.data = max(self.data, 0.0)
-        return Value(self.data, (self,), (1.0 if self.data > 0 else 0.0,))
-
-    def backward(self):
-        uses, todo, seen = {}, [self], {id(self)}
-        while todo:
-            v = todo.pop()
-            for p in v.parents:
-                uses[id(p)] = uses.get(id(p), 0) + 1
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    todo.append(p)
-        self.grad = 1.0
-        ready = deque([self])
-        while ready:
-            v = ready.popleft()
-            for p, slope in zip(v.parents, v.slopes):
-                p.grad += slope * v.grad
-                uses[id(p)] -= 1
-                if uses[id(p)] == 0:
-                    ready.append(p)
-
-
-def run(program, inputs):
-    values = list(inputs)
-    for name, *taken in program:
-        if name == "const":
-            values.append(Value(taken[0]))
-        elif name == "pow":
-            values.append(values[taken[0]] ** taken[1])
-        elif name in ("add", "sub", "mul", "div"):
-            v, w = values[taken[0]], values[taken[1]]
-            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
-        else:
-            values.append(getattr(values[taken[0]], name)())
-    return values[-1]
-
-
-def value_engine(program, x):
-    inputs = [Value(v) for v in x.tolist()]
-    run(program, inputs).backward()
-    return [v.grad for v in inputs]
+#-         return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+#+         self.data = max(self.data, 0.0)
+#+         return Value(self.data, (self,), (1.0 if self.data > 0 else 0.0,))
