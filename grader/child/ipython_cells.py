@@ -81,7 +81,7 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
     text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
         try:
-            tree = _tree(text, before, filename)
+            tree = _parse_lines(text, before, filename)
             break
         except ValueError as error:
             raise SyntaxError("it holds characters that Python source cannot have") from error
@@ -104,7 +104,7 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
     return Parsed(tree, tuple(ignored))
 
 
-def _tree(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
+def _parse_lines(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
     tree = ast.parse("\n".join(text), filename)
     return ast.increment_lineno(tree, before) if before else tree
 

@@ -66,7 +66,7 @@ def return_freed_blocks(size: int) -> None:
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
-def huge_pages() -> None:
+def gather_huge_pages() -> None:
     """Gather the private writable memory of this process into huge pages, if the kernel (6.1 or later) can."""
     own = re.findall(r"^(\w+)-(\w+) rw-p", Path("/proc/self/maps").read_text(), re.MULTILINE)
     for first, end in ((int(first, 16), int(end, 16)) for first, end in own):

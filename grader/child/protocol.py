@@ -102,13 +102,13 @@ def unpack(frame: bytes | bytearray | mmap, max_header: int = MAX_HEADER) -> Fra
     """
     if len(frame) < PREFIX.size:
         raise ProtocolError("the frame is cut short")
-    head_size, payload_size = _lengths(frame[: PREFIX.size])
+    head_size, payload_size = _read_prefix(frame[: PREFIX.size])
     if len(frame) != PREFIX.size + head_size + payload_size:
         raise ProtocolError("the frame's length is not what its prefix says")
     if head_size > max_header:
         raise ProtocolError("the frame's header is too long")
-    header = _header(frame[PREFIX.size : PREFIX.size + head_size])
-    return Frame(header, _arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
+    header = _parse_header(frame[PREFIX.size : PREFIX.size + head_size])
+    return Frame(header, _split_arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
 
 
 def read_frame(stream: BinaryIO) -> bytearray | None:
@@ -120,14 +120,14 @@ def read_frame(stream: BinaryIO) -> bytearray | None:
     prefix = stream.read(PREFIX.size)
     if not prefix:
         return None
-    size = sum(_lengths(prefix))
+    size = sum(_read_prefix(prefix))
     body = stream.read(size)
     if len(body) != size:
         raise ProtocolError("the stream ended inside a frame")
     return bytearray(prefix + body)
 
 
-def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
+def _read_prefix(prefix: bytes | bytearray) -> tuple[int, int]:
     """Return the lengths of a frame's header and payload, in bytes, from its prefix."""
     if len(prefix) != PREFIX.size:
         raise ProtocolError("the stream ended inside a frame")
@@ -137,7 +137,7 @@ def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
     return head_size, payload_size
 
 
-def _header(data: bytes | bytearray) -> dict[str, Any]:
+def _parse_header(data: bytes | bytearray) -> dict[str, Any]:
     """Parse the header of a frame: a JSON object without NaN and Infinity."""
     try:
         header = json.loads(data.decode("utf-8"), parse_constant=int)  # which refuses NaN and Infinity
@@ -148,7 +148,7 @@ def _header(data: bytes | bytearray) -> dict[str, Any]:
     return header
 
 
-def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
+def _split_arrays(described: object, payload: memoryview) -> list[np.ndarray]:
     """Return the arrays of a payload, each of the dtype and shape that the header gives for it.
 
     Args:
@@ -159,7 +159,7 @@ def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
         raise ProtocolError("the frame does not describe its arrays, or too many of them")
     arrays = []
     for entry in described:
-        dtype, shape = _layout(entry)
+        dtype, shape = _parse_layout(entry)
         size = math.prod(shape) * dtype.itemsize
         if size > len(payload):
             raise ProtocolError("an array is longer than the payload")
@@ -174,7 +174,7 @@ def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
     return arrays
 
 
-def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
+def _parse_layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
     """Return the dtype and the shape that an entry of the header's `arrays` gives, which is not checked yet."""
     if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] in DTYPES):
         raise ProtocolError("an array's dtype is malformed")

@@ -29,7 +29,7 @@ import torch.jit
 from . import protocol
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, huge_pages, malloc, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, gather_huge_pages, malloc, prctl
 from .no_autograd import raising_function
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def _arrange_memory() -> None:
         _fillers.extend(make() for _ in range(HOLES // size))
     _fill_heap()
     gc.set_threshold(YOUNG)
-    huge_pages()
+    gather_huge_pages()
 
 
 def _fill_heap() -> None:

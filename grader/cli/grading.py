@@ -318,11 +318,11 @@ def _try_graded_run(isolation: Isolation) -> Versions | str:
     """Run a trial job in this isolation; return the versions that it reports, or why it failed."""
     from grader.errors import InfrastructureError
     from grader.sandbox.worker import start_worker
-    from grader.sandbox.worker_probe import answer
+    from grader.sandbox.worker_probe import worker_versions
 
     try:
         with start_worker(isolation) as worker:
-            return answer(worker)
+            return worker_versions(worker)
     except (InfrastructureError, ImportError) as error:
         return str(error)
 

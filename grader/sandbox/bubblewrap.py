@@ -23,7 +23,7 @@ OF_ROOT = "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()  # 
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
-def command(arguments: Sequence[str]) -> list[str]:
+def box_command(arguments: Sequence[str]) -> list[str]:
     """Return the command that runs this Python in a box; `PACKAGES` is not on its path yet.
 
     Args:
@@ -39,10 +39,10 @@ def command(arguments: Sequence[str]) -> list[str]:
         )
     python = str(Path(sys.executable).resolve())
     user = OF_ROOT if os.geteuid() == 0 else ["--unshare-user"]
-    return [bwrap, *WALLS, *user, *_content(python), "--", python, "-I", "-S", "-B", *arguments]
+    return [bwrap, *WALLS, *user, *_file_options(python), "--", python, "-I", "-S", "-B", *arguments]
 
 
-def _content(python: str) -> list[str]:
+def _file_options(python: str) -> list[str]:
     """Return the options of bubblewrap for the files in the box, all of them read-only.
 
     Args:
@@ -51,7 +51,7 @@ def _content(python: str) -> list[str]:
     content = ["--proc", "/proc"]
     for device in ("/dev/null", "/dev/urandom"):
         content += ["--dev-bind", device, device]
-    for folder in _interpreter():
+    for folder in _library_folders():
         content += ["--ro-bind-try", str(folder), str(folder)]
         for packages in [*folder.glob("*-packages"), *folder.glob("python*/*-packages")]:
             content += ["--tmpfs", str(packages)]
@@ -63,7 +63,7 @@ def _content(python: str) -> list[str]:
     return [*content, "--remount-ro", "/", "--chdir", "/"]
 
 
-def _interpreter() -> list[Path]:
+def _library_folders() -> list[Path]:
     """Return the folders with the standard library and with the shared libraries of the system."""
     multiarch = sysconfig.get_config_var("MULTIARCH") or "none"
     wide = [Path("/lib64"), Path("/usr/lib64"), *(Path(folder, multiarch) for folder in SYSTEM_LIBRARIES)]

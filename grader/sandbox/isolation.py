@@ -68,7 +68,7 @@ def machine() -> Machine:
     """Find out what this machine offers for isolation, which takes some hundredths of a second and imports no torch."""
     if sys.platform != "linux":
         return Machine(0, seccomp.unavailable_reason(), "bubblewrap needs Linux", root=False)
-    return Machine(confinement.landlock_version(), seccomp.unavailable_reason(), _no_box(), os.geteuid() == 0)
+    return Machine(confinement.landlock_version(), seccomp.unavailable_reason(), _box_refusal(), os.geteuid() == 0)
 
 
 def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:
@@ -112,10 +112,10 @@ def weakness(chosen: Isolation, offered: Machine) -> str:
     }[chosen]
 
 
-def _no_box() -> str:
+def _box_refusal() -> str:
     """Return why bubblewrap cannot make a box; empty if it can, which a box that runs an empty program shows."""
     try:
-        command = bubblewrap.command(["-c", ""])
+        command = bubblewrap.box_command(["-c", ""])
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)

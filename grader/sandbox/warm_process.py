@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Self
 from grader.child.linux_calls import children_of
 from grader.errors import InfrastructureError, ProtocolError
 
-from .bubblewrap import PACKAGE, PACKAGES, command
+from .bubblewrap import PACKAGE, PACKAGES, box_command
 from .isolation import Isolation
 
 if TYPE_CHECKING:
@@ -422,7 +422,7 @@ def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
     run = "from grader.child.worker_process import main; main()"
     code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); {run}"
     options = ["-c", code, *arguments]
-    return command(options) if isolation == "box" else [sys.executable, "-I", *options]
+    return box_command(options) if isolation == "box" else [sys.executable, "-I", *options]
 
 
 def _environment(isolation: Isolation) -> dict[str, str]:

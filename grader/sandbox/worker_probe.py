@@ -38,12 +38,12 @@ def probe(worker: Worker) -> None:
         NoGradedRuns: the worker gave no answer or a wrong one; the message gives the reason.
     """
     try:
-        answer(worker)
+        worker_versions(worker)
     except InfrastructureError as error:
         raise NoGradedRuns(f"{NOT_GRADED}: {error} {NEXT}") from error
 
 
-def answer(worker: Worker) -> Versions:
+def worker_versions(worker: Worker) -> Versions:
     """Have a worker answer a small job, and return the versions that it ran the job with.
 
     Raises:

@@ -17,7 +17,7 @@ from grader.errors import InfrastructureError, NoGradedRuns
 from grader.sandbox import warm_process
 from grader.sandbox.isolation import machine
 from grader.sandbox.worker import Reply, Worker
-from grader.sandbox.worker_probe import NUMBERS, Versions, answer, probe
+from grader.sandbox.worker_probe import NUMBERS, Versions, probe, worker_versions
 
 BROKEN = (
     "import grader.sandbox.warm_process as w; plain = w._command; w._command = lambda arguments, isolation: "
@@ -82,8 +82,8 @@ def test_an_answer_that_is_not_right_is_said(what: str) -> None:
 def test_a_worker_says_what_it_runs_code_with(isolated: Worker) -> None:
     import torch
 
-    assert answer(isolated) == Versions(platform.python_version(), torch.__version__, np.__version__)
-    assert answer(Says(reply())) == Versions("3.11.7", "2.13.0", "2.1.0")  # type: ignore[arg-type]
+    assert worker_versions(isolated) == Versions(platform.python_version(), torch.__version__, np.__version__)
+    assert worker_versions(Says(reply())) == Versions("3.11.7", "2.13.0", "2.1.0")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
