@@ -12,7 +12,7 @@ from grader.errors import CourseError
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import right_answer
 from grader.quiz.computed_answers import compute_keys
-from grader.quiz.variants import PLACEHOLDER, Values, every_values, question_with_values, values_text
+from grader.quiz.variants import PLACEHOLDER, ParameterValues, every_values, question_with_values, values_text
 
 from .audit_words import formulas, gives_away
 from .build import read_worked
@@ -67,7 +67,7 @@ def _question_texts(question: Question) -> Iterator[str]:
         yield from (wrong.text for wrong in question.wrong.values())
 
 
-def _named(name: str, values: Values) -> str:
+def _named(name: str, values: ParameterValues) -> str:
     return f"{name} ({values_text(values)})" if values else name
 
 

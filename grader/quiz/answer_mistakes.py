@@ -1,4 +1,4 @@
-"""Judges answers to quiz questions, and finds the mistake in a wrong one. Answers are text, and are only read."""
+"""The mistake in a learner's answer to a quiz question. Answers are text, which is read and never run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ SIGN = QuizMistake(code="wrong-sign", says="The size is right; the sign is not."
 
 
 def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
-    """Return the mistake that an answer reveals, `NOT_READ` if it cannot be read, `None` if it is right.
+    """Return the mistake in an answer; `None` if it is right.
+
+    An answer that cannot be read is a mistake with the code `not-read`.
+
+    Args:
+        question: the question, with the numbers of the learner's variant.
+        answer: the learner's answer as typed.
 
     Raises:
-        InfrastructureError: the answer cannot be judged, through a fault of ours.
+        InfrastructureError: the answer cannot be judged, because of a mistake in handgrad.
     """
     try:
         if len(answer) > LONGEST_MESSAGE:
@@ -37,16 +43,17 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
             return _choice(question, answer)
         return _choices(question, answer) if isinstance(question, Choices) else _typed(question, answer)
     except ExpressionError as error:
-        says = str(error)
-        return QuizMistake(code=error.code, says=f"{says[0].upper()}{says[1:]}{'' if says.endswith('?') else '.'}")
+        message = str(error)
+        sentence = f"{message[0].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
+        return QuizMistake(code=error.code, says=sentence)
     except RecursionError:
         return QuizMistake(code="not-read", says="It is nested too deeply: the answer is much simpler.")
-    except Exception as error:  # an answer is any text: what nobody foresaw must not cost the other answers
-        why = describe_error(error)[:LONGEST_REASON]
-        says = (
-            f"handgrad cannot judge this answer ({why}), which is a fault of its own: please report it, with the answer"
-        )
-        raise InfrastructureError(says) from error
+    except Exception as error:  # an answer is any text: an unforeseen one must not end the judging of the others
+        reason = describe_error(error)[:LONGEST_REASON]
+        raise InfrastructureError(
+            f"handgrad cannot judge this answer ({reason}), which is a fault of its own: please report it, with the "
+            "answer"
+        ) from error
 
 
 def _choice(question: Choice, answer: str) -> QuizMistake | None:
@@ -55,7 +62,7 @@ def _choice(question: Choice, answer: str) -> QuizMistake | None:
 
 
 def _choices(question: Choices, answer: str) -> QuizMistake | None:
-    """Return the first choice that does not belong; if there is none, the first that is missing."""
+    """Return the mistake of the first wrong choice named, else of the first right one that is not, else `None`."""
     known = [*question.right, *question.wrong]
     chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
     options: Mapping[str, Option] = {**question.wrong, **question.right}
@@ -63,6 +70,11 @@ def _choices(question: Choices, answer: str) -> QuizMistake | None:
 
 
 def _label(text: str, known: Collection[str]) -> str:
+    """Return the label that a text names.
+
+    Raises:
+        ExpressionError: it names none; says which are known.
+    """
     label = text.strip().strip("\"'`.()").lower()
     if label not in known:
         near = difflib.get_close_matches(label, known, 1) if len(label) <= LONGEST_CHOICE else []
@@ -72,20 +84,20 @@ def _label(text: str, known: Collection[str]) -> str:
 
 
 def _typed(question: TypedQuestion, answer: str) -> QuizMistake | None:
-    found = list(readings(question, answer))
+    meanings = list(readings(question, answer))
     right = key_values(question, question.right)
-    if any(_same(question, values, right) for values in found):
+    if any(_same(question, values, right) for values in meanings):
         if isinstance(question, Shape) and _repeats(question, answer):
             raise ExpressionError("that is the question itself: write its axes, such as (k, 3)")
         return None
     for wrong, mistake in question.wrong.items():
-        if any(_same(question, values, key_values(question, wrong)) for values in found):
+        if any(_same(question, values, key_values(question, wrong)) for values in meanings):
             return mistake
-    return _unforeseen(question, found[0], right)
+    return _undeclared(question, meanings[0], right)
 
 
 def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
-    """Return whether two answers mean the same; `error` alone means any error."""
+    """Return whether two answers have the same meaning; the word `error` means any error."""
     if isinstance(values, str) or isinstance(other, str):
         return values == other or (values in ("error", "exception") and str(other).endswith("error"))
     from .formula_equivalence import same_values
@@ -97,13 +109,13 @@ def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
 
 def _repeats(question: Shape, answer: str) -> bool:
     """Return whether an answer asks the question back: `(inp - targ).shape`."""
-    asked = re.sub(r"\s", "", question.ask + question.listing)
+    question_text = re.sub(r"\s", "", question.ask + question.listing)
     computed = re.fullmatch(r"\(?(.+?)\)?\.(?:shape|size\(\))", re.sub(r"\s", "", answer))
-    return computed is not None and computed[1] in asked and COMPUTED.search(computed[1]) is not None
+    return computed is not None and computed[1] in question_text and COMPUTED.search(computed[1]) is not None
 
 
-def _unforeseen(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
-    """Return what is true of a wrong answer that nobody has foreseen."""
+def _undeclared(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
+    """Return the mistake in a wrong answer for which the author has declared none."""
     if isinstance(values, str) or isinstance(right, str):
         return QuizMistake(code="unknown", says=NOT_IT)
     if isinstance(question, Shape):
@@ -114,8 +126,8 @@ def _unforeseen(question: TypedQuestion, values: Values, right: Values) -> QuizM
 
 
 def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
-    is_turned = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
-    return SIGN if is_turned else QuizMistake(code="unknown", says=NOT_IT)
+    has_other_sign = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
+    return SIGN if has_other_sign else QuizMistake(code="unknown", says=NOT_IT)
 
 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:

@@ -1,7 +1,7 @@
-"""Reads an answer as it was typed: the words around it are taken off, and what is left is worked out, never run.
+"""The meaning of an answer as it was typed: words around it are dropped, and the formula is evaluated, never run.
 
-What is read is the same for every kind of question: a word (`none`, `runtimeerror`), or an array at each of some
-points: of a number one, of a shape its sizes, of a formula its values.
+A meaning is a word (`none`, `runtimeerror`), or a list of arrays: the number at one point, or the sizes of a shape, or
+the values of a formula, at several points.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ABOUT = re.compile(
     r"|all)"
     r"\s+|[~=≈×]\s*|x\s*(?=\d)", re.I
 )  # fmt: skip
-_COUNTED = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
+_WITH_UNIT = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
 _ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 NUMBER_WORDS: Mapping[str, str] = {
     **{word: str(value) for value, word in enumerate(
@@ -66,10 +66,14 @@ _AXIS = re.compile(r"\w+", re.ASCII)
 
 
 def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
-    """Yield what an answer may mean, the likeliest first.
+    """Yield the meanings that an answer may have, the likeliest first.
+
+    Args:
+        question: the question, with the numbers of the learner's variant.
+        text: the learner's answer as typed.
 
     Raises:
-        ExpressionError: it cannot be read; says what was not understood.
+        ExpressionError: it cannot be read; says which part is not understood.
     """
     bare = _unquoted(text)
     word = _known_word(question, bare) or _word(bare)
@@ -80,14 +84,14 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
     elif isinstance(question, Expression):
         yield formula(question, bare)
     else:
-        english = bare if "[" in bare else _ENGLISH.sub(lambda found: found[0].replace(",", ""), bare)
+        english = bare if "[" in bare else _ENGLISH.sub(lambda match: match[0].replace(",", ""), bare)
         yield number(question, english)
         if english != bare and bare.count(",") == 1 and "." not in bare:  # `78,400` may be a decimal comma
             yield number(question, bare)
 
 
 def _unquoted(text: str) -> str:
-    """Drop the marks that stand around code or a word."""
+    """Return a text without the backticks, dollar signs or quotes around it."""
     bare = text.strip().strip("`$").strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'" and bare.count(bare[0]) == 2:
         bare = bare[1:-1].strip()
@@ -95,84 +99,97 @@ def _unquoted(text: str) -> str:
 
 
 def _known_word(question: TypedQuestion, text: str) -> str | None:
-    """Return a word that the author has foreseen, unless it is a number or a shape as well."""
-    said = text.rstrip(".").lower()
+    """Return the declared answer that a text is, right or wrong, if it is a single word; else `None`."""
+    word = text.rstrip(".").lower()
     known = {key.lower() for key in (question.right, *question.wrong)} if isinstance(question, Word) else set()
-    return said if said in known and said.isalpha() else None
+    return word if word in known and word.isalpha() else None
 
 
 def _word(text: str) -> str | None:
-    """Return the word that an answer is: what a line gives, or the error that it ends in."""
+    """Return the word that an answer is, in small letters: a value such as `none`, or an error's name; else `None`."""
     for line in reversed(text.strip().splitlines()):
-        if (found := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
-            return found[1].replace(" ", "").lower()
+        if (match := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
+            return match[1].replace(" ", "").lower()
     bare = _GIVES.sub("", text.strip().rstrip("."), count=1)
     bare = _TENSOR.sub(r"\1", bare)
     return "error" if _FAILS.fullmatch(bare) else WORDS.get(bare.lower())
 
 
 def number(question: Number | Word, text: str) -> list[np.ndarray]:
-    """Read an answer that is one number, in the question's unit."""
+    """Return the number that an answer is, in the question's unit, as a list of one array of shape ().
+
+    Raises:
+        ExpressionError: it is no number, or one of an unknown unit.
+    """
     import numpy as np
 
     from .formula_evaluation import arithmetic
 
     bare = _GIVES.sub("", text, count=1).rstrip(",")
-    while (found := _ABOUT.match(bare)) and found.end() < len(bare):
-        bare = bare[found.end() :]
+    while (match := _ABOUT.match(bare)) and match.end() < len(bare):
+        bare = bare[match.end() :]
     bare = NUMBER_WORDS.get(bare.lower(), bare)
     bare = re.sub(r"\b(ln|log)(?=\d+$)(?!10\d*\()", r"\1 ", bare)
     bare = re.sub(r",\s*grad_fn=<\w+>", "", bare)
-    bare, worth = _counted(question, bare)
+    bare, worth = _without_unit(question, bare)
     if re.fullmatch(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?", bare):
         bare = bare.replace(" ", "")
     bare = re.sub(r"(?<=\d)(?<!\b0)\s*x\s*(?=\d)", "*", bare)  # not `0x10`
     return [np.asarray(arithmetic(bare) * worth)]
 
 
-def _counted(question: Number | Word, text: str) -> tuple[str, float]:
-    """Return a number without what it counts, and what one of that is worth."""
+def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
+    """Return a number's text without its unit, and the factor to the question's unit.
+
+    Raises:
+        ExpressionError: the unit is unknown.
+    """
     if text.endswith("%"):
         return text[:-1], 0.01
-    found = _COUNTED.fullmatch(text)
-    if found is None:
+    match = _WITH_UNIT.fullmatch(text)
+    if match is None:
         return text, 1.0
-    counted = found[2]
+    number_text, unit = match[1], match[2]
     if isinstance(question, Number) and question.unit:
         worth = {name.lower(): value for name, value in {question.unit: 1.0, **question.units}.items()}
-        if counted.lower() not in worth:
-            raise ExpressionError(f"{counted[:16]} is no unit here: give the number in {question.unit}")
-        return found[1], worth[counted.lower()]
-    asked = set(re.findall(r"[a-z]+", question.ask.lower()))
-    return (found[1], 1.0) if set(counted.lower().split()) <= asked | COUNTS else (text, 1.0)
+        if unit.lower() not in worth:
+            raise ExpressionError(f"{unit[:16]} is no unit here: give the number in {question.unit}")
+        return number_text, worth[unit.lower()]
+    words_of_question = set(re.findall(r"[a-z]+", question.ask.lower()))
+    return (number_text, 1.0) if set(unit.lower().split()) <= words_of_question | COUNTS else (text, 1.0)
 
 
 def shape(question: Shape, text: str) -> list[np.ndarray]:
-    """Read an answer that is a shape; return its sizes at each point."""
+    """Return the shape that an answer is, as an array of sizes for each point.
+
+    Raises:
+        ExpressionError: it is no shape.
+    """
     import numpy as np
 
     from .formula_equivalence import evaluate
 
-    found = []
+    shapes = []
     for value in evaluate(_shape_formula(text), _points_of_shape(question), is_list=True):
         sizes = value if isinstance(value, tuple) else (value,)
         if not all(isinstance(size, (int, float, np.number)) and float(size).is_integer() for size in sizes):
             raise ExpressionError("it is no shape: write a size or a name for each axis, such as (k, 3)")
-        found.append(np.array(sizes, dtype="float64"))
-    return found
+        shapes.append(np.array(sizes, dtype="float64"))
+    return shapes
 
 
 def _shape_formula(text: str) -> str:
+    """Return a formula for a shape that is described in words, such as `the shape of x` or `bs x n`."""
     bare = re.sub(r"^(?:the\s+)?(?:shape|size)\s*[:=]?\s*(?=[(\[])", "", text.strip().rstrip("."), flags=re.I)
-    if (found := _TRANSPOSED.fullmatch(bare)) is not None:
-        return f"({found[1] or found[2]}).T.shape"
-    if (found := _SHAPE_OF.fullmatch(bare)) is not None:
-        owner = found[1].removesuffix(".shape").removesuffix("'s")
+    if (match := _TRANSPOSED.fullmatch(bare)) is not None:
+        return f"({match[1] or match[2]}).T.shape"
+    if (match := _SHAPE_OF.fullmatch(bare)) is not None:
+        owner = match[1].removesuffix(".shape").removesuffix("'s")
         return f"({owner}).shape"
     if _SCALAR.fullmatch(bare):
         return "()"
-    if (found := re.fullmatch(r"(.+)'s(?: shape)?", bare)) is not None:
-        return f"({found[1]}).shape"
+    if (match := re.fullmatch(r"(.+)'s(?: shape)?", bare)) is not None:
+        return f"({match[1]}).shape"
     bare = re.sub(r"\.size$", ".shape", bare)
     inner = bare[1:-1].strip() if bare[:1] + bare[-1:] in ("()", "[]") else bare
     axes = _BETWEEN_AXES.split(inner)
@@ -180,7 +197,11 @@ def _shape_formula(text: str) -> str:
 
 
 def formula(question: Expression, text: str) -> list[np.ndarray]:
-    """Read an answer that is a formula; return its value at each point."""
+    """Return the value of the formula that an answer is, as an array for each point.
+
+    Raises:
+        ExpressionError: it is no formula, or has no finite value.
+    """
     from .formula_equivalence import as_arrays, evaluate
 
     return as_arrays(evaluate(text, points_of(question)))
@@ -198,7 +219,9 @@ def _points_of_shape(question: Shape) -> tuple[Point, ...]:
 
 
 def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
-    return tuple((name, one if isinstance(one, Given) else Given(axes=one)) for name, one in question.given.items())
+    return tuple(
+        (name, given if isinstance(given, Given) else Given(axes=given)) for name, given in question.given.items()
+    )
 
 
 @lru_cache(maxsize=128)
@@ -209,16 +232,16 @@ def _points(
 
     from .formula_equivalence import Variable, draw_points
 
-    variables = {name.replace(".", "_"): Variable(axes_of(one.axes), one.low, one.high) for name, one in given}
+    variables = {name.replace(".", "_"): Variable(axes_of(own.axes), own.low, own.high) for name, own in given}
     return draw_points(variables, names, {name: int(size) for name, size in sizes})
 
 
 def key_values(question: TypedQuestion, key: str) -> Any:
-    """Return what an author's own answer means; worked out once."""
-    return _key_values(type(question), _frozen(question), key)
+    """Return the likeliest meaning of an author's answer, right or wrong; each is evaluated only once."""
+    return _key_values(type(question), _question_text(question), key)
 
 
-def _frozen(question: TypedQuestion) -> str:
+def _question_text(question: TypedQuestion) -> str:
     return question.model_dump_json()
 
 

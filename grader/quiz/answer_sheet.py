@@ -1,4 +1,4 @@
-"""A learner's answer sheet: the questions as comments, one `name: answer` for each, filled in by hand or for them."""
+"""A learner's answer sheet: YAML with each question as a comment, followed by `name: answer`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a sheet says.
+    """Hold the answers on a sheet.
 
     Args:
-        variant: which numbers were drawn.
-        answers: what is written behind each name, as text; a list is joined by commas. Nothing for a blank.
-        unknown: names that are no question of the quiz.
+        variant: the number of the variant, which determines the numbers in the questions.
+        answers: the answers by question, as text, a list joined by commas; without those left blank.
+        unknown: the names on the sheet that are no questions of the quiz.
     """
 
     variant: int
@@ -38,7 +38,11 @@ class Sheet:
 
 
 def read_sheet(text: str, quiz: Quiz) -> Sheet:
-    """Read an answer sheet.
+    """Return the answers on a sheet.
+
+    Args:
+        text: the text of the file.
+        quiz: the quiz with its questions.
 
     Raises:
         ReadError: it is no YAML, or has no usable variant.
@@ -50,7 +54,7 @@ def read_sheet(text: str, quiz: Quiz) -> Sheet:
 
 
 def variant_of(path: Path) -> int:
-    """Read the variant of the sheet in this file; 0 where none can be read."""
+    """Return the number of the variant on the sheet in a file; 0 if it cannot be read."""
     try:
         return _variant(read_map(decode_sheet(path.read_bytes())))
     except (OSError, ReadError):
@@ -73,6 +77,11 @@ def decode_sheet(content: bytes) -> str:
 
 
 def _variant(tree: Mapping[Text, YamlNode]) -> int:
+    """Return the number of the variant.
+
+    Raises:
+        ReadError: there is none, or it is no valid number.
+    """
     name = next((key for key in tree if key == VARIANT), None)
     if name is None:
         raise ReadError(1, "the line `variant: N` is missing: put it back as it was")
@@ -83,6 +92,11 @@ def _variant(tree: Mapping[Text, YamlNode]) -> int:
 
 
 def _answer(name: Text, node: YamlNode) -> str:
+    """Return an answer as text, a list joined by commas; empty for a blank.
+
+    Raises:
+        ReadError: it is no text and no list of texts.
+    """
     if isinstance(node, Text):
         return "" if node.blank else node.strip()
     parts: list[YamlNode] = list(node)
@@ -94,10 +108,16 @@ def _answer(name: Text, node: YamlNode) -> str:
 
 
 def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
-    """Change one answer of a sheet and nothing else; a name that is missing is added at the end.
+    """Return the text of a sheet with one answer changed, and nothing else; a missing question is added at the end.
+
+    Args:
+        text: the text of the sheet.
+        quiz: the quiz with its questions.
+        name: the id of the question.
+        answer: the new answer.
 
     Raises:
-        ReadError: the sheet cannot be read.
+        ReadError: the sheet cannot be read, or the answer cannot be written into it.
     """
     before, tree = read_sheet(text, quiz), read_map(text)
     key = next((key for key in tree if key == name), None)
@@ -110,6 +130,7 @@ def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
 
 
 def _replaced(text: str, key: Text, node: YamlNode, answer: str) -> str:
+    """Return the text of a sheet with another answer in the place of a node."""
     colon = text.index(":", key.end) + 1
     if node.start == node.end:  # nothing is there
         return f"{text[:colon]} {_yaml(answer)}{text[colon:]}"
@@ -118,17 +139,24 @@ def _replaced(text: str, key: Text, node: YamlNode, answer: str) -> str:
 
 
 def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
+    """Return the text of a sheet with a question and its answer added at the end."""
     lines = _question(list(quiz.questions).index(name) + 1, name, question_of(quiz, name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
 
 
 def _yaml(answer: str) -> str:
-    """Write an answer as YAML that reads back as this text."""
+    """Return YAML that is read as this text."""
     return answer if PLAIN.fullmatch(answer) and answer not in NOTHING else json.dumps(answer, ensure_ascii=False)
 
 
 def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
-    """Write a fresh answer sheet."""
+    """Return the text of a sheet without answers.
+
+    Args:
+        unit: the id of the unit.
+        quiz: its quiz.
+        variant: the number of the variant.
+    """
     lines = [
         f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
         f"# or be asked one question at a time, in the terminal: handgrad quiz {unit}",
@@ -143,10 +171,15 @@ def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
 
 def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
-    """Write the sheet with every right answer in it, and why it is right.
+    """Return the text of a sheet with every right answer, and the reason why it is right.
+
+    Args:
+        unit: the id of the unit.
+        quiz: its quiz.
+        variant: the number of the variant.
 
     Raises:
-        SpecError: the key of a prediction was never computed.
+        SpecError: the right answer of a prediction was never computed.
     """
     lines = [f"# The quiz of unit {unit}, answered.", f"{VARIANT}: {variant}"]
     for number, name in enumerate(quiz.questions, 1):
@@ -163,6 +196,7 @@ def right_answer(question: AnswerableQuestion) -> str:
 
 
 def _question(number: int, name: str, question: Question, variant: int) -> list[str]:
+    """Return the comment lines that show a question on a sheet, with its choices in the order of the variant."""
     lines = [*_wrapped(question.ask, f"{number}. ", "   ")]
     if question.listing:
         lines += ["", *(f"       {line}".rstrip() for line in question.listing.rstrip().splitlines())]
@@ -177,7 +211,7 @@ def _question(number: int, name: str, question: Question, variant: int) -> list[
 
 
 def how_to_answer(question: Question | AnswerableQuestion) -> str:
-    """Say in a sentence what kind of answer is wanted."""
+    """Return the sentence that says which kind of answer a question has."""
     if isinstance(question, Choice):
         return "Answer with one of the words on the left."
     if isinstance(question, Choices):
@@ -198,7 +232,7 @@ def _join_words(words: Iterable[str]) -> str:
 
 
 def _wrapped(text: str, first: str, others: str) -> Iterator[str]:
-    """Yield the lines of paragraphs, each wrapped, with an empty line between two of them."""
+    """Yield the lines of a text, each paragraph wrapped and indented, with an empty line between paragraphs."""
     for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
         if number:
             yield ""

@@ -1,4 +1,4 @@
-"""Computes the right answers of `predict` questions by running their listings; for authors, whose code this is."""
+"""Right answers of `predict` questions, computed by running their listings, which are the author's own code."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 
 
 def compute_keys(quiz: Quiz) -> Keys:
-    """Compute the key of every prediction, for every draw of its parameters.
+    """Return the right answer of every `predict` question, for every combination of its parameters' values.
 
     Raises:
-        SpecError: a listing cannot be run, or ends in nothing that can be answered.
+        SpecError: a listing cannot be run, or its value is neither a number, a shape nor a word.
     """
     return {
         name: {
@@ -36,13 +36,17 @@ def compute_keys(quiz: Quiz) -> Keys:
 
 
 def keys_text(keys: Keys) -> str:
-    """Write the keys as they are stored: JSON, one question on a line."""
+    """Return the text of `quiz_keys.json`: JSON with one question on a line."""
     lines = [f"{json.dumps(name)}: {json.dumps(by_values)}" for name, by_values in keys.items()]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
 
 def _outcome(name: str, listing: str) -> dict[str, str]:
-    """Return what the last line of a listing gives."""
+    """Return the value of a listing's last line, or the exception that ends it, as `{"kind": ..., "right": ...}`.
+
+    Raises:
+        SpecError: the listing cannot be run, or its value is neither a number, a shape nor a word.
+    """
     *body, last = _statements(name, listing)
     if not isinstance(last, ast.Expr):
         raise SpecError(f"{name}: the listing must end with an expression, whose value is to be predicted.")
@@ -69,6 +73,11 @@ def _statements(name: str, listing: str) -> list[ast.stmt]:
 
 
 def _key(name: str, value: Any) -> dict[str, str]:
+    """Return a value as the right answer to the question `name`, `{"kind": ..., "right": ...}`.
+
+    Raises:
+        SpecError: it is neither a number, a shape nor a word.
+    """
     if getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, (bool, str)) or value is None:

@@ -1,4 +1,4 @@
-"""Compares two formulas by their values at random points, at sizes that tell every axis apart."""
+"""Comparison of two formulas by their values at random points, whose axes have pairwise different sizes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Variable:
-    """What a name in a formula stands for.
+    """Describe a variable of a formula.
 
     Args:
         axes: the names of its axes, none for a number.
         low: the least value of an entry.
-        high: the largest.
+        high: the greatest value of an entry.
     """
 
     axes: Axes = ()
@@ -39,7 +39,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Point:
-    """One draw: the size of every axis, and the value of every variable, axis sizes included."""
+    """Hold the values of all variables in one draw.
+
+    Args:
+        sizes: the size of every axis, by name.
+        values: by name the array of every variable, and the size of every axis as a float.
+    """
 
     sizes: Sizes
     values: Mapping[str, Any]
@@ -48,8 +53,13 @@ class Point:
 def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) -> list[Any]:
     """Return the value of a formula at every point: an array, a number, a tuple, or a text.
 
+    Args:
+        formula: the text of the formula.
+        points: the points, which have the same variables; at least one.
+        is_list: whether the value is a list, so that `3,4` are two numbers.
+
     Raises:
-        ExpressionError: it cannot be read or worked out.
+        ExpressionError: it cannot be read or evaluated.
     """
     statements = read_formula(formula, points[0].values, is_list=is_list)
     share = MOST_WORK // len(points)
@@ -57,10 +67,10 @@ def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) ->
 
 
 def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
-    """Return values as arrays of finite numbers.
+    """Return values of formulas as arrays.
 
     Raises:
-        ExpressionError: they are none.
+        ExpressionError: one of them is no array of finite numbers.
     """
     if any(value is None or isinstance(value, (str, slice)) for value in values):
         raise ExpressionError("its value is no array of numbers")
@@ -71,12 +81,12 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
 
 
 def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes | None = None) -> tuple[Point, ...]:
-    """Draw the points for formulas in these variables; always the same ones.
+    """Draw the points at which formulas in these variables are compared; the same ones in every call.
 
     Args:
-        variables: by name, `out_g` for `out.g`.
-        axes: axis names that may be used beside those of the variables.
-        fixed: the axes whose size does not change.
+        variables: the variables by name, `out_g` for `out.g`.
+        axes: further axis names that formulas may use.
+        fixed: the sizes of axes that are the same at every point.
     """
     named = [*named_axes([" ".join(variable.axes) for variable in variables.values()]), *axes]
     drawn = [axis for axis in dict.fromkeys(named) if axis not in (fixed or {})]
@@ -88,22 +98,28 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
 
 
 def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
-    """Give each axis a size, never the same in two draws."""
+    """Return a size for each axis, in order."""
     return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
 
 
 def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Generator) -> Point:
+    """Return a point with these sizes and a random value of each variable."""
     values: dict[str, Any] = {
         name: rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
         for name, variable in variables.items()
     }
     for value in values.values():
-        np.asarray(value).flags.writeable = False  # a formula only reads them: other answers are judged with them too
+        np.asarray(value).flags.writeable = False  # the same arrays serve for other answers
     return Point(sizes, {**values, **{axis: float(size) for axis, size in sizes.items()}})
 
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
-    """Return whether two formulas have the same shape and, but for rounding, the same value at every point."""
+    """Return whether two formulas have the same shape and, but for rounding, the same value at every point.
+
+    Args:
+        first: the value of one formula at each point.
+        second: the value of the other.
+    """
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
     scale = max(float(np.abs(b).max(initial=0.0)) for b in second) or 1.0
@@ -111,7 +127,12 @@ def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bo
 
 
 def constant_ratio(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
-    """Return the one number that turns the second into the first at every point, if there is one."""
+    """Return the number c with `first == c * second` at every point, but for rounding; `None` if there is none, or 0.
+
+    Args:
+        first: the value of one formula at each point.
+        second: the value of the other.
+    """
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return None
     size = sum(float((b * b).sum()) for b in second)

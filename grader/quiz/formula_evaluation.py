@@ -1,4 +1,4 @@
-"""Evaluates a formula step by step along its syntax tree: Python runs nothing of it, and the work is counted."""
+"""Evaluation of a formula along its syntax tree: nothing is run as Python, and the work is counted."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Evaluation:
     Args:
         values: the variables by name: arrays, and numbers for axis sizes.
         work: the budget of work.
+        local: the names that the formula itself assigns, by name.
     """
 
     values: Mapping[str, Any]
@@ -46,7 +47,7 @@ class Evaluation:
         """Return the value of the last statement: an array, a number, a tuple, or a text.
 
         Raises:
-            ExpressionError: a name is unknown, a step cannot be done, or there is too much to do.
+            ExpressionError: a name is unknown, a step is not possible, or there is too much work.
         """
         value: Any = None
         try:
@@ -59,10 +60,10 @@ class Evaluation:
         return value
 
     def of(self, node: ast.expr) -> Any:
-        """Return the value of a part of the formula; what is not listed here is no part of one.
+        """Return the value of a part of the formula.
 
         Raises:
-            ExpressionError: it is not listed, or has no value.
+            ExpressionError: it is of a kind that formulas do not have, or it has no value.
         """
         self.work.step()
         match node:
@@ -102,12 +103,14 @@ class Evaluation:
         raise ExpressionError("there is something in it that only a program has, such as :=")
 
     def _sign(self, sign: ast.AST, operands: Sequence[ast.expr]) -> Any:
+        """Return the result of an operator, such as `ast.Add`."""
         if type(sign) not in SIGNS:
             raise ExpressionError("in has no place here but behind for")
         name = SIGNS[type(sign)]
         return perform(self.work, name, [self.of(operand) for operand in operands], title=name.replace("neg", "-"))
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
+        """Yield the values of some parts, and all items of a starred one."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 yield from self.work.items(self.of(node.value))
@@ -127,7 +130,7 @@ class Evaluation:
             yield from self._looped(body, others)
 
     def _unpack(self, target: ast.expr, value: Any) -> None:
-        """Give a value, or its items, to the names after `for`."""
+        """Assign a value, or its items, to the names after `for`."""
         match target:
             case ast.Name(name):
                 self.local[name] = value
@@ -138,6 +141,11 @@ class Evaluation:
                 raise ExpressionError("behind for a name is missing")
 
     def _as_many(self, count: int, value: Any) -> Sequence[Any]:
+        """Return the items of a value, of which there must be `count`.
+
+        Raises:
+            ExpressionError: there are more or fewer.
+        """
         items = tuple(self.work.items(value))
         if len(items) != count:
             raise ExpressionError(f"{count} names are given to {len(items)} values", "error")
@@ -148,14 +156,19 @@ class Evaluation:
         self.local.update(zip(targets, values, strict=True))
 
     def _named(self, name: str) -> Any:
+        """Return the value of a name: a variable, a constant, or a product of numbers with one letter each.
+
+        Raises:
+            ExpressionError: it is unknown.
+        """
         for known in (self.local, self.values, CONSTANTS):
             if name in known:
                 return known[name]
         if all(np.ndim(self.values.get(letter, ())) == 0 for letter in name):  # `xh`, where both are numbers
             return math.prod(float(self.values[letter]) for letter in name)
-        raise ExpressionError(f"there is no {shown_name(name)} here{self._there_is()}")
+        raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
-    def _there_is(self) -> str:
+    def _known_names(self) -> str:
         return f"; there is {', '.join(map(shown_name, self.values))}" if self.values else ": a number is wanted"
 
     def _constant(self, name: str) -> Any:
@@ -164,6 +177,7 @@ class Evaluation:
         raise ExpressionError(f"there is no {name} here")
 
     def _is_library(self, node: ast.expr) -> bool:
+        """Return whether a part is the name of a library or of a module in one, such as `torch.nn`."""
         while isinstance(node, ast.Attribute) and node.attr in LIBRARIES:
             node = node.value
         return isinstance(node, ast.Name) and node.id in LIBRARIES and node.id not in {**self.values, **self.local}
@@ -190,18 +204,18 @@ class Evaluation:
     def _apply(
         self, name: str, arguments: Any, options: Mapping[str, ast.expr] | None = None, library: str = ""
     ) -> Any:
-        given = [*arguments]
+        values = [*arguments]
         key = next((key for key in (f"{library}.{name}", name) if key in OPERATIONS), None)
         if key is None:
             bare = name.strip(".")
             hint = f": write {bare}()" if bare in OPERATIONS and name.startswith(".") else ""
-            raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._there_is()}")
-        values = {option: self.of(value) for option, value in (options or {}).items()}
-        return perform(self.work, key, given, values, title=name.strip("."))
+            raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._known_names()}")
+        named = {option: self.of(value) for option, value in (options or {}).items()}
+        return perform(self.work, key, values, named, title=name.strip("."))
 
 
 def _library(owner: ast.expr) -> str:
-    """Return which library a function is of: numpy's means something else under some names."""
+    """Return the library that a name belongs to, `np` or `torch`: some names have another meaning in numpy."""
     while isinstance(owner, ast.Attribute):
         owner = owner.value
     return "np" if isinstance(owner, ast.Name) and owner.id in NUMPYS else "torch"
@@ -209,6 +223,10 @@ def _library(owner: ast.expr) -> str:
 
 def arithmetic(text: str, values: Mapping[str, float] | None = None) -> float:
     """Return the value of a formula that is one number.
+
+    Args:
+        text: the text of the formula.
+        values: the numbers that it may use, by name.
 
     Raises:
         ExpressionError: it is no such formula, or has no finite value.
@@ -218,10 +236,10 @@ def arithmetic(text: str, values: Mapping[str, float] | None = None) -> float:
 
 
 def as_number(value: Any) -> float:
-    """Return a value that is one number.
+    """Return a formula's value as a number.
 
     Raises:
-        ExpressionError: it is something else.
+        ExpressionError: it is no single finite number.
     """
     if value is None or isinstance(value, (bool, str, slice, type(Ellipsis))):
         raise ExpressionError("a number is wanted")

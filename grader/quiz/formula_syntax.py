@@ -1,8 +1,8 @@
-"""Reads a formula that a learner types into Python's syntax tree, which is walked and never run.
+"""The syntax tree of a formula that a learner types, in Python's grammar; it is walked and never run.
 
-What mathematics writes and Python does not (`2x`, `a·b`, `x²`, `x^2`, `wᵀ`, `w'`, `log 10`, `½`, `1,5`) is put into
-Python's words first, token by token. Each token knows how it was written, so that messages speak of that. What reaches
-Python's parser is short and nested a few levels deep, and its brackets are in order.
+Mathematical notation that Python lacks (`2x`, `a·b`, `x²`, `x^2`, `wᵀ`, `w'`, `log 10`, `½`, `1,5`) is first
+translated, token by token. Each token knows how it was written, so that messages can quote it. The text for Python's
+parser is short and nested a few levels deep, and its brackets match.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FRACTIONS = "½⅓¼¾⅕⅛"
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 LOWERED = str.maketrans(f"{RAISED}⁻⁺", "0123456789-+")
 INFIX: Mapping[str, str] = {"beside·": "·", "outer·": "⊗"}
-"""What binds as `*` does and has no sign in Python: `a · b` becomes `a *beside·* b`, by a name that nobody can type."""
+"""Signs with the precedence of `*` that Python lacks: `a · b` becomes `a *beside·* b`, whose name cannot be typed."""
 PYTHON: Mapping[str, str] = {"^": "**", **{sign: f"*{name}*" for name, sign in INFIX.items()}}
 OF_MATHEMATICS = frozenset("log ln exp sqrt sin cos tan tanh sum sigmoid".split())
 OF_ONE_NUMBER = OF_MATHEMATICS - {"log", "tan", "sum"}  # log may have a base
@@ -61,8 +61,8 @@ class Token:
 
     Args:
         kind: `number`, `name`, `text` (in quotes), `sign`, or `end`.
-        text: what it means, without its quotes.
-        written: how the learner wrote it.
+        text: its meaning in Python, without quotes.
+        written: its text as the learner wrote it.
     """
 
     kind: str
@@ -100,19 +100,24 @@ END = Token("end", "")
 
 @dataclass(frozen=True)
 class Statement:
-    """An expression, and the names that its value is given to."""
+    """Hold an expression and the names that its value is assigned to.
+
+    Args:
+        targets: the names; none if the value is not assigned.
+        value: the syntax tree of the expression.
+    """
 
     targets: tuple[str, ...]
     value: ast.expr
 
 
 def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = False) -> tuple[Statement, ...]:
-    """Read a formula; the value of the last statement is the answer.
+    """Return the statements of a formula, of which the last has the value of the formula.
 
     Args:
-        text: what the learner wrote.
-        names: the variables, `out_g` for `out.g`: brackets behind one of them multiply.
-        is_list: whether a list is wanted, so that a comma is none of a number: `3,4` are two.
+        text: the formula as the learner wrote it.
+        names: the variables, `out_g` for `out.g`; brackets after one of them mean a product, not a call.
+        is_list: whether the value is a list, so that `3,4` are two numbers and not a decimal.
 
     Raises:
         ExpressionError: it is too long or too deep, or is no formula; says where and what to write.
@@ -137,7 +142,7 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
 
 
 def shown_name(name: str) -> str:
-    """Write the name of a variable as the learner knows it: `out.g` for `out_g`."""
+    """Return the learner's name of a variable: `out.g` for `out_g`."""
     return f"{name[:-2]}.g" if name.endswith("_g") else name
 
 
@@ -145,7 +150,7 @@ def _tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a formula; a new line that ends a statement is a `;`, and `1,5` is one number.
 
     Raises:
-        ExpressionError: a sign in it means nothing, or a token is too long.
+        ExpressionError: a sign in it has no meaning, or a token is too long.
     """
     place = depth = 0
     last = Token("sign", ";")
@@ -171,7 +176,15 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
-    """Return kind and text of the tokens that something written stands for."""
+    """Return kind and text of the tokens that a match of `_TOKEN` stands for.
+
+    Args:
+        kind: the name of its group.
+        written: the matched text.
+
+    Raises:
+        ExpressionError: a sign in a quoted text has no meaning.
+    """
     if kind == "turned":
         written, kind = ".T", "word"
     written = WORDS.get(written, written) if kind == "word" else written
@@ -196,6 +209,7 @@ def _is_plain(sign: str) -> bool:
 
 
 def _meaningless(sign: str) -> str:
+    """Return the message for a sign that has no meaning in formulas."""
     if _is_plain(sign):
         return f"the sign {sign} has no meaning here: use + - * / @ ** and brackets"
     name = unicodedata.name(sign, f"U+{ord(sign):04X}")
@@ -203,7 +217,7 @@ def _meaningless(sign: str) -> str:
 
 
 def _with_lists(tokens: Sequence[Token], *, is_list: bool) -> Iterator[Token]:
-    """Yield `1,5` as two numbers where a list can be meant, or where another comma stands between the same brackets."""
+    """Yield the tokens, with `1,5` as two numbers in a list, or where another comma is between the same brackets."""
     levels = list(_levels(tokens))
     lists = {level for token, level in zip(tokens, levels, strict=True) if token.text == "," and token.kind == "sign"}
     for token, level in zip(tokens, levels, strict=True):
@@ -215,7 +229,7 @@ def _with_lists(tokens: Sequence[Token], *, is_list: bool) -> Iterator[Token]:
 
 
 def _levels(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the bracket that each token stands in, by number; a negative one where a comma parts a list there."""
+    """Yield the number of the bracket around each token, 0 outside; negative if a comma in it separates items."""
     stack, opened = [0], 0
     ahead = [Token("sign", ""), *tokens, END, END]
     for before, token, inner, after in zip(ahead, ahead[1:], ahead[2:], ahead[3:], strict=False):
@@ -257,13 +271,13 @@ def _statements(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], list
 
 
 def _targets(left: Sequence[Token]) -> tuple[str, ...]:
-    """Return the names on the left of an assignment; none where something else stands there, such as `dL/dw`."""
+    """Return the names on the left of an assignment; none if it is something else, such as `dL/dw`."""
     names = "".join(token.text for token in left).strip("()[]").split(",")
     return tuple(map(_variable, names)) if all(name.replace(".", "_").isidentifier() for name in names) else ()
 
 
 def _variable(name: str) -> str:
-    """Return the name of a variable: `out.g`, `out.grad` and `out_g` are the same."""
+    """Return the name of a variable by which it is known: `out_g` for `out.g` and `out.grad`."""
     return re.sub(r"_grad$", "_g", name.replace(".", "_")) if "." in name else name
 
 
@@ -297,12 +311,12 @@ def _joined(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
 
 @dataclass
 class _Bracket:
-    """A bracket that is open.
+    """Describe an open bracket.
 
     Args:
         opened: its sign.
-        is_module: it belongs to a call that makes a function: `nn.Softmax(0)`.
-        is_divided: the last operator at the level of a product was a division.
+        is_module: whether it belongs to a call that makes a function, such as `nn.Softmax(0)`.
+        is_divided: whether the last product or quotient in it was a quotient.
     """
 
     opened: str
@@ -311,13 +325,17 @@ class _Bracket:
 
 
 def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
-    """Yield the tokens as Python's grammar wants them.
+    """Yield the tokens of a formula in Python's grammar.
 
-    Where things merely stand side by side (`2x`, `(1 - out) out.g`) is a product. A function whose operand has no
-    brackets (`log 10`) becomes a sign: it binds as a sign of Python's does.
+    Operands side by side (`2x`, `(1 - out) out.g`) become a product. A function whose operand has no brackets
+    (`log 10`) becomes a sign, with the precedence of the sign `+`.
+
+    Args:
+        tokens: the tokens of one expression.
+        known: the names of variables.
 
     Raises:
-        ExpressionError: something else is missing there, or a bracket, or there are too many brackets.
+        ExpressionError: an operator or a bracket is missing, or there are too many brackets.
     """
     brackets = [_Bracket("")]
     before, can_be_called, is_module = Token("sign", ""), False, False
@@ -358,7 +376,7 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
 
 
 def _check_attribute(name: Token) -> None:
-    """Refuse what may not stand behind a point.
+    """Check that a token may follow a point.
 
     Raises:
         ExpressionError: it is no name, or a private one.
@@ -374,7 +392,7 @@ def _never_closed(opened: str) -> str:
 
 
 def _misplaced(before: Token, token: Token) -> str:
-    """Return what is wrong where a token has no place."""
+    """Return the message for a token that may not follow the one before it."""
     if token.text == "*" and before.text in ("", "(", "["):
         return "* has no place here"
     if token.kind == "end":
@@ -385,10 +403,13 @@ def _misplaced(before: Token, token: Token) -> str:
 
 
 def _tree(tokens: Sequence[Token]) -> ast.expr:
-    """Return the expression that Python's parser makes of the tokens.
+    """Return the syntax tree of an expression.
+
+    Args:
+        tokens: the tokens, in Python's grammar.
 
     Raises:
-        ExpressionError: it can make nothing of them; says where.
+        ExpressionError: Python's parser refuses them; says where.
     """
     pieces = [*map(_piece, tokens)]
     try:
@@ -417,10 +438,14 @@ def _is_applied(token: Token) -> bool:
 
 
 class _Applications(ast.NodeTransformer):
-    """Make calls of the signs that stand for functions without brackets: `log x`."""
+    """Replace the signs that stand for functions without brackets, as in `log x`, by calls.
+
+    Args:
+        tokens: the tokens by the column where they begin.
+    """
 
     def __init__(self, tokens: Mapping[int, Token]) -> None:
-        """Take the tokens by the column where they begin."""
+        """Keep the tokens."""
         self.tokens = tokens
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -439,7 +464,7 @@ class _Applications(ast.NodeTransformer):
 
 
 def _piece(token: Token) -> str:
-    """Return what a token is in Python."""
+    """Return the text of a token in Python."""
     if token.kind == "number":
         number = float(token.text)
         return "1e999" if math.isinf(number) else repr(number)

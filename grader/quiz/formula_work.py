@@ -1,4 +1,4 @@
-"""Counts the work that a formula asks for, before it is done: a hostile one is refused by its size, not by a clock."""
+"""The work of evaluating a formula, counted before it is done, so that a hostile one is refused by its size."""
 
 from __future__ import annotations
 
@@ -21,43 +21,48 @@ STEP = 100
 
 @dataclass
 class Work:
-    """Count the work that may still be done for one answer: 1 for an entry of an array, `STEP` for an evaluation step.
+    """Hold the work that may still be done for one answer: 1 for an entry of an array, `STEP` for an evaluation step.
 
     Args:
         sizes: the axis sizes, so that messages can name axes.
+        remaining: the work that may still be done.
     """
 
     sizes: Sizes = field(default_factory=dict)
-    left: int = MOST_WORK
+    remaining: int = MOST_WORK
 
     def spend(self, amount: int) -> None:
-        """Count some work.
+        """Subtract an amount of work from what remains.
 
         Raises:
-            ExpressionError: it is more than any answer needs.
+            ExpressionError: none remains.
         """
-        self.left -= amount
-        if self.left < 0:
+        self.remaining -= amount
+        if self.remaining < 0:
             raise ExpressionError("it takes far more work than the answer")
 
     def step(self) -> None:
-        """Count one step of the evaluation."""
+        """Subtract the work of one evaluation step.
+
+        Raises:
+            ExpressionError: none remains.
+        """
         self.spend(STEP)
 
     def room(self, entries: int) -> None:
-        """Count entries that are about to be made or read.
+        """Subtract the work for entries that are about to be made or read.
 
         Raises:
-            ExpressionError: they are far more than an answer has.
+            ExpressionError: they are far more than an answer has, or no work remains.
         """
         self.fits(entries)
         self.spend(entries)
 
     def fits(self, entries: int, axes: int = 0) -> None:
-        """Refuse an array that is larger than any answer's.
+        """Check that an array is not larger than any answer's.
 
         Raises:
-            ExpressionError: it is, or it has more axes.
+            ExpressionError: it has too many entries or axes.
         """
         if entries > MOST_ENTRIES or axes > MOST_AXES:
             raise ExpressionError("it makes an array far larger than the answer")
@@ -66,7 +71,7 @@ class Work:
         """Return a value as a float64 array; a list of arrays is stacked.
 
         Raises:
-            TypeError: it is a text, or nothing.
+            TypeError: it is a text, a slice or `None`.
         """
         if isinstance(value, tuple):
             rows = self.arrays(value)
@@ -95,12 +100,12 @@ class Work:
 
 
 def entries_of(shape: Sequence[int]) -> int:
-    """Return how many entries an array of this shape has, where no axis of size 0 hides how long the others are."""
+    """Return how many entries an array of a shape has, an axis of size 0 counted as 1 so that it hides no long one."""
     return math.prod(max(side, 1) for side in shape)
 
 
 def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
-    """Write a shape in axis names, `(bs, m)`; without axes it is a single number."""
+    """Return a shape as text in axis names, such as `(bs, m)`; `a single number` without axes."""
     if not shape:
         return "a single number"
     names = guess_axes(shape, sizes)
@@ -123,7 +128,7 @@ def whole(value: Any) -> int:
 
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return axes or sizes, given one by one or as one list; none where `None` is given.
+    """Return axes or sizes as whole numbers, given one by one or as one list; none for a single `None`.
 
     Raises:
         TypeError: one of them is no whole number.

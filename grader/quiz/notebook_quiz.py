@@ -1,4 +1,4 @@
-"""A quiz in a notebook: its questions as Markdown, and its answers as one assignment, which is read and never run."""
+"""A quiz in a notebook: its questions as Markdown, and its answers in an assignment, which is read and never run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
 def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
-    """Write an answer sheet as lines of Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
+    """Return an answer sheet as lines of Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`.
+
+    Args:
+        name: the variable that is assigned.
+        quiz: the quiz.
+        solved: whether each answer is the right one, not `...`.
+        variant: the number of the variant.
+
+    Raises:
+        SpecError: the right answer of a prediction was never computed.
+    """
     answers = {key: right_answer(question_with_key(quiz, key, variant)) if solved else "..." for key in quiz.questions}
     written = {
         key: answer if answer == "..." or BARE.fullmatch(answer) else repr(answer) for key, answer in answers.items()
@@ -30,18 +40,18 @@ def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: in
 
 
 def questions_markdown(quiz: Quiz, variant: int = 0) -> str:
-    """Write the questions as Markdown, each under its name."""
+    """Return the questions of a variant as Markdown, each after its id."""
     return "\n\n".join(_question(name, quiz, variant) for name in quiz.questions)
 
 
 def _question(name: str, quiz: Quiz, variant: int) -> str:
     question = question_of(quiz, name, variant)
-    parts = [f"**`{name}`** {_marked(question.ask)}"]
+    parts = [f"**`{name}`** {_escaped(question.ask)}"]
     if question.listing:
         parts.append(f"```python\n{question.listing.rstrip()}\n```")
     if isinstance(question, (Choice, Choices)):
-        found = options(name, question, variant).items()
-        parts.append("\n".join(f'- `"{label}"`: {_marked(text)}' for label, text in found))
+        choices = options(name, question, variant).items()
+        parts.append("\n".join(f'- `"{label}"`: {_escaped(text)}' for label, text in choices))
     if isinstance(question, Choices):
         parts.append('Name all that are right: `["one", "another"]`.')
     if not isinstance(question, (Choice, Choices)):
@@ -49,18 +59,24 @@ def _question(name: str, quiz: Quiz, variant: int) -> str:
     return "\n\n".join(parts)
 
 
-def _marked(text: str) -> str:
-    """Escape a text, so that Markdown finds nothing of its own in it."""
+def _escaped(text: str) -> str:
+    """Return a text on one line, with the characters escaped that have a meaning in Markdown."""
     return re.sub(r"([*_<\[\]])", r"\\\1", " ".join(text.split()))
 
 
 def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
-    """Return the sheet that a notebook's cells assign to this name, the last one with answers; `None` if there is none.
+    """Return the last sheet with answers that the cells of a notebook assign to a name.
 
-    A sheet without an answer, as it was given, does not take the place of one above it.
+    Args:
+        name: the variable that holds the answers.
+        quiz: the quiz.
+        texts: the sources of the cells.
+
+    Returns:
+        The sheet; a sheet without answers if there are only such; `None` if nothing is assigned.
 
     Raises:
-        ReadError: what is assigned is no answer sheet.
+        ReadError: the assigned value is no answer sheet.
     """
     blank: Sheet | None = None
     for value in _assigned_values(name, texts):
@@ -72,14 +88,14 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
 
 
 def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
-    """Return the answer sheet that an assigned expression is.
+    """Return the answer sheet in an assigned expression.
 
     Args:
-        quiz: whose sheet it is.
-        value: a dict display or a call of `dict`, from the names of questions to answers.
+        quiz: the quiz.
+        value: a dict display or a call of `dict`, from the ids of questions to answers.
 
     Raises:
-        ReadError: it is something else, or names a question twice, or has no valid variant.
+        ReadError: it is another expression, names a question twice, or has no valid variant.
     """
     entries: dict[str, ast.expr] = {}
     for key, node in _entries(value):
@@ -94,36 +110,40 @@ def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
 
 
 def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
-    """Yield the expressions that the cells assign to this name, the last one first.
+    """Yield the expressions that the cells assign to a name, the last one first.
+
+    Args:
+        name: the variable that holds the answers.
+        texts: the sources of the cells.
 
     Raises:
-        ReadError: a cell cannot be read, and no other one assigns anything.
+        ReadError: a cell with an assignment cannot be read, and no other cell has one.
     """
     broken: ReadError | None = None
-    room, any_found = LARGEST, False
+    room, has_value = LARGEST, False
     for text in reversed(texts):
         try:
             for value in reversed(list(_assigned(name, text, room))):
-                any_found = True
+                has_value = True
                 yield value
         except ReadError as error:
             broken = broken or error
         if name in text and len(text) <= room:
-            room -= len(text)  # no submission takes long to read, however many cells speak of the quiz
-    if broken is not None and not any_found:
+            room -= len(text)  # so that no submission takes long to read, however many cells name the quiz
+    if broken is not None and not has_value:
         raise broken
 
 
 def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
-    """Yield the expressions that a cell assigns to this name.
+    """Yield the expressions that a cell assigns to a name.
 
     Args:
         name: the variable that holds the answers.
-        text: of the cell.
-        room: how much may be read, in characters.
+        text: the source of the cell.
+        room: how many characters may be read.
 
     Raises:
-        ReadError: it seems to, but cannot be read.
+        ReadError: the cell has an assignment to the name, but it cannot be parsed or is too long.
     """
     begins = re.search(rf"\b{name}\s*=(?!=)", text)
     if begins is None:
@@ -134,8 +154,8 @@ def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
     try:
         body = ipython_cells.parse(text, 0).tree.body
     except SyntaxError as error:
-        says = f"Python cannot read the cell with your answers ({error.msg}): look there, and at the line above it"
-        raise ReadError(error.lineno or line, says) from error
+        message = f"Python cannot read the cell with your answers ({error.msg}): look there, and at the line above it"
+        raise ReadError(error.lineno or line, message) from error
     except (RecursionError, MemoryError) as error:
         raise ReadError(
             line, "the cell is nested too deeply to be read: write one short answer in each line"
@@ -148,19 +168,29 @@ def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
 
 
 def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each key and the expression of its value, for a dict display or a call of `dict`.
+
+    Raises:
+        ReadError: it is another expression, or a key is no text.
+    """
     pairs: list[tuple[object, ast.expr]] = [(None, value)]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args:
         pairs = [(keyword.arg, keyword.value) for keyword in value.keywords]
     elif isinstance(value, ast.Dict):
-        pairs = [(key.value if isinstance(key, ast.Constant) else None, one)
-                 for key, one in zip(value.keys, value.values, strict=True)]  # fmt: skip
-    for key, one in pairs:
+        pairs = [(key.value if isinstance(key, ast.Constant) else None, answer)
+                 for key, answer in zip(value.keys, value.values, strict=True)]  # fmt: skip
+    for key, answer in pairs:
         if not isinstance(key, str):
             raise ReadError(value.lineno, "the answers must stand in one dict(name=answer, ...), as they did")
-        yield key, one
+        yield key, answer
 
 
 def _variant(entries: Mapping[str, ast.expr]) -> int:
+    """Return the number of the variant.
+
+    Raises:
+        ReadError: there is none, or it is no valid number.
+    """
     node = entries.get(VARIANT)
     number = node.value if isinstance(node, ast.Constant) else None
     if type(number) is not int or not 0 <= number <= LARGEST_VARIANT:
@@ -170,7 +200,7 @@ def _variant(entries: Mapping[str, ast.expr]) -> int:
 
 
 def _answer(node: ast.expr) -> str:
-    """Return an answer as text, empty for a blank."""
+    """Return an answer as text, the items of a list joined by commas; empty for a blank."""
     if isinstance(node, ast.Constant):
         if node.value is None or node.value is Ellipsis:
             return ""

@@ -1,4 +1,4 @@
-"""A quiz's questions as one learner meets them: with the numbers and the order of choices that the variant draws."""
+"""The questions of a quiz in one learner's variant, which determines the numbers and the order of choices."""
 
 from __future__ import annotations
 
@@ -23,31 +23,56 @@ from grader.course.quiz import Quiz
 from grader.errors import ExpressionError, SpecError
 
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
-Values = Mapping[str, float]
+ParameterValues = Mapping[str, float]
 
 
 def question_of(quiz: Quiz, name: str, variant: int) -> Question:
-    """Return a question as this variant asks it, with its numbers drawn."""
+    """Return a question with the numbers of a variant.
+
+    Args:
+        quiz: the quiz.
+        name: the id of the question.
+        variant: the number of the variant.
+    """
     question = quiz.questions[name]
     return fill_in_values(question, draw_values(name, question, variant))
 
 
 def question_with_key(quiz: Quiz, name: str, variant: int) -> AnswerableQuestion:
-    """Return a question as answers to it are judged: a prediction with its key.
+    """Return a question with the numbers of a variant and its right answer, which a prediction gets from the keys.
+
+    Args:
+        quiz: the quiz.
+        name: the id of the question.
+        variant: the number of the variant.
 
     Raises:
-        SpecError: the key of a prediction was never computed.
+        SpecError: the right answer of a prediction was never computed.
     """
     return question_with_values(quiz, name, draw_values(name, quiz.questions[name], variant))
 
 
-def question_with_values(quiz: Quiz, name: str, values: Values) -> AnswerableQuestion:
-    """Return a question with these values for its parameters; see `question_with_key`."""
+def question_with_values(quiz: Quiz, name: str, values: ParameterValues) -> AnswerableQuestion:
+    """Return a question with these values of its parameters and its right answer.
+
+    Args:
+        quiz: the quiz.
+        name: the id of the question.
+        values: the value of each parameter.
+
+    Raises:
+        SpecError: the right answer of a prediction was never computed.
+    """
     question = fill_in_values(quiz.questions[name], values)
     return _with_predicted_key(quiz, name, question, values) if isinstance(question, Predict) else question
 
 
-def _with_predicted_key(quiz: Quiz, name: str, question: Predict, values: Values) -> AnswerableQuestion:
+def _with_predicted_key(quiz: Quiz, name: str, question: Predict, values: ParameterValues) -> AnswerableQuestion:
+    """Return a prediction as a question of the kind that its computed answer has.
+
+    Raises:
+        SpecError: the answer was never computed.
+    """
     key = quiz.keys.get(name, {}).get(values_text(values))
     if key is None:
         raise SpecError(f"{KEYS_FILE} has no answer for {name} ({values_text(values)}): run handgrad build.")
@@ -57,66 +82,66 @@ def _with_predicted_key(quiz: Quiz, name: str, question: Predict, values: Values
     return (Shape if key["kind"] == "shape" else Word).model_validate(common)
 
 
-def _seeded_number(variant: int, *what: str) -> int:
-    """Draw a number for this variant: the same in every run and on every machine."""
-    return int.from_bytes(hashlib.sha256("/".join((str(variant), *what)).encode()).digest()[:8])
+def _seeded_number(variant: int, *names: str) -> int:
+    """Return a random number for some names in a variant, the same in every run and on every machine."""
+    return int.from_bytes(hashlib.sha256("/".join((str(variant), *names)).encode()).digest()[:8])
 
 
-def draw_values(name: str, question: Question, variant: int) -> Values:
-    """Draw the values of a question's parameters: the first of each in variant 0."""
+def draw_values(name: str, question: Question, variant: int) -> ParameterValues:
+    """Return the value of each parameter of the question `name` in a variant; in variant 0 the first of each."""
     return {
         parameter: values[_seeded_number(variant, name, parameter) % len(values) if variant else 0]
         for parameter, values in question.params.items()
     }
 
 
-def every_values(question: Question) -> Iterator[Values]:
-    """Yield every draw of a question's parameters."""
+def every_values(question: Question) -> Iterator[ParameterValues]:
+    """Yield every combination of the values of a question's parameters."""
     for values in itertools.product(*question.params.values()):
         yield dict(zip(question.params, values, strict=True))
 
 
-def values_text(values: Values) -> str:
-    """Write drawn values in short: `bs=4 n=3`; empty where there are none."""
+def values_text(values: ParameterValues) -> str:
+    """Return the values of parameters as text, such as `bs=4 n=3`; empty if there are none."""
     return " ".join(f"{name}={_number_text(value)}" for name, value in values.items())
 
 
 def options(name: str, question: Choice | Choices, variant: int) -> dict[str, str]:
-    """Return the text of each choice by its label, in the order that this variant has drawn."""
+    """Return the text of each choice by its label, in the order of a variant, for the question `name`."""
     texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
     texts |= {label: wrong.text for label, wrong in question.wrong.items()}
     return {label: texts[label] for label in shuffled(name, texts, variant)}
 
 
 def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
-    """Return the labels in the order that this variant has drawn for a question."""
+    """Return labels in the order of a variant, for the question `name`."""
     return sorted(labels, key=lambda label: _seeded_number(variant, name, label))
 
 
-def fill_in_values(question: Question, values: Values) -> Question:
-    """Return the question with `{...}` worked out in all of its texts, and one value for each parameter."""
+def fill_in_values(question: Question, values: ParameterValues) -> Question:
+    """Return a question with the value of each `{...}` in all of its texts, and one value for each parameter."""
     if not values:
         return question
     texts = _filled(question.model_dump(exclude={"params"}), values)
     return type(question).model_validate({**texts, "params": {name: (value,) for name, value in values.items()}})
 
 
-def _filled(part: Any, values: Values) -> Any:
+def _filled(part: Any, values: ParameterValues) -> Any:
     if isinstance(part, str):
-        return PLACEHOLDER.sub(lambda found: _placeholder_value(found, values), part)
+        return PLACEHOLDER.sub(lambda match: _placeholder_value(match, values), part)
     if isinstance(part, dict):
         return {_filled(key, values): _filled(value, values) for key, value in part.items()}
     return [_filled(item, values) for item in part] if isinstance(part, (list, tuple)) else part
 
 
-def _placeholder_value(found: re.Match[str], values: Values) -> str:
-    """Return the value of `{n + 1}`; braces around anything else, as code has them, stay."""
+def _placeholder_value(match: re.Match[str], values: ParameterValues) -> str:
+    """Return the value of a match such as `{n + 1}` as text; the match itself if it has none, as braces in code."""
     try:
         from .formula_evaluation import arithmetic  # imports numpy
 
-        return _number_text(arithmetic(found[1], values))
+        return _number_text(arithmetic(match[1], values))
     except ExpressionError:
-        return found[0]
+        return match[0]
 
 
 def _number_text(value: float) -> str:
