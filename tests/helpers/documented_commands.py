@@ -66,7 +66,7 @@ NOT_RUN = {
 SHOWN = {
     "architecture.md": {"program = record(": "test_documents.py"},
     "cluster.md": {"from dask_jobqueue": "it needs Slurm", "distributed:": "it needs certificates"},
-    "github.md": {"import shutil": "thorough/test_github_action.py"},
+    "github.md": {"import shutil": "test_github_action.py"},
     "hand-ins.md": {
         "lin_grad (1).py": "test_hand_ins.py",
         "2 of 6 hold nothing": "test_hand_ins.py",
@@ -81,7 +81,7 @@ OTHER_PROGRAMS = {
     "dask": "it runs until it is stopped; the form of its options is checked",
     "pip": "it installs; the words are compared with the constants of `grader`",
     "gh": "it needs an account of GitHub",
-    "nbgrader": "thorough/test_nbgrader_processes.py and thorough/test_nbgrader_stock.py",
+    "nbgrader": "test_nbgrader_processes.py and test_nbgrader_stock.py",
     "cd": "",
 }
 """Programs that blocks of commands call, and which test runs them, or why none does."""
