@@ -1,4 +1,4 @@
-"""After the removal no road through torch leads to a gradient; `thorough/test_every_road.py` shows that each would."""
+"""After the removal no road through torch gives a gradient; `thorough/test_every_road.py` shows that each did before."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PATH": "/usr/bi
 
 
 def source(body: str) -> str:
-    """A learner's file with this as the body of its function."""
+    """Return a learner's file whose function has this body."""
     return f"{PRELUDE}def answer(x):\n{textwrap.indent(body, '    ')}\n"
 
 
 def forked(mode: str, sources: dict[str, str]) -> dict[str, str]:
-    """What each source comes to in a forked child of one process; see `forked_sources`."""
+    """Return the outcome of each source, by name, each in a forked child of one process; see `forked_sources`."""
     run = subprocess.run(
         [sys.executable, str(HELPERS / "forked_sources.py"), mode],
         input=json.dumps(sources),
@@ -50,12 +50,12 @@ def forked(mode: str, sources: dict[str, str]) -> dict[str, str]:
 
 
 def found_by(bodies: dict[str, str], worker: Worker) -> set[str]:
-    """The roads by which learner code finds the right gradient."""
+    """Return the names of the roads by which learner code finds the right gradient."""
     return {name for name, body in bodies.items() if finds_gradient(source(body), worker)}
 
 
 def finds_gradient(source: str, worker: Worker) -> bool:
-    """Whether `answer(x)` of a learner's file returns the gradient of sum(x ** 3)."""
+    """Return whether `answer(x)` of a learner's file returns the gradient of sum(x ** 3)."""
     reply = worker.run(make_job(source, {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
     if reply.end != "answered" or not (seen := observed(reply)).facts.calls:
         return False
@@ -66,7 +66,7 @@ def finds_gradient(source: str, worker: Worker) -> bool:
 
 
 def test_no_gradient_comes_by_a_few_roads(isolated: Worker) -> None:
-    """What a learner writes alone is a gradient by hand, and what changes nothing does no harm: that is still right."""
+    """The accepted roads alone give one: a gradient by hand, and code that has no effect on torch."""
     roads = {name: ROADS[name] for name in sorted(ROADS)[::20]}
     assert found_by({**roads, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
 
@@ -107,7 +107,7 @@ HONEST = {
 
 @pytest.mark.parametrize("road", HONEST)
 def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
-    """In each version of torch the learner reads which road is closed, as they wrote it."""
+    """In each version of torch the message names the function that the learner called, by its public name."""
     error = answered(source(ROADS[road]), isolated).facts.calls[0].error
     assert error is not None
     assert (error.kind, error.type) == ("autograd", "AutogradUsed")
@@ -126,7 +126,7 @@ IMPORTED = {
 
 @pytest.mark.parametrize("statement", IMPORTED)
 def test_a_check_names_the_same_road(statement: str, worker: Worker) -> None:
-    """What is imported at the top of a file is caught as well, in a check as in a graded run."""
+    """A function that was imported at the top of a file raises as well, in a check as in a graded run."""
     body, road = IMPORTED[statement]
     error = answered(f"{statement}\n{source(body)}", worker).facts.calls[0].error
     assert error is not None
@@ -138,7 +138,7 @@ OPERATIONS = ("threshold_backward", "tanh_backward", "convolution_backward", "an
 
 @pytest.mark.parametrize("road", OPERATIONS)
 def test_an_operation_that_is_a_derivative_is_refused_in_a_check_too(road: str, worker: Worker) -> None:
-    """What passes in the learner's check passes in the grade, and the next submission's own check still works."""
+    """A check refuses what a graded run refuses, and gives torch its operations back for the next submission."""
     reply = answered(source(ROADS[road]), worker)
     assert reply.facts.calls[0].error is not None
     assert "_backward" in reply.facts.calls[0].error.message
@@ -217,14 +217,14 @@ except InfrastructureError as error: print(error)
 
 
 def test_what_one_version_lacks_is_carried_by_the_next_means_and_an_open_road_is_noticed() -> None:
-    """No version is refused because an API of another one is not there; `thorough/test_every_road.py` has all of them."""
+    """A version that lacks an API of another one is not refused; `thorough/test_every_road.py` tries each of them."""
     said = said_without(list(WITHOUT)[::4], it=OPEN)
     assert "can still differentiate here (backward" in said.pop("it")
     assert_closed(said)
 
 
 def said_without(lacking: Iterable[str], **more: str) -> dict[str, str]:
-    """Return what is printed where each of these is not there, and by other sources, all of it by one process."""
+    """Return the output by name: of a removal without each of these APIs of torch, and of other sources."""
     return forked("said", {**{what: CARRIED.format(line=WITHOUT[what]) for what in lacking}, **more})
 
 
@@ -236,7 +236,7 @@ def assert_closed(said: dict[str, str]) -> None:
 
 
 def answered(source: str, worker: Worker) -> CheckedReply:
-    """What a worker without autograd reports of `answer(x)`."""
+    """Return the reply of a worker without autograd to a call of `answer(x)`."""
     frame = make_job(source, {"x": np.ones(3, "float32")}, function="answer", time_limit=PATIENT)
     return observed(worker.run(frame, PATIENT))
 
@@ -252,7 +252,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_check_at_top_level_is_passed_over(check: str, isolated: Worker) -> None:
-    """A learner may check themselves outside the function: without autograd the check is skipped, not the file failed."""
+    """A learner may check the gradient outside the function: without autograd the check is skipped, and the file runs."""
     honest = "def answer(x):\n    return x * half(2)\ndef half(x):\n    return x / 2\n"
     reply = answered(CHECKS[check].format(honest), isolated)
     assert reply.facts.error is None

@@ -1,4 +1,4 @@
-"""The time limit of learner code: computing and sleeping count, standing still does not; nothing else is stopped."""
+"""The time limit of learner code: computing and sleeping count, being stopped does not; no other code is ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ X = np.arange(6, dtype="float32").reshape(2, 3)
 
 
 def run(body: str, *, still: float = 0.0) -> str:
-    """What a process of its own prints, stopped for so many seconds where it stops itself."""
+    """Return the output of a process; where it stops itself, it stands still for so many seconds."""
     with subprocess.Popen([sys.executable, "-c", PREFACE + body], stdout=subprocess.PIPE, text=True) as process:
         if still:
             stopped = os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG
@@ -90,7 +90,7 @@ with Clock(0.6) as clock:
 
 @pytest.fixture
 def no_timer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ticks come from the test alone; afterwards the signal is heard by whoever heard it before."""
+    """Disable the timer, so that ticks come from the test alone; restore the signal's handler afterwards."""
     before = signal.getsignal(signal.SIGALRM)
     monkeypatch.setattr(clock_module, "_set_timer", lambda seconds: None)
     yield
@@ -98,7 +98,7 @@ def no_timer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_one_signal_after_the_other_raises_once(no_timer: None) -> None:
-    """Two are pending at once, and a third comes while the exception is handled: one is all that gets out."""
+    """Two signals are pending at once, and a third arrives while the exception is handled: one exception is raised."""
     for _ in range(200):
         caught = []
         with Clock(60) as clock:
@@ -112,7 +112,7 @@ def test_one_signal_after_the_other_raises_once(no_timer: None) -> None:
 
 
 def send_two() -> None:
-    """Have two signals wait for this process at once."""
+    """Send this process two signals that are delivered at once."""
     signals = {signal.SIGALRM, signal.SIGPROF}
     before = signal.signal(signal.SIGPROF, signal.getsignal(signal.SIGALRM))
     try:
@@ -139,10 +139,10 @@ CALLS = 3
 
 @contextmanager
 def time_up_at(opcode: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
-    """Have the time be up at so many instructions of the calls of a job, and a tick come there and ever after.
+    """Let the time end after so many instructions of the calls of a job, with a tick there and at each one after it.
 
     Yields:
-        Whether the moment has come.
+        A list of one entry: whether the moment has come.
     """
     clocks: list[Clock] = []
     come, left = [False], opcode
@@ -242,7 +242,7 @@ CATCHES = {
 
 @pytest.mark.parametrize("does", CATCHES.values(), ids=CATCHES)
 def test_who_catches_every_exception_is_stopped_in_every_call(does: str, worker: Worker) -> None:
-    """What was stored before is there, in each of them."""
+    """Each call reports what it had stored before."""
     source = f"import time\ndef probe(x):\n    x.g = x * 2{does}"
     reply = worker.run(make_job(source, *[{"x": X}] * CALLS, time_limit=0.3), PATIENT)
     assert reply.frame is not None

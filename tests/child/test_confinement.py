@@ -1,4 +1,4 @@
-"""A child is kept in by two layers, each of which alone keeps it from what the other one forbids."""
+"""Two layers confine a child; each of them alone refuses files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_layer_alone_refuses_files(without: str, number: int) -> None:
 
 
 def test_memory_that_can_be_written_and_run_is_refused() -> None:
-    """Overwritten code could be written there again."""
+    """Learner code could write machine code there."""
     code = f"""
 import mmap, sys
 sys.path.insert(0, {str(ROOT)!r})

@@ -1,4 +1,4 @@
-"""Cells of a notebook as Python: one numbering of lines, and IPython's own language passed over."""
+"""Cells of a notebook are parsed as Python: lines are numbered through all cells, IPython's commands are left out."""
 
 from __future__ import annotations
 

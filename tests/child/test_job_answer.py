@@ -1,4 +1,4 @@
-"""What the child reports of one learner's file: facts, and never a verdict."""
+"""The child reports facts about one learner's file, and never a verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = np.arange(6, dtype="float32").reshape(2, 3)
 
 @pytest.fixture
 def ask(worker: Worker) -> Any:
-    """`ask(source, {...arguments})`: what the worker observed."""
+    """Return a function `ask(source, {...arguments})`, which returns the worker's checked reply."""
 
     def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> CheckedReply:
         reply = worker.run(make_job(source, *argument_sets or ({"x": X},), **options), 10)
@@ -67,7 +67,7 @@ def test_an_argument_of_any_kind_is_compared(ask: Any, given: Any, change: str) 
 
 
 def test_what_a_call_left_is_reported_as_it_was_then(ask: Any) -> None:
-    """One array for the answers of all calls, which each of them writes to."""
+    """A function that writes all its answers into one array does not change those reported before."""
     source = "import torch\nkept = torch.zeros(2, 3)\ndef probe(x):\n    x.g = kept\n    return kept.add_(x)"
     observed = ask(source, {"x": X}, {"x": X}, {"x": X})
     for times, call in enumerate(observed.facts.calls, 1):
@@ -88,7 +88,7 @@ def test_a_gradient_that_was_there_comes_with_its_argument(ask: Any) -> None:
 
 
 def test_each_call_gets_inputs_of_its_own(ask: Any) -> None:
-    """What the first call does to its arguments does not reach the second."""
+    """A change that the first call makes to its arguments is not seen by the second."""
     observed = ask("def probe(x):\n    x.zero_()\n    return x.numel()", {"x": X}, {"x": X[:1]})
     assert [float(observed.array(call.returned)) for call in observed.facts.calls] == [6.0, 3.0]
 

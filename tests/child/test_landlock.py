@@ -1,4 +1,4 @@
-"""A process under the ruleset can open, reach and signal nothing."""
+"""A process under the ruleset can open no file, reach no port and signal no process outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame is taken exactly as promised or refused: nothing else can come out of reading one."""
+"""Reading a frame returns exactly what its header says, or raises `ProtocolError`, whatever its bytes are."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ arrays = st.lists(
 
 
 def frame_of(header: Any, payload: bytes = b"") -> bytes:
-    """A frame around any JSON value, with lengths that are right."""
+    """Return a frame with any JSON value for a header, and with the right lengths."""
     head = header if isinstance(header, bytes) else json.dumps(header).encode()
     return protocol.PREFIX.pack(protocol.MAGIC, len(head), len(payload)) + head + payload
 
 
 def a_reply() -> tuple[dict[str, Any], list[np.ndarray]]:
-    """A reply as a worker sends it, with every kind of value."""
+    """Return the header and the arrays of a worker's reply with every kind of value."""
     tensor = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
     call = {
         "returned": {
@@ -93,7 +93,7 @@ def a_reply() -> tuple[dict[str, Any], list[np.ndarray]]:
 
 
 def well_formed(frame: bytes) -> bool:
-    """Both readers accept the frame or raise `ProtocolError`; anything else fails the test by itself."""
+    """Return whether both readers accept a frame; an exception other than `ProtocolError` fails the test."""
     accepted = True
     try:
         header, found = protocol.unpack(frame)
@@ -120,7 +120,7 @@ def test_what_was_packed_is_unpacked(header: dict[str, Any], packed: list[np.nda
 
 
 def assert_unpacked_as_packed(header: dict[str, Any], packed: list[np.ndarray]) -> None:
-    """Packing and unpacking changes nothing."""
+    """Check that a frame is unpacked to the header and the arrays that were packed."""
     found, unpacked = protocol.unpack(protocol.pack(header, packed))
     assert found == header
     assert [(array.dtype, array.shape, array.tobytes()) for array in unpacked] == [
@@ -212,7 +212,7 @@ def test_mutated_bytes_are_a_frame_or_refused(rng: random.Random) -> None:
 
 
 def assert_read_or_refused_with_other_bytes(rng: random.Random) -> None:
-    """Frames with bits flipped, pieces cut, doubled or replaced."""
+    """Check frames whose bits are flipped, or whose pieces are cut, doubled or replaced."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     outcomes = [well_formed(_mutated(frame, rng)) for _ in range(MUTATIONS)]
@@ -245,7 +245,7 @@ def test_mutated_headers_are_a_reply_or_refused(rng: random.Random) -> None:
 
 
 def assert_read_or_refused_with_another_header(rng: random.Random) -> None:
-    """Frames of right lengths whose header says something else somewhere."""
+    """Check frames of the right lengths whose header is changed in one place."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     head_size = protocol.PREFIX.unpack(frame[: protocol.PREFIX.size])[1]

@@ -1,4 +1,4 @@
-"""The filter as a program: run here by a small interpreter, over every call and every argument that matters."""
+"""The filter as a program, run by a small interpreter over every system call and every argument that it compares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.child.seccomp import ALLOW, CALLS, FILTERED, KILL, MACHINES, REFUSE,
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """What the program returns, computed as `kernel/seccomp.c` does."""
+    """Return what the program returns, computed as `kernel/seccomp.c` does."""
     arch = MACHINES[machine] if architecture is None else architecture
     data = struct.pack("<IIQ6Q", number, arch, 0, *(list(arguments) + [0] * 6)[:6])
     code = list(struct.iter_unpack("=HBBI", program(machine)))

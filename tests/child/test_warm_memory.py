@@ -1,4 +1,4 @@
-"""What makes a fork cheap: it leaves nothing behind that would have to be collected."""
+"""A fork is cheap: it leaves no garbage behind that Python would have to collect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.child import linux_calls
 
 
 def forks_leave_no_garbage() -> None:
-    """A warm process never collects any, and each of its children would have to."""
+    """Check it by counting: a warm process never collects garbage, and each of its children would have to."""
     gc.collect()
     gc.disable()
     before = gc.get_count()[0]
@@ -25,6 +25,6 @@ def forks_leave_no_garbage() -> None:
 
 
 def test_forks_leave_no_garbage() -> None:
-    """In a process of one thread, as a warm process is: this fork knows of no other."""
+    """This runs in a process of one thread, like a warm process, as the fork takes no care of others."""
     code = f"from {Path(__file__).stem} import forks_leave_no_garbage as claim; claim()"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True)

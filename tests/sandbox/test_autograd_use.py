@@ -112,7 +112,7 @@ def test_no_worked_solution_uses_autograd(course: Course) -> None:
 
 
 def test_a_wrong_answer_with_autograd_in_it_is_told_so(grade: Grade) -> None:
-    """In a graded run `.grad` stays empty, and what follows would be a mystery."""
+    """In a graded run `.grad` stays empty, and the error that follows would not name the rule."""
     result = grade(
         "relu_grad",
         "import torch\ndef relu_grad(inp, out):\n    y = inp.clone().requires_grad_()\n    inp.g = y.grad\n",
@@ -123,7 +123,7 @@ def test_a_wrong_answer_with_autograd_in_it_is_told_so(grade: Grade) -> None:
 
 
 def test_a_right_answer_with_autograd_in_it_passes(grade: Grade, course: Course) -> None:
-    """Whether it could differentiate is decided in the worker, never by the text."""
+    """The worker decides whether code can differentiate, and never the text."""
     text = solution(course, "relu_grad").decode()
     before, body = text.split("def relu_grad(inp, out):\n", 1)
     changed = f"{before}def relu_grad(inp, out):\n    inp.requires_grad\n    inp.clone().requires_grad_()\n{body}"

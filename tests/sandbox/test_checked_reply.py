@@ -1,4 +1,4 @@
-"""A reply is believed only where every field is of its kind and every array is what it claims to be."""
+"""A reply is accepted only if every field is of its type and every array is what the reply says of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
 
 
 def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> protocol.Frame:
-    """A reply to one call that returned this value."""
+    """Return the reply to one call that returned this value."""
     call = {"returned": returned, "stored": {}, "after": {}, "work": 0, "peak": 0}
     return protocol.unpack(protocol.pack({"calls": [call], "printed": "", **changes}, arrays))
 

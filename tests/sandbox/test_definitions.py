@@ -1,4 +1,4 @@
-"""Where a name is defined is read from the syntax tree, or, where there is none, from the words that define it."""
+"""Definitions are read from the syntax tree, or from the text of a cell that cannot be parsed."""
 
 from __future__ import annotations
 

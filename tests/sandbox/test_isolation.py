@@ -1,4 +1,4 @@
-"""Whatever learner code tries in a graded run, it computes or it fails: nothing outside is read, changed or left.
+"""Learner code in a graded run computes or fails: nothing outside is read or changed, and nothing stays behind.
 
 Here in the strongest isolation of this machine; `thorough/test_every_isolation.py` has the others, the corpus, and
 an unprivileged user.
@@ -44,12 +44,12 @@ OURS = 30.0  # seconds of processor time: more than anything that is not caught,
 
 @pytest.fixture
 def precious(tmp_path: Path) -> Path:
-    """A file that everybody may read and write, as far as its permissions go."""
+    """Return a file with a secret, which every user may read and write."""
     return make_precious(tmp_path)
 
 
 def make_precious(folder: Path) -> Path:
-    """A file with the secret, in a folder of its own that everybody may change."""
+    """Write a file with the secret in a folder, both of which every user may change, and return it."""
     folder.chmod(0o777)
     path = folder / "precious.txt"
     path.write_text(SECRET)
@@ -58,17 +58,17 @@ def make_precious(folder: Path) -> Path:
 
 
 def shared_memory() -> list[str]:
-    """The shared memory segments of this machine."""
+    """Return the shared memory segments of this machine."""
     return Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
 
 
 def litter() -> list[Path]:
-    """What the attacks would leave behind."""
+    """Return the files that the attacks would leave behind."""
     return [path for folder in ("/", "/tmp", "/dev/shm") for path in Path(folder).glob("handgrad-attack*")]
 
 
 def assert_harmless(source: str, expected: str, worker: Worker, precious: Path) -> None:
-    """A hostile file ends as stated and changes nothing, and the next honest job is answered."""
+    """Check that a hostile file ends as stated and changes nothing, and that the next honest job is answered."""
     before = (precious.read_text(), precious.stat(), shared_memory())
     reply = run(worker, source.replace("{path!r}", repr(str(precious))), limit_for(expected))
     assert re.fullmatch(expected, ending(reply)), reply
@@ -86,7 +86,7 @@ def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: Worke
 
 
 def test_every_system_call_that_is_not_listed_is_refused(isolated: Worker) -> None:
-    """All numbers there are, and some there are not yet."""
+    """All system call numbers, and some that no kernel has yet."""
     from grader.child.seccomp import CALLS, FILTERED, MACHINES
 
     column = list(MACHINES).index(os.uname().machine)
@@ -121,7 +121,7 @@ if os.uname().machine == "x86_64":
 
 
 def test_nothing_of_the_submission_before_is_in_memory(isolated: Worker) -> None:
-    """A later child finds, in all memory that it can reach, itself but not its predecessor."""
+    """A later child searches all memory that it can reach: it finds its own text, and not that of the child before."""
     left = "the-neighbours-" + "answer"
     run(isolated, attack(f"kept = [{left!r} * 1000 for _ in range(1000)]; sys.modules['kept'] = kept"))
     source = attack(f"""
@@ -175,7 +175,7 @@ FORGED = {
 
 
 def graded(course: Course, grader: Grader, worker: Worker, code: str) -> ExerciseResult:
-    """The verdict on a `lin_grad` that does this."""
+    """Return the verdict on a `lin_grad` with this body."""
     source = (
         "import os\nimport torch\nfrom grader.child import protocol\n\n"
         "def send(frame):\n    while frame: frame = frame[os.write(3, frame):]\n    os._exit(0)\n\n"
@@ -196,7 +196,7 @@ def test_an_honest_answer_passes(isolated: Worker, course: Course, grader: Grade
 
 @pytest.mark.parametrize("way", REPLIES)
 def test_a_hostile_file_costs_its_own_points_alone(way: str, isolated: Worker, course: Course, grader: Grader) -> None:
-    """Not a pass, not an error of ours, not much of our time or memory, nothing that cannot be stored."""
+    """It does not pass, causes no error of the grader, costs little time and memory, and its result can be stored."""
     exercise, source = REPLIES[way]
     assert grader.trials(course.find(exercise)).judged
     used, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -248,7 +248,7 @@ gc.collect() if (gc := __import__('gc')) else ''
 
 
 def test_ordinary_code_does_not_notice(isolated: Worker) -> None:
-    """Every line in one job, each in a function of its own."""
+    """All lines run in one job, each in its own function."""
     functions = "".join(f"def line{number}(x):\n    {line}\n" for number, line in enumerate(ORDINARY))
     called = "".join(f"    line{number}(x)\n" for number in range(len(ORDINARY)))
     source = f"import torch\n{functions}def probe(x):\n{called}    return x * 2\n"
@@ -298,7 +298,7 @@ KNOWN = """
 
 
 def test_a_secret_cannot_be_found(isolated: Worker, precious: Path) -> None:
-    """Not in a file that everybody may read, nor in the parent's memory; and the environment has none."""
+    """It is in no file that can be read, not in the parent's memory, and not in the environment."""
     spied = CONFESS.format(path=str(precious), letters=list(SECRET.encode()))
     error = observed(run(isolated, f"{SPY}\ndef probe(x):{spied}")).facts.calls[0].error
     assert error is not None
@@ -319,7 +319,7 @@ DEPTH = {"box": 4, "kernel": 2, "seccomp": 2}  # bubblewrap twice, the warm proc
 
 
 def warm_family(worker: Worker) -> set[int]:
-    """The warm process and what stands between it and the grader."""
+    """Return the process ids of the warm process and of those between it and the grader."""
     return {worker.process.popen.pid} | descendants(worker.process.popen.pid)
 
 
@@ -380,7 +380,7 @@ def test_a_box_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def handgrad(*words: str, cwd: Path = ROOT, code: str = "") -> subprocess.CompletedProcess[str]:
-    """The command, as an instructor runs it."""
+    """Run the command as an instructor does."""
     main = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}\nfrom grader.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", main, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
@@ -393,7 +393,7 @@ NO_SECCOMP = (
 
 
 def handed_in(folder: Path) -> Path:
-    """A class of one student, whose only file is right."""
+    """Return the folder of a class of one student, whose only file is right."""
     path = folder / "submissions" / "ada" / "04_linear" / "lin_grad.py"
     path.parent.mkdir(parents=True)
     path.write_bytes((ROOT / "solutions/04_linear/lin_grad.py").read_bytes())
@@ -401,7 +401,7 @@ def handed_in(folder: Path) -> Path:
 
 
 def assert_graded(school: Path, wanted: Isolation, says: str) -> None:
-    """`handgrad grade` under this isolation gives all points, and says what it does without."""
+    """Check that `handgrad grade` under this isolation gives all points, and names the protection that is missing."""
     out = school.parent / wanted
     done = handgrad("grade", str(school), "--workers", "1", "--out", str(out), "--isolation", wanted)
     assert done.returncode == 0, done.stderr

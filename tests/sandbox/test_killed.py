@@ -1,4 +1,4 @@
-"""A child that is ended from outside has a second chance and no third; `thorough/test_fifty_kills.py` has more."""
+"""The job of a child that is killed from outside is run once more, once only; see `thorough/test_fifty_kills.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLEEPS = "import time\ndef probe(x):\n    time.sleep(0.2)\n    return x * 2\n"
 
 @contextmanager
 def killing(worker: Worker, times: int, number: signal.Signals) -> Iterator[None]:
-    """End the children of a worker one after the other, `times` of them."""
+    """Kill so many children of a worker, one after the other."""
 
     def run() -> None:
         killed: set[int] = set()
@@ -44,7 +44,7 @@ def killing(worker: Worker, times: int, number: signal.Signals) -> Iterator[None
 
 
 def assert_second_chance_and_no_third(worker: Worker, number: signal.Signals) -> None:
-    """Ended once, a child is run again in a fresh warm process; ended twice, it has crashed."""
+    """Check that a job whose child was killed is run again in a fresh warm process; killed twice, it has crashed."""
     job = make_job(SLEEPS, {"x": X}, time_limit=PATIENT)
     assert_still_honest(worker)
     warm = worker.process.popen.pid

@@ -1,4 +1,4 @@
-"""Whatever learner code does, its job ends with a stated outcome, and the next honest job is answered right.
+"""Any learner code ends its job with a stated outcome, and the next honest job is answered right.
 
 A worker that forks meets nearly all of it here; what costs a worker that answers jobs itself its process, and the
 rest, is in `thorough/test_every_misdeed.py`.
@@ -118,7 +118,7 @@ def test_learner_code_that(mode: str, what: str, warm: Callable[[str], Worker]) 
 
 
 def assert_stated(what: str, worker: Worker) -> None:
-    """A misdeed gives its own outcome, and the next honest job is answered right."""
+    """Check that a misdeed has its stated outcome, and that the next honest job is answered right."""
     source, expected = HOSTILE[what]
     assert re.fullmatch(expected, outcome(run(worker, source, limit_for(expected))))
     assert_still_honest(worker)
@@ -134,14 +134,14 @@ LIMITED = """
 if sys.platform == "linux":
 
     def test_every_limit_is_set(warm: Callable[[str], Worker]) -> None:
-        """Processor time, processes, files and memory: what ends a job that its clock does not."""
+        """Limits on processor time, processes, files and memory end a job that its clock cannot end."""
         assert PATIENT == 60
         assert outcome(run(warm("fork"), body(textwrap.dedent(LIMITED)))) == "returned tensor"
 
 
 @pytest.fixture
 def each_worker(worker: Worker) -> Worker:
-    """The one of the default mode; `thorough/test_every_misdeed.py` has one of each."""
+    """Return the worker of the default mode; `thorough/test_every_misdeed.py` has one of each."""
     return worker
 
 
@@ -155,7 +155,7 @@ SEVERED = {
 
 
 def assert_severed(then: str, worker: Worker) -> None:
-    """No reply can come any more: it ends as a crash or in time, never as an answer, and the grader goes on."""
+    """Check that a job whose descriptors are closed ends as a crash or a timeout, and that the grader goes on."""
     reply = run(worker, body(f"os.closerange(0, 256)\n{SEVERED[then]}"), SHORT)
     assert reply.end in {"crash", "timeout"}
     assert_still_honest(worker)
@@ -177,7 +177,7 @@ NO_ANSWER = {
 
 
 def assert_no_answer(garbage: str, worker: Worker) -> None:
-    """Garbage on every descriptor is a crash or ends in time, and the grader goes on."""
+    """Check that garbage on every descriptor ends as a crash or a timeout, and that the grader goes on."""
     reply = run(worker, body(GARBAGE.format(NO_ANSWER[garbage])), SHORT)
     assert reply.end in {"crash", "timeout"}
     assert_still_honest(worker)
@@ -257,7 +257,7 @@ WRITES = {
 
 @pytest.mark.parametrize("way", WRITES)
 def test_no_file_is_changed_by(way: str, each_worker: Worker, tmp_path: Path) -> None:
-    """The learner reads an error; the folder is as it was."""
+    """The learner reads an error, and the folder is unchanged."""
     precious = tmp_path / "precious.txt"
     precious.write_text("precious")
     reply = run(each_worker, body(WRITES[way].format(path=str(precious))))
@@ -289,7 +289,7 @@ STATE = {
 
 @pytest.mark.parametrize("left", STATE)
 def test_the_next_job_does_not_meet(left: str, each_worker: Worker) -> None:
-    """What one submission does to Python, torch or its own limits does not reach the next."""
+    """A change that one submission makes to Python, torch or its own limits does not affect the next."""
     run(each_worker, f"{STATE[left]}\n{HONEST}")
     reply = run(
         each_worker,
@@ -317,7 +317,7 @@ SESSIONS = {"child": "pass", "daemon": "os.setsid()"}
 
 
 def assert_gone_with_its_job(session: str, worker: Worker) -> None:
-    """A forked grandchild, whether or not it leaves the session, is gone when the reply is in."""
+    """Check that a forked grandchild has ended when the reply is read, in the child's session or its own."""
     reply = run(worker, ORPHAN.format(session=SESSIONS[session]))
     assert children_of(worker.process.popen.pid) == []
     if reply.end == "answered":
@@ -328,7 +328,7 @@ def assert_gone_with_its_job(session: str, worker: Worker) -> None:
 
 
 def assert_gone_with_its_worker(session: str) -> None:
-    """Closing the worker ends what was left behind too, and does not wait for it."""
+    """Check that closing the worker also ends the processes that a job left behind, without waiting for them."""
     with mode_worker("spawn") as worker:
         pid = int(observed(run(worker, ORPHAN.format(session=SESSIONS[session]))).arrays[0])
         closing = threading.Thread(target=worker.close)
@@ -345,7 +345,7 @@ if sys.platform == "linux":
         assert_gone_with_its_job("daemon", warm("fork"))
 
     def test_a_killed_warm_process_is_the_graders_error_and_is_replaced(warm: Callable[[str], Worker]) -> None:
-        """No verdict is guessed: the job ends in an infrastructure error, the next one is answered."""
+        """The job ends in an infrastructure error and not in a verdict, and the next one is answered."""
         with pytest.raises(InfrastructureError, match="replaced"):
             run(warm("fork"), body("ctypes.CDLL(None).kill(os.getppid(), 9)\ntime.sleep(1e6)"))
         assert_still_honest(warm("fork"))
@@ -384,7 +384,7 @@ def test_an_unknown_mode_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_worker_that_cannot_start_says_why(mode: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The last line of its words is shown, not a traceback."""
+    """The message shows the last line that it wrote to stderr, and no traceback."""
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'torch'\" >&2\nexit 1\n")
     fake.chmod(0o755)
@@ -394,7 +394,7 @@ def test_a_worker_that_cannot_start_says_why(mode: str, monkeypatch: pytest.Monk
 
 
 def run_beside(worker: Worker, source: str) -> tuple[threading.Thread, list[str]]:
-    """A job that runs in a thread, and how it will have ended."""
+    """Run a job in a thread, and return the thread and a list that receives how the job ended."""
     ends: list[str] = []
     thread = threading.Thread(target=lambda: ends.append(run(worker, source).end))
     thread.start()
@@ -402,7 +402,7 @@ def run_beside(worker: Worker, source: str) -> tuple[threading.Thread, list[str]
 
 
 def test_a_job_that_runs_is_ended_from_another_thread(each_worker: Worker) -> None:
-    """It is no crash that deserves a second try, and the next job is answered as if nothing had been."""
+    """Such a job is not run again, and the next job is answered as usual."""
     assert_still_honest(each_worker)
     process = each_worker.process
     thread, ends = run_beside(each_worker, body("while True: pass"))
@@ -418,7 +418,7 @@ def test_a_job_that_runs_is_ended_from_another_thread(each_worker: Worker) -> No
 
 
 def test_a_job_that_comes_after_the_stop_is_ended_as_well(each_worker: Worker) -> None:
-    """Whoever stops a check does not know whether its job has begun."""
+    """The thread that stops a check does not know whether its job has begun."""
     each_worker.stop()
     assert run(each_worker, body("while True: pass")).end == "crash"
     each_worker.resume()

@@ -1,4 +1,4 @@
-"""Where graded runs cannot work, that is said before anything is read; `handgrad doctor` says it too."""
+"""A machine on which graded runs cannot work is reported before any submission is read, and by `handgrad doctor`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RIGHT = np.array(NUMBERS, np.float32) * sum(number * number for number in NUMBER
 
 
 class Says:
-    """A worker that always says the same."""
+    """A worker that gives every job the same reply."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -50,12 +50,12 @@ PROBE = b'"probe.py"'  # as it stands in the job
 
 
 def right_reply() -> Reply:
-    """The right answer to the job."""
+    """Return the right reply to the job."""
     return reply()
 
 
 def reply(array: Any = RIGHT, printed: str = "3.11.7 2.13.0 2.1.0", **changes: Any) -> Reply:
-    """What a worker answers, as it comes over the pipe."""
+    """Return a worker's reply, packed and unpacked as it is when it is sent over the pipe."""
     facts = {"calls": [{**CALL, **COST}], "printed": printed, **changes}
     return Reply("answered", protocol.unpack(protocol.pack(facts, [np.asarray(array, np.float32)])))
 
@@ -88,12 +88,12 @@ def test_a_worker_says_what_it_runs_code_with(isolated: Worker) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_read_or_written_where_no_worker_answers(tmp_path: Path) -> None:
-    """For a class here, for one submission in `thorough/test_worker_probe_again.py`."""
+    """This grades a class; `thorough/test_worker_probe_again.py` grades one submission."""
     assert_nothing_is_read_or_written("--out", tmp_path)
 
 
 def assert_nothing_is_read_or_written(option: str, tmp_path: Path) -> None:
-    """Check that one sentence is said, however many there are, and that nothing is written."""
+    """Check that one message is printed, however many submissions there are, and that nothing is written."""
     school, out = handed_in(tmp_path), tmp_path / "grades"
     for number in range(62):
         (school / f"s{number:02}").mkdir()
@@ -106,7 +106,7 @@ def assert_nothing_is_read_or_written(option: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_doctor_tries_a_graded_run() -> None:
-    """Its exit code says whether `grade` will work, and its lines with what, or why not and what does."""
+    """The exit code says whether `grade` will work; the output gives the versions, or the reason and what does work."""
     import torch
 
     fine = handgrad("doctor")
@@ -123,7 +123,7 @@ def test_the_doctor_tries_a_graded_run() -> None:
 
 @pytest.mark.slow
 def test_a_session_of_nbgrader_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first submission has not been opened then."""
+    """It ends before the first submission is opened."""
     from grader.course.course import load_course
     from grader.nbgrader.plugin import AutogradeSession
 

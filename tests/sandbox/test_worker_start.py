@@ -1,6 +1,6 @@
-"""A worker that cannot start says why as soon as that is known, and the next job finds one that can.
+"""A worker that cannot start raises the reason at once, and the next job starts another process.
 
-`thorough/test_every_worker_start.py` has every way not to start, and every isolation.
+`thorough/test_every_worker_start.py` tries every reason in every isolation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def refusal(worker: Worker) -> str:
-    """What a job is told by a worker that cannot start: why, and so not that a limit has passed."""
+    """Return the error of a job whose worker cannot start, which comes before any time limit."""
     job = make_job(HONEST, {"x": X})
     with pytest.raises(InfrastructureError) as error:
         worker.run(job, PATIENT)
@@ -34,7 +34,7 @@ def refusal(worker: Worker) -> str:
 
 
 def family(worker: Any) -> list[int]:
-    """The processes that belong to a worker which is starting: in a box there are several."""
+    """Return the process ids of a worker that is starting; in a box there are several."""
     pid = worker.process.popen.pid
     with contextlib.suppress(subprocess.TimeoutExpired):
         worker.process.popen.wait(0.3)
@@ -43,7 +43,7 @@ def family(worker: Any) -> list[int]:
 
 @contextlib.contextmanager
 def no_descriptor_left() -> Iterator[None]:
-    """This process with as many open files as it may have."""
+    """Open as many files as this process may have, and close them afterwards."""
     before, opened = resource.getrlimit(resource.RLIMIT_NOFILE), []
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, before[1]))
     try:
@@ -59,7 +59,7 @@ def no_descriptor_left() -> Iterator[None]:
 
 @pytest.fixture
 def mode() -> str:
-    """The default one; `thorough/test_every_worker_start.py` has each."""
+    """Return the default mode; `thorough/test_every_worker_start.py` has each."""
     return MODES[0]
 
 
@@ -82,20 +82,20 @@ def test_killed_stopped_or_refused_it_says_so_and_starts_again(mode: str) -> Non
 
 
 def assert_ended_by(worker: Any, number: signal.Signals) -> None:
-    """A starting process that a signal ends is no mystery."""
+    """Check that the error of a starting process that a signal ended names the signal."""
     os.kill(worker.process.popen.pid, number)
     assert f"the process was ended by {number.name}" in refusal(worker)
 
 
 def assert_stopped(worker: Worker, which: int) -> None:
-    """A box holds processes below the one that was started: one of them may be the one that stands still."""
+    """Check that the error of a starting worker names the stopped process, which in a box may be a descendant."""
     pid = family(worker)[which]
     os.kill(pid, signal.SIGSTOP)
     assert f"process {pid} was stopped by a signal or a debugger" in refusal(worker)
 
 
 def assert_refused_for_want_of_descriptors(worker: Worker) -> None:
-    """It comes to nothing while too many files are open."""
+    """Check that a worker cannot start while too many files are open."""
     worker.close()
     with no_descriptor_left():
         assert "Too many open files" in refusal(worker)
