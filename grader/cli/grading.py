@@ -23,7 +23,7 @@ from grader.errors import UsageError
 if TYPE_CHECKING:
     from grader.classroom.class_grading import Grading
     from grader.course.course import Course, CourseExercise
-    from grader.nbgrader.course_folder import Written
+    from grader.nbgrader.course_folder import FolderChanges
     from grader.results.records import Isolation
     from grader.sandbox.isolation import Machine
     from grader.sandbox.worker_probe import Versions
@@ -374,7 +374,7 @@ def nbgrader_init(
     _print_summary(folder, written, opened.config.units[0].id)
 
 
-def _print_summary(folder: Path, written: Written, unit: str) -> None:
+def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
     """Print the files that were written to an nbgrader course folder, and the command that comes next."""
     for file in written.files:
         print(folder / file)

@@ -1,7 +1,7 @@
-"""What the cells of a notebook call: `check` shows the verdict on an exercise, `score` gives the points of an answer.
+"""The functions that a notebook's cells call: `check` shows an exercise's result, `score` returns an answer's points.
 
-The cells that were run are run once more, in the order they ran, in a worker process. Nothing is judged by what the
-kernel holds, and a worker is kept warm from one check to the next.
+The cells that were run are run again, in the same order, in a worker process. Nothing is judged by the kernel's own
+objects. The worker stays warm between checks.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from grader.sandbox.source_text import importable_files
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
 T = TypeVar("T")
-OURS = re.compile(r"\s*(?:(?:check|score)\([^\n]*\)\s*)+")
+VERDICT_CALLS = re.compile(r"\s*(?:(?:check|score)\([^\n]*\)\s*)+")
 
 
 def check(exercise_id: str, hints: int = 1) -> None:
-    """Show which answers of an exercise are right, and which mistake each other one is.
+    """Show which answers of an exercise are right, and the mistake in each other one.
 
     Args:
+        exercise_id: the exercise, such as `"lin_grad"`.
         hints: how many hints to show.
 
     Raises:
@@ -46,12 +47,16 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from grader.rendering.render_html import ResultDisplay
 
-    exercise, result, seen = _verdicts().verdict_with_pictures(exercise_id, _cells(shell))
+    exercise, result, seen = _kernel_session().check_with_pictures(exercise_id, _cells(shell))
     display(ResultDisplay(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
 
 
 def score(exercise_id: str, answer: str) -> float:
-    """The points of one answer, for nbgrader: a plain float between 0 and the points of its cell.
+    """Return the points of an answer for nbgrader: a plain float between 0 and the points of its cell.
+
+    Args:
+        exercise_id: the exercise, such as `"lin_grad"`.
+        answer: the answer's name, such as `"w.g"`.
 
     Raises:
         UsageError: there is no such exercise or answer, or this is no notebook.
@@ -60,41 +65,52 @@ def score(exercise_id: str, answer: str) -> float:
     shell = _shell()
     if shell is None:
         raise UsageError(NO_NOTEBOOK)
-    _, result = _verdicts().verdict(exercise_id, _cells(shell))
-    found = next((known for known in result.answers if known.name == answer), None)
-    if found is None:
+    _, result = _kernel_session().check(exercise_id, _cells(shell))
+    wanted = next((known for known in result.answers if known.name == answer), None)
+    if wanted is None:
         names = ", ".join(known.name for known in result.answers)
         raise UsageError(f"{exercise_id} has no answer {answer!r}; it has {names}.")
-    if found.status == "error":
-        raise InfrastructureError(found.message)
-    return float(min(max(found.score, 0.0), found.max_score))
+    if wanted.status == "error":
+        raise InfrastructureError(wanted.message)
+    return float(min(max(wanted.score, 0.0), wanted.max_score))
 
 
 class KernelSession:
-    """What a kernel keeps between checks: the course, a warm worker, and the last verdict on each exercise."""
+    """The state of a kernel between checks: the course, a warm worker, and the last result of each exercise."""
 
     def __init__(self) -> None:
         self.session = Session(notebook_course(Path.cwd()))
-        self._known: dict[str, tuple[object, ExerciseResult]] = {}
+        self._last: dict[str, tuple[object, ExerciseResult]] = {}
 
-    def verdict(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
-        """The verdict on what these cells define: the last one, if no other cell was run since.
+    def check(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
+        """Return an exercise and the result of what these cells define.
+
+        Args:
+            exercise_id: the exercise.
+            cells: the source of the cells in the order they ran; empty for cells that only ask for a verdict.
+
+        Returns:
+            The last result again if neither the cells nor the files beside the notebook have changed since.
 
         Raises:
             UsageError: there is no such exercise.
         """
         exercise = self._exercise(exercise_id)
-        run, folder = _read(cells), Path.cwd()
-        before, result = self._known.get(exercise.id, (None, None))
-        if result is None or result.status == "error" or before != run:
+        inputs, folder = _inputs_of_result(cells), Path.cwd()
+        previous, result = self._last.get(exercise.id, (None, None))
+        if result is None or result.status == "error" or previous != inputs:
             result = self._run_undisturbed(exercise, lambda: self.session.check_cells(exercise, cells, folder))
-            self._known[exercise.id] = run, result
+            self._last[exercise.id] = inputs, result
         return exercise, result
 
-    def verdict_with_pictures(
+    def check_with_pictures(
         self, exercise_id: str, cells: list[str]
     ) -> tuple[CourseExercise, ExerciseResult, ExercisePictures]:
-        """The verdict on what these cells define, given anew, with pictures of what is wrong.
+        """Return an exercise, a new result of what these cells define, and pictures of its wrong answers.
+
+        Args:
+            exercise_id: the exercise.
+            cells: as for `check`.
 
         Raises:
             UsageError: there is no such exercise.
@@ -104,10 +120,15 @@ class KernelSession:
         result, seen = self._run_undisturbed(
             exercise, lambda: self.session.check_cells_with_pictures(exercise, cells, folder)
         )
-        self._known[exercise.id] = _read(cells), result
+        self._last[exercise.id] = _inputs_of_result(cells), result
         return exercise, result, seen
 
     def _exercise(self, named: object) -> CourseExercise:
+        """Return the exercise of this name.
+
+        Raises:
+            UsageError: there is no such exercise, or the argument is a function because its quotes were forgotten.
+        """
         if not isinstance(named, str):  # check(lin_grad): the quotes were forgotten
             name = getattr(named, "__name__", "")
             example = name if name in {exercise.id for exercise in self.session.course.exercises} else "lin_grad"
@@ -115,12 +136,12 @@ class KernelSession:
         return self.session.course.find(named)
 
     def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """Call `ask`, undisturbed by what the notebook has set for its own torch and numpy."""
+        """Call `ask` with the default settings of torch and numpy, whatever the notebook has set for itself."""
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()
         try:
-            with _undisturbed():
+            with _own_settings():
                 if "grader" not in vars(self.session):
                     _ = self.session.grader
                     gc.unfreeze()  # what the learner leaves behind must still be collected
@@ -131,31 +152,31 @@ class KernelSession:
 
 
 @cache
-def _verdicts() -> KernelSession:
-    verdicts = KernelSession()
-    atexit.register(verdicts.session.close)
-    return verdicts
+def _kernel_session() -> KernelSession:
+    kernel = KernelSession()
+    atexit.register(kernel.session.close)
+    return kernel
 
 
 def _shell() -> Any:
-    """The notebook's IPython shell, `None` anywhere else."""
+    """Return the notebook's IPython shell; `None` anywhere else."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
 
-def _read(cells: Sequence[str]) -> object:
-    """All that a verdict depends on: the cells that were run, and the files that they may import."""
+def _inputs_of_result(cells: Sequence[str]) -> object:
+    """Return all that a result depends on, to be compared: the cells that ran, and the files that they may import."""
     return [cell for cell in cells if cell], importable_files(Path.cwd())
 
 
 def _cells(shell: Any) -> list[str]:
-    """What was run so far, as it was typed; a cell that only asks for a verdict is empty."""
-    return ["" if OURS.fullmatch(cell) else str(cell) for cell in shell.history_manager.input_hist_raw[1:]]
+    """Return the source of all cells so far, in order; empty for a cell that only asks for a verdict."""
+    return ["" if VERDICT_CALLS.fullmatch(cell) else str(cell) for cell in shell.history_manager.input_hist_raw[1:]]
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Grade as in a process of one's own, whatever the notebook has set for its own torch and numpy."""
+def _own_settings() -> Iterator[None]:
+    """Use the default settings of torch and numpy within a `with` block, and restore the notebook's after it."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""Makes an nbgrader course folder from a course, and rebuilds it around what the instructor added."""
+"""The nbgrader course folder of a course: made anew, or rebuilt around the instructor's own cells and files."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ os.environ.setdefault("{variable}", {root!r})
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a build did.
+class FolderChanges:
+    """The files that a build wrote, and the state of the configuration.
 
     Args:
-        files: what was written, relative to the folder.
-        backups: copies of the notebooks that were replaced.
-        own_config: the configuration is the instructor's, and was left alone.
-        unprotected: that configuration does not name the preprocessor that isolates student code.
+        files: the files written, relative to the folder.
+        backups: copies of the notebooks that were replaced, relative to the folder.
+        own_config: whether the configuration is the instructor's, and was not changed.
+        unprotected: whether that configuration lacks the preprocessor that isolates student code.
     """
 
     files: tuple[Path, ...]
@@ -103,13 +103,17 @@ class Written:
     unprotected: bool = False
 
 
-def build_folder(course: Course, folder: Path) -> Written:
-    """Make the folder, or rebuild it: nothing is written before everything has been read and derived.
+def build_folder(course: Course, folder: Path) -> FolderChanges:
+    """Make or rebuild a course folder; nothing is written before everything has been read and derived.
 
-    Cells, assignments and configuration of the instructor's own stay; of a notebook that changes a copy is kept.
+    The instructor's own cells, assignments and configuration stay. Each notebook that changes is copied before.
+
+    Args:
+        course: the course.
+        folder: the folder, which need not exist.
 
     Raises:
-        CourseError: the course, or a notebook that is there, cannot be used.
+        CourseError: the course, or a notebook in the folder, cannot be used.
         InfrastructureError: the folder cannot be written.
     """
     if folder.exists() and not folder.is_dir():
@@ -125,23 +129,23 @@ def build_folder(course: Course, folder: Path) -> Written:
 
 
 def config(course: Course, folder: Path) -> str:
-    """The text of `nbgrader_config.py`."""
+    """Return the text of `nbgrader_config.py` for a course and the folder that it goes into."""
     known = course.root in (bundled_folder(), find_root(folder))
     return CONFIG.format(
         course="" if known else OWN_COURSE.format(variable=COURSE_VARIABLE, root=str(course.root)),
         course_id=course.config.course,
-        release=_listed(RELEASE),
-        sanitize=_listed(SANITIZE),
-        autograde=_listed(AUTOGRADE),
-        feedback=_listed(FEEDBACK),
+        release=_config_lines(RELEASE),
+        sanitize=_config_lines(SANITIZE),
+        autograde=_config_lines(AUTOGRADE),
+        feedback=_config_lines(FEEDBACK),
     )
 
 
-def merged(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
-    """The derived notebook with the instructor's own cells, each after the cell that it followed.
+def merge_cells(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
+    """Return the derived notebook with the instructor's own cells, each behind the cell that it followed.
 
-    A cell is derived if it carries the mark of a build, or the grade_id of a derived cell. The notebook's own metadata
-    (its kernel, say) stay as they are.
+    A cell is derived if it carries the mark of a build, or the grade_id of a derived cell. The existing notebook's
+    metadata, such as its kernel, stay.
     """
     known = {grade_id(cell) for cell in derived.cells}
     followers: dict[str, list[NotebookNode]] = {}
@@ -157,18 +161,18 @@ def merged(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
     result = copy.deepcopy(derived)
     result.metadata = existing.metadata
     own = followers.get("", [])
-    result.cells = own + [each for cell in derived.cells for each in (cell, *followers.get(grade_id(cell), []))]
+    result.cells = own + [kept for cell in derived.cells for kept in (cell, *followers.get(grade_id(cell), []))]
     return result
 
 
 def _unit_files(course: Course, unit: Unit, folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """The notebook of a unit and the files that its lesson shows, by their place in the folder."""
+    """Yield the path in the folder and the content of a unit's notebook and of each file that its lesson shows."""
     lesson = notebook_lesson(course, unit)
     place = Path("source", unit.id)
     notebook = source_notebook(course, unit, lesson)
     path = place / f"{unit.id}.ipynb"
     if (folder / path).exists():
-        notebook = merged(notebook, _read(folder / path))
+        notebook = merge_cells(notebook, _read(folder / path))
     yield path, (nbformat.writes(notebook) + "\n").encode()  # type: ignore[no-untyped-call]
     for file in lesson.files:
         yield place / file, (course.root / "exercises" / unit.id / file).read_bytes()
@@ -190,7 +194,7 @@ def _read(path: Path) -> NotebookNode:
     return notebook
 
 
-def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Written:
+def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> FolderChanges:
     files, backups = [], []
     for path, data in derived.items():
         target = folder / path
@@ -204,10 +208,10 @@ def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Writ
     settings = folder / CONFIG_FILE
     if not settings.exists():
         write_atomically(settings, configuration.encode())
-        return Written((*files, Path(CONFIG_FILE)), tuple(backups))
+        return FolderChanges((*files, Path(CONFIG_FILE)), tuple(backups))
     text = settings.read_text(encoding="utf-8", errors="replace")
-    return Written(tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text)
+    return FolderChanges(tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _config_lines(names: tuple[str, ...]) -> str:
     return "\n".join(f'    "{name}",' for name in names)

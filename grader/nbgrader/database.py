@@ -1,4 +1,4 @@
-"""Opens nbgrader's database for reading, and explains whatever goes wrong with it in a sentence."""
+"""nbgrader's database: a connection for reading, and sentences that explain its errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ EXAMPLE = "sqlite:///gradebook.db"
 
 @contextmanager
 def connect_read_only(url: str) -> Iterator[Any]:
-    """An SQLAlchemy connection to a gradebook that is there already; nothing is made or written.
+    """Connect to an existing gradebook without making or writing anything, as a context manager.
 
     Args:
         url: any SQLAlchemy URL that nbgrader accepts.
+
+    Yields:
+        The SQLAlchemy connection.
 
     Raises:
         UsageError: nbgrader is not installed, or this is not the address of its gradebook.
@@ -42,7 +45,7 @@ def connect_read_only(url: str) -> Iterator[Any]:
 
 @contextmanager
 def needs_nbgrader() -> Iterator[None]:
-    """Explain a missing nbgrader, around imports that only instructors have.
+    """Explain a missing nbgrader, as a context manager around imports that only instructors need.
 
     Raises:
         UsageError: nbgrader is not installed.
@@ -54,14 +57,15 @@ def needs_nbgrader() -> Iterator[None]:
 
 
 @contextmanager
-def explain_errors(url: str, what: str) -> Iterator[None]:
-    """Explain errors of a database, around work on it.
+def explain_errors(url: str, action: str) -> Iterator[None]:
+    """Explain the errors of a database, as a context manager around work on it.
 
     Args:
-        what: what is done to it: `read` or `written`.
+        url: its URL.
+        action: `read` or `written`, for the message.
 
     Raises:
-        UsageError: it cannot be done.
+        UsageError: the database cannot be used.
     """
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -76,23 +80,23 @@ def explain_errors(url: str, what: str) -> Iterator[None]:
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise UsageError(
-            f"{url_without_password(url)} cannot be {what} ({why}): put that right, and run the same command "
+            f"{url_without_password(url)} cannot be {action} ({why}): put that right, and run the same command "
             "again; an old gradebook needs nbgrader db upgrade first."
         ) from error
 
 
 def url_without_password(url: str) -> str:
-    """The URL without its password."""
+    """Return a database's URL with its password hidden."""
     from sqlalchemy import make_url
 
     return make_url(url).render_as_string(hide_password=True)
 
 
 def refuse_in_memory(url: str) -> None:
-    """Refuse a gradebook that is only in memory: it is gone when the command ends.
+    """Refuse a gradebook in memory, which would be lost when the command ends.
 
     Raises:
-        UsageError: this is the URL of one, or no URL.
+        UsageError: this is the URL of one.
     """
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
@@ -104,10 +108,10 @@ def refuse_in_memory(url: str) -> None:
 
 
 def _check_file(url: str) -> None:
-    """Refuse a file that is not there: to open it would make one.
+    """Refuse the URL of a missing SQLite file, which opening it would create.
 
     Raises:
-        UsageError: this is the URL of a file that is not there.
+        UsageError: the file is missing.
         ArgumentError: this is no URL.
     """
     from sqlalchemy import make_url

@@ -1,4 +1,4 @@
-"""Writes a verdict as outputs of a notebook's cells: points for nbgrader, and feedback beside the answers."""
+"""Results in nbgrader's notebooks: points and reports as cell outputs, comments, and the top of a feedback page."""
 
 from __future__ import annotations
 
@@ -34,25 +34,29 @@ FOLDED = '<details><summary style="display: list-item">The lesson</summary>\n\n{
 
 
 def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
-    """Write the points into the outputs of their cells, and the report beside the answers.
+    """Write the points of a result into the outputs of its answers' cells, and its report under the student's cell.
+
+    An answer that could not be graded gets no output, so that its cell is left to manual grading.
 
     Args:
-        cells: the notebook's code cells by grade_id.
+        exercise: the exercise.
+        result: its result.
+        cells: the notebook's code cells by grade_id, which are changed.
     """
     for answer in result.answers:
         cell = cells.get(answer_id(exercise.id, answer.name))
         if cell is not None and answer.status != "error":  # whose cell is left to a person, as one of no known test is
             cell.outputs = [points_output(answer.score / answer.max_score, cell)]
-    beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
-    if beside is not None:
+    report_cell = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
+    if report_cell is not None:
         report = ResultDisplay(exercise, replace(result, printed=""))
         shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
-        beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
+        report_cell.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
 
 
 def points_output(share: float, cell: NotebookNode) -> NotebookNode:
-    """An output that nbgrader reads as this share of the cell's points: a plain float, and never more than all."""
-    value = share_of(float(cell.metadata["nbgrader"]["points"]), share)
+    """Return an output that nbgrader reads as this share, from 0 to 1, of a cell's points."""
+    value = points_for_share(float(cell.metadata["nbgrader"]["points"]), share)
     output: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
         {
             "output_type": "execute_result",
@@ -64,18 +68,21 @@ def points_output(share: float, cell: NotebookNode) -> NotebookNode:
     return output
 
 
-def share_of(most: float, share: float) -> float:
-    """So much of the points that a cell is worth; nothing, where the share is no number."""
+def points_for_share(most: float, share: float) -> float:
+    """Return the points of a cell worth `most` for a share from 0 to 1, as a plain float; 0 if it is not finite."""
     return min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0
 
 
 def comment(result: ExerciseResult) -> str | None:
-    """A line for each mistake, with the answers that it is in, its code and the first hint; `None` if all passed."""
-    lines = [_line(group) for group in group_alike(result) if group[0].status != "passed"]
+    """Return nbgrader's comment on a result as Markdown, with a line for each mistake; `None` if everything is right.
+
+    A line holds the names of the answers, the message, the code and the first hint.
+    """
+    lines = [_comment_line(group) for group in group_alike(result) if group[0].status != "passed"]
     return "\n".join(lines) or None
 
 
-def _line(answers: Sequence[AnswerResult]) -> str:
+def _comment_line(answers: Sequence[AnswerResult]) -> str:
     first = answers[0]
     names = ", ".join(answer.name for answer in answers)
     hint = f"\n  Hint: {as_markdown(first.hints[0])}" if first.status == "failed" and first.hints else ""
@@ -83,45 +90,50 @@ def _line(answers: Sequence[AnswerResult]) -> str:
 
 
 class SummaryFirst(NbGraderPreprocessor):  # type: ignore[misc]
-    """A preprocessor for `GenerateFeedback.preprocessors`, after `GetGrades`."""
+    """A preprocessor for `GenerateFeedback.preprocessors` that puts the points first; it stands behind `GetGrades`."""
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        """Put the summary first, with links to what is said of each exercise."""
+        """Insert the points of each exercise, with links, before a student's graded notebook, and fold its lesson away.
+
+        Args:
+            nb: the notebook, which is changed.
+            resources: nbgrader's, with the scores that `GetGrades` has put there.
+        """
         for cell in nb.cells:
             if grade_id(cell) == LESSON_ID and cell.cell_type == "markdown":
                 cell.source = FOLDED.format(cell.source)
-        known = resources["nbgrader"]
-        rows = [(_link(cell), f"{number(got)} of {number(most)}") for cell, got, most in exercises(nb)]
-        if known["late_penalty"]:
-            rows.append(("late", f"\N{MINUS SIGN}{number(known['late_penalty'])}"))
-        summary = summary_html(number(known["score"]), number(known["max_score"]), rows)
+        grades = resources["nbgrader"]
+        rows = [(_link(cell), f"{number(got)} of {number(most)}") for cell, got, most in exercise_points(nb)]
+        if grades["late_penalty"]:
+            rows.append(("late", f"\N{MINUS SIGN}{number(grades['late_penalty'])}"))
+        summary = summary_html(number(grades["score"]), number(grades["max_score"]), rows)
         nb.cells.insert(0, new_markdown_cell("".join([STYLE, '<div class="points">', *summary, "</div>"])))  # type: ignore[no-untyped-call]
         return nb, resources
 
 
-def exercises(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
-    """Yield each exercise's cell, its points, and the points possible: the sums over the graded cells that name it."""
+def exercise_points(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
+    """Yield each exercise's cell, its points and the points possible, summed over the graded cells of its answers."""
     solutions = [cell for cell in nb.cells if is_solution(cell)]
     points: dict[str, tuple[list[float], list[float]]] = {}
     cells: dict[str, NotebookNode] = {}
     for cell in nb.cells:
         if is_grade(cell) or is_task(cell):
-            about = _exercise_of(cell, solutions)
-            cells.setdefault(grade_id(about), about)
-            got, most = points.setdefault(grade_id(about), ([], []))
+            exercise = _exercise_of(cell, solutions)
+            cells.setdefault(grade_id(exercise), exercise)
+            got, most = points.setdefault(grade_id(exercise), ([], []))
             got.append(cell.metadata.nbgrader.score)
             most.append(cell.metadata.nbgrader.points)
     yield from ((cells[name], total(points[name][0]), total(points[name][1])) for name in cells)
 
 
 def _exercise_of(cell: NotebookNode, solutions: list[NotebookNode]) -> NotebookNode:
-    """The solution cell that a graded cell is of: `lin_grad-w-g` is of `lin_grad`; any other cell stands for itself."""
-    named = [each for each in solutions if grade_id(cell).startswith(f"{grade_id(each)}-")]
-    return max(named, key=lambda each: len(grade_id(each)), default=cell)
+    """Return the solution cell whose name begins a graded cell's, `lin_grad` for `lin_grad-w-g`; else the cell."""
+    named = [solution for solution in solutions if grade_id(cell).startswith(f"{grade_id(solution)}-")]
+    return max(named, key=lambda solution: len(grade_id(solution)), default=cell)
 
 
 def _link(cell: NotebookNode) -> str:
-    """A link to what was said of an exercise."""
+    """Return an HTML link to the comment on an exercise, or to its cell if it has none."""
     name = escape(grade_id(cell))
     comment = "comment-" if is_solution(cell) or is_task(cell) else ""
     return f'<a href="#{comment}{name}">{name}</a>'

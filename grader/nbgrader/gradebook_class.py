@@ -1,4 +1,4 @@
-"""Enters a class of plain files in nbgrader's gradebook, once it is graded: `handgrad grade --gradebook`."""
+"""The results of a class in nbgrader's gradebook, for `handgrad grade --gradebook`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ NAMED = 5
 def entering_in_gradebook(
     names: ExerciseNames, url: str | None, submissions: Sequence[Submission], out: Path
 ) -> Iterator[None]:
-    """Open the gradebook before a class is graded, so that nothing is found out too late; enter the results after.
+    """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
+
+    The gradebook is opened before the block as well, so that an error in its address costs no grading time.
 
     Args:
-        names: the course, and what of it is graded.
-        url: any SQLAlchemy URL that nbgrader accepts; `None` where nothing is to be entered.
-        out: the results folder that is graded into.
+        names: the course, and which of its exercises are graded.
+        url: any SQLAlchemy URL that nbgrader accepts; `None` to enter nothing.
+        submissions: the submissions of the class.
+        out: the results folder that the block grades into.
 
     Raises:
         UsageError: nbgrader is not installed, or this is no gradebook that can be written.
@@ -61,7 +64,8 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
 
     Args:
         names: the course, and which of its exercises are graded.
-        url: the database of the gradebook.
+        url: the gradebook's.
+        submissions: the submissions of the class.
         out: the results folder.
 
     Raises:
@@ -92,7 +96,7 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
             try:
                 content = SubmissionFacts.from_json(read.facts).content
                 record = json.loads(result_file(out, submission.key).read_bytes())
-                writer.write_student(submission.student, submission.path, content, _whole_units(names, record))
+                writer.write_student(submission.student, submission.path, content, _with_whole_units(names, record))
                 entered.add(submission.student)
             except OperationalError:
                 raise
@@ -105,21 +109,22 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
     units = ", ".join(writer.units) or "nothing was handed in"
     print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if writer.blank:
-        print(f"Left as they were, where only blanks were handed in: {_listed(writer.blank)}.", file=sys.stderr)
+        print(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", file=sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
         reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
         raise InfrastructureError(one_line(reason))
 
 
-def _whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with every exercise of the units that something was handed in of: the others were not attempted."""
-    there = {each["id"]: each for each in record["exercises"]}
-    units = {each["unit"] for each in there.values()}
-    wanted = [each for each in names.wanted if each.unit in units]
-    return {**record, "exercises": [there.get(each.id) or not_handed_in(each).record for each in wanted]}
+def _with_whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with every graded exercise of the units that it has any of; exercises not handed in are added."""
+    results = {result["id"]: result for result in record["exercises"]}
+    units = {result["unit"] for result in results.values()}
+    wanted = [exercise for exercise in names.wanted if exercise.unit in units]
+    complete = [results.get(exercise.id) or not_handed_in(exercise).record for exercise in wanted]
+    return {**record, "exercises": complete}
 
 
-def _listed(blank: Sequence[tuple[str, str]]) -> str:
+def _name_list(blank: Sequence[tuple[str, str]]) -> str:
     more = f" and {len(blank) - NAMED} more" if len(blank) > NAMED else ""
     return one_line(", ".join(f"{student} {unit}" for student, unit in blank[:NAMED])) + more

@@ -1,4 +1,4 @@
-"""Reads nbgrader's scores and comments back as results."""
+"""Results read back from nbgrader's scores and comments, for a report on a class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.results.records import AnswerResult, ExerciseResult, Status
 
 from .database import connect_read_only, url_without_password
 
-WHOLE = "return"
+ONLY_ANSWER = "return"
 UNCHANGED = "No response."
 STUDENTS_AT_ONCE = 500
 LABEL = re.compile(r"^[-*`\s]*([\w.]+(?:, [\w.]+)*)[*`]*:\s+")
@@ -26,7 +26,7 @@ CODE = re.compile(r"\[([a-z]+(?:-[a-z]+)*)\]")
 
 @dataclass(frozen=True)
 class AnswerComment:
-    """What a comment says of an answer; the code is `None` where it gives none."""
+    """The part of a comment that is about an answer: a message, and its code; `None` if it names none."""
 
     message: str
     code: str | None = None
@@ -34,7 +34,7 @@ class AnswerComment:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A graded cell: one answer."""
+    """The answer that a graded cell scores, with its exercise and the points possible."""
 
     exercise: Key
     answer: str
@@ -43,10 +43,11 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Notebook:
-    """A notebook of an assignment that was handed in.
+    """A notebook of an assignment that somebody handed in.
 
     Args:
-        prefix: what tells its exercises apart from those of the assignment's other notebooks.
+        assignment: the assignment's name.
+        prefix: what is put before the names of its exercises; empty if the assignment has no other notebook.
         solutions: the names of its solution cells, by their ids.
     """
 
@@ -55,24 +56,30 @@ class _Notebook:
     solutions: dict[str, str] = field(default_factory=dict)
 
     def exercise(self, name: str) -> Key:
+        """Return the key of the exercise with this name."""
         return self.assignment, self.prefix + name
 
     def cell(self, name: str, points: float) -> _Cell:
-        """`lin_grad-w-g` is the answer w.g of the solution cell lin_grad; any other cell is an exercise of its own."""
-        found = [solution for solution in self.solutions.values() if name.startswith(f"{solution}-")]
-        if not found:
-            return _Cell(self.exercise(name), WHOLE, points)
-        solution = max(found, key=len)
+        """Return the answer that a cell scores.
+
+        `lin_grad-w-g` is the answer `w.g` of the cell `lin_grad`; any other cell is the only answer of an exercise.
+        """
+        solutions = [solution for solution in self.solutions.values() if name.startswith(f"{solution}-")]
+        if not solutions:
+            return _Cell(self.exercise(name), ONLY_ANSWER, points)
+        solution = max(solutions, key=len)
         return _Cell(self.exercise(solution), name[len(solution) + 1 :].replace("-", "."), points)
 
 
 @dataclass(frozen=True)
-class _CountedCells:
-    """The cells that count.
+class _GradedCells:
+    """The cells of the gradebook that count, because somebody's work was graded in them.
 
     Args:
-        cells: the answers of each exercise by the ids of their cells; only cells that somebody's work was graded in.
-        solutions: the exercise of each solution cell.
+        course: the name of the course, or names.
+        cells: the answers by the ids of their cells.
+        solutions: the exercises by the ids of their solution cells.
+        notes: sentences on assignments and cells that do not count.
     """
 
     course: str
@@ -83,7 +90,7 @@ class _CountedCells:
 
 @dataclass
 class _StudentRecord:
-    """One student's: score by cell (`None`: not graded yet), comment by exercise, late penalty by assignment."""
+    """A student's scores by cell id (`None`: not graded yet), comments by exercise, late penalties by assignment."""
 
     scores: dict[str, float | None] = field(default_factory=dict)
     comments: dict[Key, str] = field(default_factory=dict)
@@ -91,7 +98,9 @@ class _StudentRecord:
 
 
 def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
-    """Every student of nbgrader's gradebook, by id. An assignment is a unit; what was not handed in is to do.
+    """Yield notes, and then the results of every student of nbgrader's gradebook, sorted by id.
+
+    An assignment is a unit. Answers that were not handed in are still to do.
 
     Args:
         url: any SQLAlchemy URL that nbgrader accepts.
@@ -103,20 +112,27 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
         from nbgrader.api import Student
         from sqlalchemy import select
 
-        counted = _counted_cells(db)
-        if not counted.cells:
+        graded_cells = _graded_cells(db)
+        if not graded_cells.cells:
             raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
-        yield from counted.notes
+        yield from graded_cells.notes
         students = sorted(db.scalars(select(Student.id)))
         for start in range(0, len(students), STUDENTS_AT_ONCE):
-            work = _student_records(db, counted, students[start : start + STUDENTS_AT_ONCE])
-            yield from (_student_results(counted, name, work[name]) for name in work)
+            records = _student_records(db, graded_cells, students[start : start + STUDENTS_AT_ONCE])
+            yield from (_student_results(graded_cells, name, records[name]) for name in records)
 
 
 def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComment]:
-    """What a comment says of each answer: `w.g: message [code]`, for one or several, with hints after it.
+    """Split nbgrader's comment on an exercise by the answers that its lines name, `w.g, b.g: message [code]`.
 
-    What stands before the first such line is said of all answers that have no line of their own.
+    Text before the first such line is about all answers that have no line of their own.
+
+    Args:
+        comment: the comment, in several lines.
+        answers: the names of the exercise's answers.
+
+    Returns:
+        By answer; an answer that no text is about is missing.
     """
     parts: dict[str, list[str]] = {}
     names = list(answers)
@@ -127,45 +143,49 @@ def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComm
             parts.update({name: [] for name in names})
         for name in names:
             parts.setdefault(name, []).append(line)
-    return {name: _finding("\n".join(lines)) for name, lines in parts.items()}
+    return {name: _answer_comment("\n".join(lines)) for name, lines in parts.items()}
 
 
-def _finding(text: str) -> AnswerComment:
-    """The message ends where the code stands, on the first line if it is there; other brackets belong to it."""
+def _answer_comment(text: str) -> AnswerComment:
+    """Return the message and the code of a text.
+
+    The message ends at the code, on the first line if there is one; text in other brackets belongs to the message.
+    """
     for part in (text.partition("\n")[0], text):
-        found = [match for match in CODE.finditer(part) if match[1] in CODES]
-        if found:
-            return AnswerComment(_unmarked(part[: found[-1].start()]), found[-1][1])
-    return AnswerComment(_unmarked(text), "todo" if text.strip() == UNCHANGED else None)
+        codes = [match for match in CODE.finditer(part) if match[1] in CODES]
+        if codes:
+            return AnswerComment(_without_code_marks(part[: codes[-1].start()]), codes[-1][1])
+    return AnswerComment(_without_code_marks(text), "todo" if text.strip() == UNCHANGED else None)
 
 
-def _unmarked(text: str) -> str:
-    """The text that Markdown shows as it is because it is marked as code."""
+def _without_code_marks(text: str) -> str:
+    """Return a text without the backticks that mark all of it as code."""
     marked = CODE_MARKS.fullmatch(text.strip())
     return (marked[2] if marked else text).strip()
 
 
-def _counted_cells(db: Any) -> _CountedCells:
+def _graded_cells(db: Any) -> _GradedCells:
+    """Read the cells that count, and notes on those that do not."""
     from nbgrader.api import Assignment, Grade, GradeCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
 
     notebooks = _notebooks(db)
     graded = or_(Grade.auto_score.is_not(None), Grade.manual_score.is_not(None))
-    in_use = set(db.scalars(select(Grade.cell_id).where(graded).distinct()))
+    graded_ids = set(db.scalars(select(Grade.cell_id).where(graded).distinct()))
     cells: dict[str, _Cell] = {}
     waiting: set[str] = set()
     for kind in (GradeCell, TaskCell):
         for cell, notebook, name, points in db.execute(select(kind.id, kind.notebook_id, kind.name, kind.max_score)):
             if notebook in notebooks and points > 0:
                 place = notebooks[notebook].cell(name, points)
-                if cell in in_use:
+                if cell in graded_ids:
                     cells[cell] = place
                 else:
                     waiting.add(" ".join(place.exercise))
     handed_in = select(SubmittedAssignment.id).where(SubmittedAssignment.assignment_id == Assignment.id)
     unused = db.scalars(select(Assignment.name).where(~handed_in.exists()))
     courses = sorted(set(db.scalars(select(Assignment.course_id).where(handed_in.exists()))))
-    return _CountedCells(
+    return _GradedCells(
         course=", ".join(courses),
         cells=cells,
         solutions={
@@ -174,19 +194,19 @@ def _counted_cells(db: Any) -> _CountedCells:
             for cell, name in notebook.solutions.items()
         },
         notes=(
-            *_note("nobody has handed in {}: not counted", unused),
-            *_note("nobody's {} is graded yet: not counted", waiting),
+            *_note_on("nobody has handed in {}: not counted", unused),
+            *_note_on("nobody's {} is graded yet: not counted", waiting),
         ),
     )
 
 
-def _note(says: str, names: Iterable[str]) -> tuple[Note, ...]:
+def _note_on(template: str, names: Iterable[str]) -> tuple[Note, ...]:
     listed = ", ".join(sorted(names))
-    return (Note(says.format(listed)),) if listed else ()
+    return (Note(template.format(listed)),) if listed else ()
 
 
 def _notebooks(db: Any) -> dict[str, _Notebook]:
-    """The notebooks of the assignments that somebody handed in, by their ids."""
+    """Return the notebooks of all assignments that somebody handed in, by their ids."""
     from nbgrader.api import Assignment, Notebook, SolutionCell, SubmittedAssignment
     from sqlalchemy import select
 
@@ -194,19 +214,21 @@ def _notebooks(db: Any) -> dict[str, _Notebook]:
     query = select(Notebook.id, Notebook.name, Assignment.name).join(Assignment).where(Assignment.id.in_(handed_in))
     rows = list(db.execute(query))
     notebooks_in = Counter(assignment for _, _, assignment in rows)
-    found = {notebook: _Notebook(unit, f"{name}/" if notebooks_in[unit] > 1 else "") for notebook, name, unit in rows}
+    notebooks = {
+        notebook: _Notebook(unit, f"{name}/" if notebooks_in[unit] > 1 else "") for notebook, name, unit in rows
+    }
     for cell, notebook, name in db.execute(select(SolutionCell.id, SolutionCell.notebook_id, SolutionCell.name)):
-        if notebook in found:
-            found[notebook].solutions[cell] = name
-    return found
+        if notebook in notebooks:
+            notebooks[notebook].solutions[cell] = name
+    return notebooks
 
 
-def _student_records(db: Any, counted: _CountedCells, students: Sequence[str]) -> dict[str, _StudentRecord]:
-    """The records of some students in the gradebook."""
+def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str]) -> dict[str, _StudentRecord]:
+    """Read the scores, comments and penalties of some students, by the student's id."""
     from nbgrader.api import Assignment, Comment, Grade, SubmittedAssignment, SubmittedNotebook
     from sqlalchemy import select
 
-    work = {name: _StudentRecord() for name in students}
+    records = {name: _StudentRecord() for name in students}
     student, mine = SubmittedAssignment.student_id, SubmittedAssignment.student_id.in_(students)
 
     def of(table: Any, *columns: Any) -> Any:
@@ -217,38 +239,49 @@ def _student_records(db: Any, counted: _CountedCells, students: Sequence[str]) -
 
     grades = of(Grade, Grade.cell_id, Grade.score, Grade.auto_score, Grade.manual_score)
     for name, cell, score, auto, manual in db.execute(grades):
-        work[name].scores[cell] = None if auto is None and manual is None else score
+        records[name].scores[cell] = None if auto is None and manual is None else score
     for name, cell, text in db.execute(of(Comment, Comment.cell_id, Comment.auto_comment)):
-        if text and cell in counted.solutions:
-            work[name].comments[counted.solutions[cell]] = text
+        if text and cell in graded_cells.solutions:
+            records[name].comments[graded_cells.solutions[cell]] = text
     late = of(SubmittedNotebook, Assignment.name, SubmittedNotebook.late_submission_penalty)
     for name, assignment, penalty in db.execute(
         late.join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
     ):
-        work[name].penalties[assignment] += penalty or 0.0
-    return work
+        records[name].penalties[assignment] += penalty or 0.0
+    return records
 
 
-def _student_results(counted: _CountedCells, student: str, work: _StudentRecord) -> StudentResults:
+def _student_results(graded_cells: _GradedCells, student: str, record: _StudentRecord) -> StudentResults:
     exercises: dict[Key, list[tuple[str, _Cell]]] = {}
-    for cell, place in counted.cells.items():
+    for cell, place in graded_cells.cells.items():
         exercises.setdefault(place.exercise, []).append((cell, place))
     results = []
     for key, cells in exercises.items():
-        findings = read_comment(work.comments.get(key, ""), [place.answer for _, place in cells])
-        answers = [_answer(place, findings.get(place.answer, AnswerComment("")), cell, work) for cell, place in cells]
+        comments = read_comment(record.comments.get(key, ""), [place.answer for _, place in cells])
+        answers = [
+            _answer_result(place, comments.get(place.answer, AnswerComment("")), cell, record) for cell, place in cells
+        ]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return StudentResults(counted.course, student, tuple(results), penalties=work.penalties)
+    return StudentResults(graded_cells.course, student, tuple(results), penalties=record.penalties)
 
 
-def _answer(place: _Cell, finding: AnswerComment, cell: str, work: _StudentRecord) -> AnswerResult:
-    """One answer: to do where nothing was handed in or touched, an error (not the student's) where it is not graded."""
-    if cell not in work.scores:
+def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:
+    """Return the result of an answer.
+
+    It is still to do if nothing was handed in or changed, and an error, not the student's, if it is not graded yet.
+
+    Args:
+        place: the answer.
+        comment: the part of the comment that is about it.
+        cell: the id of its cell.
+        record: the student's record.
+    """
+    if cell not in record.scores:
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")
-    score = work.scores[cell]
+    score = record.scores[cell]
     if score is None:
-        return AnswerResult(place.answer, "error", 0.0, place.points, "error", finding.message or "not graded yet")
+        return AnswerResult(place.answer, "error", 0.0, place.points, "error", comment.message or "not graded yet")
     if score >= place.points:
         return AnswerResult(place.answer, "passed", score, place.points)
-    status: Status = "todo" if finding.code == "todo" and not score else "failed"
-    return AnswerResult(place.answer, status, score, place.points, finding.code, finding.message)
+    status: Status = "todo" if comment.code == "todo" and not score else "failed"
+    return AnswerResult(place.answer, status, score, place.points, comment.code, comment.message)

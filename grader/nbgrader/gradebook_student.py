@@ -1,4 +1,4 @@
-"""Writes one student's results to nbgrader's gradebook, as a submission for each unit."""
+"""A student's results in nbgrader's gradebook: a submission for each unit, and the notebook that formgrader shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from grader.files import write_atomically
 from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import as_markdown
 
-from .feedback import comment, share_of, write_outputs
+from .feedback import comment, points_for_share, write_outputs
 from .source_notebook import (
     LESSON_ID,
     SETUP_ID,
@@ -54,7 +54,15 @@ NOTHING = "# Nothing was handed in for this exercise."
 
 @contextmanager
 def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
-    """A gradebook to enter a class in; made if it is not there."""
+    """Open a gradebook for entering results, as a context manager; a missing one is made.
+
+    Args:
+        course: the course.
+        url: any SQLAlchemy URL that nbgrader accepts.
+
+    Yields:
+        The writer.
+    """
     settings = settings_for(url)
     tools = str(Path(sys.executable).parent)  # nbgrader runs alembic by name, wherever this environment is
     os.environ["PATH"] = os.pathsep.join([tools, os.environ.get("PATH", "")])
@@ -66,16 +74,19 @@ def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a unit's notebook in the gradebook, which are asked for once: names, and the most points of each."""
+    """The cells of a unit's notebook in the gradebook: their names, and the most points of each graded one, by id."""
 
     names: Mapping[str, str]
     most: Mapping[str, float]
 
 
 class GradebookWriter:
-    """Enters one student after the other."""
+    """A gradebook that the results of students are entered in, one student after the other.
 
-    def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: Settings) -> None:
+    `blank` lists pairs of a student and a unit that were left unchanged because only blanks were handed in.
+    """
+
+    def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings) -> None:
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
         self.blank: list[tuple[str, str]] = []
         self._released: dict[str, NotebookNode] = {}
@@ -83,24 +94,25 @@ class GradebookWriter:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The units that something was entered for."""
+        """Return the ids of the units that something was entered for."""
         return tuple(self._released)
 
     def undo_last_student(self) -> None:
-        """Leave the gradebook as it was before the last student, who could not be entered."""
+        """Take back what was entered of the last student, whom the gradebook refused."""
         self.gradebook.db.rollback()
 
     def write_student(
         self, student: str, folder: Path | None, content: SubmissionContent, record: Mapping[str, Any]
     ) -> None:
-        """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
+        """Enter a student's result for each unit that the submission has a file of; manual scores stay.
 
-        What is there of a unit already is kept where nothing but blanks came: who hands in a notebook for one unit, and
-        the whole folder of the course for another, loses nothing. Such units are listed in `blank`.
+        Points that are there of a unit already stay if only blanks were handed in: who hands in a notebook for a unit,
+        and the whole course folder for another, loses nothing. Such units are listed in `blank`.
 
         Args:
-            folder: the student's, if that is on disk.
-            content: what was read of the student's submission.
+            student: the student's id.
+            folder: the student's folder on disk; `None` if there is none.
+            content: the submission's files and notes.
             record: the student's `handgrad/result@1`.
 
         Raises:
@@ -108,14 +120,14 @@ class GradebookWriter:
         """
         for unit in self.course.config.units:
             if any(name in content.files for name in unit.ids):
-                found = [exercise_from_json(each) for each in record["exercises"] if each["unit"] == unit.id]
-                if all(result.status == "todo" for result in found) and self._is_graded(unit, student):
+                results = [exercise_from_json(result) for result in record["exercises"] if result["unit"] == unit.id]
+                if all(result.status == "todo" for result in results) and self._is_graded(unit, student):
                     self.blank.append((student, unit.id))
                 else:
-                    self._write_unit(unit, student, folder, content, found)
+                    self._write_unit(unit, student, folder, content, results)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
-        """There are points in the gradebook already."""
+        """Return whether the gradebook has points of a student for a unit."""
         try:
             return bool(self.gradebook.find_submission(unit.id, student).score > 0)
         except MissingEntry:
@@ -124,6 +136,7 @@ class GradebookWriter:
     def _write_unit(
         self, unit: Unit, student: str, folder: Path | None, content: SubmissionContent, results: list[ExerciseResult]
     ) -> None:
+        """Enter a student's results of a unit: scores, comments, the late penalty, and the graded notebook."""
         if unit.id not in self._released:
             self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
             self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
@@ -133,14 +146,14 @@ class GradebookWriter:
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )
         notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
-        _score(notebook, self._cells[unit.id], results)
+        _enter_scores(notebook, self._cells[unit.id], results)
         self.gradebook.db.commit()
         if submitted.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
             self._penalise(unit, student)
         place = self.settings.autograded(student, unit.id)
         if place is not None:
             page = graded_notebook(self._released[unit.id], self.course, content, results)
-            write_page(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
+            write_notebook(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
 
     def _penalise(self, unit: Unit, student: str) -> None:
         """Let nbgrader assign the late penalty, with the plugin that the instructor configured."""
@@ -156,44 +169,51 @@ def _cells(released: Any) -> _Cells:
     return _Cells(names, {cell.id: float(cell.max_score) for cell in graded})
 
 
-def _score(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
-    """Set automatic scores and comments; what could not be graded is left to a person."""
+def _enter_scores(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
+    """Set the automatic scores and comments of a submitted notebook; answers with errors are left to manual grading.
+
+    Args:
+        notebook: nbgrader's record of the submitted notebook, which is changed.
+        cells: the cells of the unit's notebook.
+        results: the results of the unit.
+    """
     names, most = cells.names, cells.most
     answers = {answer_id(result.id, answer.name): answer for result in results for answer in result.answers}
-    said = {solution_id(result.id): comment(result) for result in results}
+    comments = {solution_id(result.id): comment(result) for result in results}
     for grade in notebook.grades:
         answer = answers.get(names.get(grade.cell_id, ""))
         if answer is not None:
             share = answer.score / answer.max_score
-            grade.auto_score = None if answer.status == "error" else share_of(most[grade.cell_id], share)
+            grade.auto_score = None if answer.status == "error" else points_for_share(most[grade.cell_id], share)
             grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
     for entry in notebook.comments:
         name = names.get(entry.cell_id, "")
-        if name in said:
-            entry.auto_comment = said[name]
+        if name in comments:
+            entry.auto_comment = comments[name]
 
 
 def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:
-    """When it was handed in, where nbgrader or the instructor noted it: in the unit's folder, or in the student's."""
+    """Return the time that is noted in the unit's folder, or else in the student's; `None` if there is none."""
     if folder is None:
         return None
-    found = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
-    return next((stamp for stamp in found if stamp is not None), None)
+    stamps = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
+    return next((stamp for stamp in stamps if stamp is not None), None)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What an instructor configured.
+class NbgraderSettings:
+    """An instructor's configuration of nbgrader.
 
     Args:
-        folder: the nbgrader course folder, `None` where the gradebook stands alone.
+        folder: the nbgrader course folder; `None` if there is none beside the gradebook or here.
+        config: the content of `nbgrader_config.py`.
     """
 
     folder: Path | None
     config: Config
 
     def autograded(self, student: str, assignment: str) -> Path | None:
-        """Where nbgrader keeps a graded submission."""
+        """Return the folder for a graded submission; `None` without a course folder."""
         if self.folder is None:
             return None
         directory = CourseDirectory(config=self.config)
@@ -201,30 +221,40 @@ class Settings:
         return Path(directory.format_path(directory.autograded_directory, student, assignment))
 
 
-def settings_for(url: str) -> Settings:
-    """The settings beside the gradebook, if it is a file, or else here.
+def settings_for(url: str) -> NbgraderSettings:
+    """Read the configuration that lies beside the gradebook, if it is a file, or else in the current folder.
+
+    Args:
+        url: the gradebook's.
 
     Raises:
         UsageError: the configuration cannot be run.
     """
     address = make_url(url)
-    beside = [Path(address.database).parent] if address.get_backend_name() == "sqlite" and address.database else []
-    folder = next((place for place in (*beside, Path()) if (place / CONFIG_FILE).is_file()), None)
+    own_folder = [Path(address.database).parent] if address.get_backend_name() == "sqlite" and address.database else []
+    folder = next((place for place in (*own_folder, Path()) if (place / CONFIG_FILE).is_file()), None)
     if folder is None:
-        return Settings(None, Config())
+        return NbgraderSettings(None, Config())
     try:
         config = PyFileConfigLoader(CONFIG_FILE, path=str(folder)).load_config()
     except Exception as error:  # whatever an instructor's file raises
         raise UsageError(
             f"{folder / CONFIG_FILE} cannot be used ({type(error).__name__}: {error}): correct it."
         ) from error
-    return Settings(folder, config)
+    return NbgraderSettings(folder, config)
 
 
 def graded_notebook(
-    released: NotebookNode, course: Course, submission: SubmissionContent, results: Sequence[ExerciseResult]
+    released: NotebookNode, course: Course, content: SubmissionContent, results: Sequence[ExerciseResult]
 ) -> NotebookNode:
-    """The released notebook with a student's files in its cells, and the verdicts as their outputs."""
+    """Return the released notebook with a student's files in its cells, and their results as outputs.
+
+    Args:
+        released: the notebook of the unit, which stays unchanged.
+        course: the course.
+        content: the submission's files and notes.
+        results: the results of the unit.
+    """
     notebook = copy.deepcopy(released)
     notebook.cells = [cell for cell in notebook.cells if grade_id(cell) not in (LESSON_ID, SETUP_ID)]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -233,21 +263,29 @@ def graded_notebook(
     cells = {grade_id(cell): cell for cell in code}
     for result in results:
         if result.id in cells:
-            cells[result.id].source = _text(submission.files.get(result.id))
+            cells[result.id].source = _source_text(content.files.get(result.id))
         write_outputs(course.find(result.id), result, cells)
-    add_notes(notebook, [as_markdown(note) for note in submission.notes])
+    add_notes(notebook, [as_markdown(note) for note in content.notes])
     return notebook
 
 
-def write_page(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: datetime | None) -> None:
-    """Write a graded notebook, and beside it when the files were handed in, where that is known."""
+def write_notebook(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: datetime | None) -> None:
+    """Write a graded notebook, and the time of its submission.
+
+    Args:
+        path: the notebook's file.
+        notebook: the notebook.
+        stamped: the file for the time; `None` if the time is unknown.
+        stamp: the time, in UTC.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
     if stamped is not None:
         write_atomically(stamped, f"{stamp} UTC\n".encode())
 
 
-def _text(content: FileContent | None) -> str:
+def _source_text(content: FileContent | None) -> str:
+    """Return the source of a cell for a submitted file; a comment that says why if there is no text."""
     if content is None:
         return NOTHING
     if isinstance(content, UnreadFile):
@@ -258,9 +296,18 @@ def _text(content: FileContent | None) -> str:
 
 
 def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> NotebookNode:
-    """The unit's notebook as it is released; its assignment, cells and points are in the gradebook from now on.
+    """Enter a unit as an assignment in the gradebook, whether or not its notebook was ever released.
 
-    What is there already stays as it is; an answer that has no cell yet is added, for every student.
+    An assignment that is there stays; answers without a cell get one, for every student.
+
+    Args:
+        gradebook: nbgrader's gradebook.
+        url: its URL.
+        course: the course.
+        unit: the unit.
+
+    Returns:
+        The unit's notebook in its released form.
     """
     notebook = _released_notebook(course, unit)
     gradebook.update_or_create_assignment(unit.id)
@@ -271,12 +318,12 @@ def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Uni
         SaveCells().preprocess(copy.deepcopy(notebook), ResourcesDict(nbgrader=place))
         gradebook.db.expire_all()
         known = gradebook.find_notebook(unit.id, unit.id)
-    _add_missing(gradebook, course, unit, known)
+    _add_missing_cells(gradebook, course, unit, known)
     return notebook
 
 
 def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
-    """What `nbgrader generate_assignment` makes of the unit's source notebook."""
+    """Return what `nbgrader generate_assignment` makes of a unit's source notebook."""
     try:
         lesson = notebook_lesson(course, unit)
     except CourseError:
@@ -287,8 +334,15 @@ def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
     return notebook
 
 
-def _add_missing(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any) -> None:
-    """Add the answers and exercises to the gradebook that a notebook released earlier did not have."""
+def _add_missing_cells(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any) -> None:
+    """Add to the gradebook the exercises and answers that an earlier release of the unit's notebook did not have.
+
+    Args:
+        gradebook: nbgrader's gradebook.
+        course: the course.
+        unit: the unit.
+        notebook: nbgrader's record of the unit's notebook.
+    """
     grades = {cell.name for cell in notebook.grade_cells}
     solutions = {cell.name for cell in notebook.solution_cells}
     for exercise in course.exercises:
@@ -296,11 +350,11 @@ def _add_missing(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any
             continue
         if exercise.id not in solutions:
             added = gradebook.add_solution_cell(exercise.id, unit.id, unit.id)
-            gradebook.db.add_all(Comment(cell_id=added.id, notebook=each) for each in notebook.submissions)
+            gradebook.db.add_all(Comment(cell_id=added.id, notebook=submitted) for submitted in notebook.submissions)
         for answer in exercise.declaration.answers:
             name = answer_id(exercise.id, answer.name)
             if name not in grades:
                 most = exercise.points_of_answer
                 cell = gradebook.add_grade_cell(name, unit.id, unit.id, max_score=most, cell_type="code")
-                gradebook.db.add_all(Grade(cell_id=cell.id, notebook=each) for each in notebook.submissions)
+                gradebook.db.add_all(Grade(cell_id=cell.id, notebook=submitted) for submitted in notebook.submissions)
     gradebook.db.commit()

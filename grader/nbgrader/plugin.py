@@ -1,6 +1,7 @@
 """Classes for `nbgrader_config.py` that make `nbgrader autograde` safe and fast: student code runs in isolation.
 
-They take the places of nbgrader's own, and judge where student code cannot reach; see `handgrad nbgrader init`.
+They replace nbgrader's own, and judge where student code has no access; `handgrad nbgrader init` writes them into a
+configuration.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ NO_RECORD = (
 
 
 class SubmissionExporter(NotebookExporter):
-    """Reads submissions whatever they are; set it as `Autograde.exporter_class`.
+    """A reader of submissions that no file can stop; set it as `Autograde.exporter_class`.
 
-    Student code that cannot be isolated here is found out before the first submission is touched.
+    It fails before the first submission is read if student code cannot be isolated on this machine, and removes graded
+    notebooks of submissions that have changed.
     """
 
     optimistic_validation = True  # once, after the last preprocessor
@@ -69,11 +71,18 @@ class SubmissionExporter(NotebookExporter):
                 self.log.error("%s", error)
                 raise NbGraderException(str(error)) from error
         if hasattr(self.parent, "assignments"):
-            forget_outdated(self.parent)
+            remove_outdated(self.parent)
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Read a submitted notebook; for a file that must not be opened, return a notebook with a note that says so.
+
+        Args:
+            filename: the notebook's path.
+            resources: nbconvert's.
+            options: nbconvert's.
+        """
         why = why_unread(Path(filename), Path(filename).parent)
         read: tuple[NotebookNode, dict[str, Any]] = (
             self.from_notebook_node(unread_notebook(f"it is {why}"), resources=resources, **options)  # type: ignore[no-untyped-call]
@@ -85,6 +94,13 @@ class SubmissionExporter(NotebookExporter):
     def from_file(
         self, file_stream: Any, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Read a submitted notebook from an open file, without anything that could stop a later step.
+
+        Args:
+            file_stream: a text file, whose bytes are read.
+            resources: nbconvert's.
+            options: nbconvert's.
+        """
         notebook = read_submitted(file_stream.buffer.read())
         read: tuple[NotebookNode, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]
             notebook, resources=resources, **options
@@ -93,7 +109,7 @@ class SubmissionExporter(NotebookExporter):
 
 
 class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
-    """Grade a notebook in the place of nbgrader's `Execute`, with no student code in this process."""
+    """A preprocessor that replaces nbgrader's `Execute`: it grades a notebook with no student code in this process."""
 
     course = Unicode(
         "", help="The course folder; the one around the nbgrader course, or handgrad's own, if empty."
@@ -104,28 +120,35 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
     seed = Integer(None, allow_none=True, help="Draw the same trials as an earlier run.").tag(config=True)
 
     def session(self) -> AutogradeSession:
-        """Return the grading session of this command, which the exporter keeps because it outlives its preprocessors.
+        """Return the grading session of this command.
+
+        The exporter keeps it, because nbgrader makes new preprocessors for each submission.
 
         Raises:
             InfrastructureError: student code cannot be isolated here.
             CourseError: the course cannot be used.
         """
         keeper = self.parent or self
-        found: AutogradeSession | None = vars(keeper).get(SESSION)
-        if found is None:
-            this = machine()
+        session: AutogradeSession | None = vars(keeper).get(SESSION)
+        if session is None:
+            this_machine = machine()
             wanted: Isolation | None = None if self.isolation == "strongest" else self.isolation  # type: ignore[assignment]
-            chosen = choose(this, wanted, SETTING)
-            if without := weakness(chosen, this):
+            chosen = choose(this_machine, wanted, SETTING)
+            if without := weakness(chosen, this_machine):
                 self.log.warning("%s", without)
             course = load_course(Path(self.course)) if self.course else notebook_course(_root(self))
-            found = AutogradeSession(course, chosen, self.seed)
-            self.log.info("Trials are drawn from seed %s; student code is isolated: %s", found.seed, chosen)
-            setattr(keeper, SESSION, found)
-        return found
+            session = AutogradeSession(course, chosen, self.seed)
+            self.log.info("Trials are drawn from seed %s; student code is isolated: %s", session.seed, chosen)
+            setattr(keeper, SESSION, session)
+        return session
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        """Grade the notebook and write points, reports and comments for the steps that follow."""
+        """Grade a notebook, and write points and reports into its outputs; comments are left in `resources`.
+
+        Args:
+            nb: the notebook, which is changed.
+            resources: nbgrader's.
+        """
         session = self.session()
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(code, 1):
@@ -135,17 +158,15 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         findings: dict[str, str | None] = {}
         exercises = _exercises(session, cells)
         folder = Path(resources["metadata"]["path"])
-        beside = {
-            name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)
-        }
-        for exercise, result in zip(exercises, session.verdicts(exercises, sources, beside), strict=True):
+        files = {name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)}
+        for exercise, result in zip(exercises, session.grade(exercises, sources, files), strict=True):
             write_outputs(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
         resources[FINDINGS] = {"comments": findings, "manual": self._leave_to_manual_grading(code)}
         return nb, resources
 
     def _leave_to_manual_grading(self, code: list[NotebookNode]) -> list[str]:
-        """Give 0 points for each test that is not handgrad's, for a person to grade; return their names."""
+        """Give 0 points to each test that is not handgrad's or was not graded, and return the names of these cells."""
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
             cell.outputs = [points_output(0.0, cell)]
@@ -156,15 +177,21 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
-    """Saves the scores as nbgrader's `SaveAutoGrades` does, and beside each which mistake it was, in one transaction.
+    """A preprocessor that saves scores as nbgrader's `SaveAutoGrades` does, and each mistake as a comment.
 
-    It may stand in the place of `SaveAutoGrades` or after it; manual scores and comments stay as they are.
+    Both are saved in one transaction. It replaces `SaveAutoGrades`, or follows it. Manual scores and comments stay.
     """
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
+        """Save the scores and comments of a graded notebook, and note in it which submission it was made from.
+
+        Args:
+            nb: the notebook, with the outputs of `SecureExecute`.
+            resources: nbgrader's, with the comments of `SecureExecute`.
+        """
+        place, graded = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
         if unread := unread_note(nb):
-            found = {**found, "comments": dict.fromkeys(found["comments"], f"{as_markdown(unread)} [syntax-error]")}
+            graded = {**graded, "comments": dict.fromkeys(graded["comments"], f"{as_markdown(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
             released = submitted.notebook
@@ -175,13 +202,13 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
             for cell in nb.cells:
                 name = cell.metadata.get("nbgrader", {}).get("grade_id")
                 if name in grades and utils.is_grade(cell):
-                    self._save_score(cell, grades[name], by_hand=name in found["manual"])
+                    self._save_score(cell, grades[name], by_hand=name in graded["manual"])
                 if name in comments:
                     untouched = cell.metadata["nbgrader"].get("checksum") == utils.compute_checksum(cell)
                     usual = "No response." if untouched and not utils.is_task(cell) else None
-                    comments[name].auto_comment = found["comments"].get(name, usual)
+                    comments[name].auto_comment = graded["comments"].get(name, usual)
             gradebook.db.commit()
-        mark(nb.metadata, _submitted(self, place["assignment"], place["student"]))
+        note_content_hash(nb.metadata, _submitted(self, place["assignment"], place["student"]))
         return nb, resources
 
     def _save_score(self, cell: NotebookNode, grade: Any, *, by_hand: bool) -> None:
@@ -190,7 +217,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
 
 def _report_interrupt(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """In the place of `sys.excepthook`: nbgrader lets Ctrl-C end in a traceback, though it has cleared up after it."""
+    """Print a line instead of a traceback for Ctrl-C, as a `sys.excepthook`; nbgrader has cleaned up by then."""
     if issubclass(kind, KeyboardInterrupt):
         print("Stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
     else:
@@ -198,7 +225,7 @@ def _report_interrupt(kind: type[BaseException], error: BaseException, trace: Tr
 
 
 def _root(configurable: Any) -> Path:
-    """The nbgrader course folder that a preprocessor works in."""
+    """Return the nbgrader course folder that a preprocessor works in; the current folder if it has none."""
     while configurable is not None:
         if (folder := getattr(configurable, "coursedir", None)) is not None:
             return Path(folder.root)
@@ -207,7 +234,7 @@ def _root(configurable: Any) -> Path:
 
 
 def _submitted(configurable: Any, assignment: str, student: str) -> Path:
-    """The folder that a submission was read from."""
+    """Return the folder that a submission was read from."""
     while (folder := getattr(configurable, "coursedir", None)) is None and configurable.parent is not None:
         configurable = configurable.parent
     if folder is None:
@@ -220,7 +247,7 @@ def _is_test(cell: NotebookNode) -> bool:
 
 
 def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
-    """The exercises that the notebook has points for."""
+    """Return the exercises that a notebook has scored cells of."""
     return [
         exercise
         for exercise in session.course.exercises
@@ -229,10 +256,12 @@ def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> 
 
 
 class AutogradeSession:
-    """Grade the cells of notebooks, one notebook after the other, the exercises of each in parallel.
+    """A course, a seed and a warm worker for each core, for all notebooks of an `nbgrader autograde`.
+
+    Notebooks are graded one after the other, the exercises of each in parallel.
 
     Args:
-        course: the course to grade with; the expected numbers are never shown to students.
+        course: the course to grade with; its expected numbers are never shown to students.
         isolation: how student code is isolated.
         seed: the seed of every trial; drawn at random if not given.
 
@@ -253,30 +282,33 @@ class AutogradeSession:
         """Return the seed of every trial."""
         return self.pool.grader.seed
 
-    def verdicts(
-        self, exercises: Sequence[CourseExercise], cells: Sequence[str], beside: Files
-    ) -> list[ExerciseResult]:
-        """Grade what a notebook's code cells define; return the result of each of these exercises.
+    def grade(self, exercises: Sequence[CourseExercise], cells: Sequence[str], files: Files) -> list[ExerciseResult]:
+        """Return the results of exercises, in their order, for what a notebook's code cells define.
 
         Args:
-            beside: the files in the notebook's folder, which it may import.
+            exercises: the exercises.
+            cells: the source of all code cells.
+            files: the files in the notebook's folder, which it may import.
 
         Raises:
-            InfrastructureError: there is none, which is not the student's doing.
+            InfrastructureError: an exercise could not be graded, through no fault of the student.
             SpecError: a declaration of the course cannot be used.
         """
         self.pool.prepare(exercises)
         shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
-        parts = ((first, [Part(each.id, tuple(cells), beside) for each in share]) for first, share in enumerate(shares))
+        parts = (
+            (first, [Part(exercise.id, tuple(cells), files) for exercise in share])
+            for first, share in enumerate(shares)
+        )
         try:
-            graded = [found for found in self.pool.grade(parts) if found is not None]
+            graded = [part for part in self.pool.grade(parts) if part is not None]
         except BaseException:  # Ctrl-C waits for no student's code
             self.pool.close()
             raise
-        if failure := next((found.failure for found in graded if found.failure), ""):
+        if failure := next((part.failure for part in graded if part.failure), ""):
             raise InfrastructureError(f"The notebook could not be graded: {failure}")
-        found = {result.id: result for each in graded for result in each.results}
-        results = [found[each.id] for each in exercises]
+        by_id = {result.id: result for part in graded for result in part.results}
+        results = [by_id[exercise.id] for exercise in exercises]
         for result in results:
             if all(answer.status == "error" for answer in result.answers):
                 raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")
@@ -284,21 +316,24 @@ class AutogradeSession:
 
 
 def content_hash(folder: Path) -> str:
-    """A hash of the notebooks and Python files that were handed in, as far as they are the student's own."""
-    found = hashlib.sha256()
+    """Return a hash of the notebooks and Python files in a submission; links that lead out of it are left out."""
+    digest = hashlib.sha256()
     for path in sorted(path for path in folder.glob("*") if path.suffix in (".ipynb", ".py")):
         if path.is_file() and not why_unread(path, folder):
-            found.update(repr((path.name, path.read_bytes())).encode())
-    return found.hexdigest()
+            digest.update(repr((path.name, path.read_bytes())).encode())
+    return digest.hexdigest()
 
 
-def mark(metadata: dict[str, Any], folder: Path) -> None:
-    """Note in a graded notebook what it was made from."""
+def note_content_hash(metadata: dict[str, Any], folder: Path) -> None:
+    """Note in a graded notebook's metadata the hash of the submission that it was made from."""
     metadata[METADATA_KEY] = {MADE_FROM: content_hash(folder)}
 
 
-def forget_outdated(converter: Any) -> None:
-    """Remove the graded notebooks of submissions that have changed since, so that `nbgrader autograde` makes them anew.
+def remove_outdated(converter: Any) -> None:
+    """Remove the graded notebooks of submissions that have changed, so that `nbgrader autograde` grades them again.
+
+    nbgrader itself compares only the times that `collect` notes. A notebook that was put into `submitted/` by hand has
+    no such time, and would keep the score of its predecessor.
 
     Args:
         converter: nbgrader's, which has listed the submissions.
@@ -306,10 +341,10 @@ def forget_outdated(converter: Any) -> None:
     for name, notebooks in converter.assignments.items():
         source = Path(name)
         graded = _graded_folder(converter, source)
-        known = {path: _made_from(path) for book in notebooks if (path := graded / Path(book).name).is_file()}
+        known = {path: _noted_hash(path) for book in notebooks if (path := graded / Path(book).name).is_file()}
         if converter.force or not known:
             continue
-        if any(found not in (None, content_hash(source)) for found in known.values()):
+        if any(noted not in (None, content_hash(source)) for noted in known.values()):
             converter.log.warning("%s was handed in again, and is graded again: its content has changed", source)
             if converter.coursedir.notebook_id == "*":
                 rmtree(str(graded))
@@ -320,13 +355,13 @@ def forget_outdated(converter: Any) -> None:
 
 
 def _graded_folder(converter: Any, source: Path) -> Path:
-    """Where nbgrader keeps what it makes of a submission."""
+    """Return the folder in which nbgrader keeps the graded notebooks of a submission."""
     pattern = converter._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
     return Path(converter._format_dest(**re.match(pattern, str(source)).groupdict()))  # type: ignore[union-attr]
 
 
-def _made_from(path: Path) -> str | None:
-    """What a graded notebook says that it was made from."""
+def _noted_hash(path: Path) -> str | None:
+    """Return the hash that a graded notebook notes; `None` if it notes none or cannot be read."""
     try:
         return str(json.loads(path.read_bytes())["metadata"][METADATA_KEY][MADE_FROM])
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
@@ -334,6 +369,6 @@ def _made_from(path: Path) -> str | None:
 
 
 def _is_newer(source: Path, graded: Mapping[Path, object]) -> bool:
-    """A submission was written after it was graded, by the clocks of its files."""
+    """Return whether a submitted notebook was written after its graded ones, by the clocks of the files."""
     last = max(path.stat().st_mtime for path in graded)
     return any(path.lstat().st_mtime > last for path in source.glob("*.ipynb"))

@@ -1,4 +1,4 @@
-"""An nbgrader preprocessor that repairs graded cells: each is there once, and is what the gradebook says it is."""
+"""A preprocessor that repairs submitted notebooks: each released cell is there once, as the gradebook records it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ MISSING = "# This cell was missing from the submission."
 
 @dataclass(frozen=True)
 class ReleasedCell:
-    """A cell as it was released.
+    """A cell of the released notebook.
 
     Args:
+        cell_type: `code`, `markdown` or `raw`.
         record: nbgrader's metadata.
-        source: what it must hold; `None` where the student writes.
+        source: the source that it must have; `None` where the student writes.
+        released: the source that it was released with.
     """
 
     cell_type: str
@@ -42,62 +44,68 @@ class ReleasedCell:
 
     @property
     def counts(self) -> bool:
-        """It is worth adding where it is missing: it is run, written in, or worth points."""
+        """Return whether a missing cell is worth adding: it is run, or written in, or worth points."""
         return self.cell_type == "code" or bool(self.record["grade"]) or bool(self.record["task"])
 
 
-Released = tuple[dict[str, Any], dict[str, ReleasedCell]]  # the kernel that runs it, and its cells
+ReleasedNotebook = tuple[dict[str, Any], dict[str, ReleasedCell]]  # the kernel that runs it, and its cells
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
-    """Repairs what students do to notebooks: cells deleted, copied, retyped, edited, or stripped of their metadata.
+    """A preprocessor that repairs cells which a student deleted, copied, retyped, edited or stripped of metadata.
 
-    It asks the gradebook once for all students. nbgrader's own `DeduplicateIds`, `OverwriteCells`,
-    `OverwriteKernelspec` and `CheckCellMetadata` ask once for each cell; after this they would find nothing to do.
+    It reads the gradebook once for all students. nbgrader's own `DeduplicateIds`, `OverwriteCells`,
+    `OverwriteKernelspec` and `CheckCellMetadata` read it once for each cell, and have nothing left to do.
     """
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
+        """Repair a submitted notebook, with a note on each repair at its top, and disarm the student's Markdown.
+
+        Args:
+            nb: the notebook, which is changed.
+            resources: nbgrader's.
+        """
         place = resources["nbgrader"]
         kernelspec, released = self._released(place["db_url"], place["assignment"], place["notebook"])
         nb.metadata["kernelspec"] = dict(kernelspec) or nb.metadata["kernelspec"]
-        said = notes_in(nb)
+        earlier_notes = notes_in(nb)
         notes = [*_drop_unknown_and_copies(nb, released), *_restore(nb, released), *_add_missing(nb, released)]
         for cell in nb.cells:
             if cell.cell_type != "code" and not cell.metadata.get("nbgrader", {}).get("locked"):
-                cell.source = inert(cell.source)
-        for note in (*said, *notes):
+                cell.source = inert_markdown(cell.source)
+        for note in (*earlier_notes, *notes):
             self.log.warning("%s, %s: %s", place["student"], place["notebook"], note)
         add_notes(nb, notes)
         return nb, resources
 
-    def _released(self, *place: str) -> Released:
-        """What the gradebook knows of a notebook; the exporter keeps it, for it outlives its preprocessors."""
+    def _released(self, *place: str) -> ReleasedNotebook:
+        """Read a released notebook from the gradebook, or from the exporter, which keeps it for the next student."""
         keeper: Any = self.parent or self
-        kept: dict[tuple[str, ...], Released] = vars(keeper).setdefault(RELEASED, {})
+        kept: dict[tuple[str, ...], ReleasedNotebook] = vars(keeper).setdefault(RELEASED, {})
         if place not in kept:
             database, assignment, notebook = place
             with Gradebook(database) as gradebook:
-                found = gradebook.find_notebook(notebook, assignment)
-                kept[place] = json.loads(found.kernelspec or "{}"), _released_cells(found)
+                known = gradebook.find_notebook(notebook, assignment)
+                kept[place] = json.loads(known.kernelspec or "{}"), _released_cells(known)
         return kept[place]
 
 
-def inert(text: str) -> str:
-    """Markdown of a student's as text alone: nbgrader's pages would run the scripts that are in it.
+def inert_markdown(text: str) -> str:
+    """Return a student's Markdown as text that runs no script and loads nothing.
 
-    They are opened where the gradebook can be changed: in an instructor's browser, beside formgrader. Characters that
-    are written as entities are so to the page, but not to the filter; a picture from elsewhere tells who looks at it.
+    nbgrader's pages would run scripts, in an instructor's browser, where the gradebook can be changed. Characters that
+    are written as entities escape its filter, and a remote picture would tell who looks at it.
     """
     return TEX.sub(r"\\ ", LINK.sub("] ", PICTURE.sub("! ", TAG.sub("< ", ENTITY.sub("& ", text)))))
 
 
 def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:
-    """Every cell of the released notebook that nbgrader keeps a record of, in order."""
+    """Return every cell of a released notebook that nbgrader has a record of, by name and in order."""
     points = {cell.name: float(cell.max_score) for cell in (*notebook.grade_cells, *notebook.task_cells)}
     grade, solution, task = (
         {cell.name for cell in cells} for cells in (notebook.grade_cells, notebook.solution_cells, notebook.task_cells)
     )
-    found = {}
+    cells = {}
     for cell in notebook.source_cells:
         record = {
             "schema_version": SCHEMA_VERSION,
@@ -109,12 +117,12 @@ def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:
             **({"points": points[cell.name]} if cell.name in points else {}),
             **({"checksum": cell.checksum} if cell.checksum else {}),
         }
-        found[cell.name] = ReleasedCell(cell.cell_type, record, cell.source if cell.locked else None, cell.source or "")
-    return found
+        cells[cell.name] = ReleasedCell(cell.cell_type, record, cell.source if cell.locked else None, cell.source or "")
+    return cells
 
 
 def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Leave the name of a released cell only on the last cell that has it; return notes on the copies."""
+    """Leave the metadata of a released cell only on the last of its copies, and return notes on the copies."""
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for cell in reversed(nb.cells):
@@ -132,19 +140,19 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
 
 
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Give each cell its type, its record and, where students may not write, its source."""
+    """Give each released cell its type, its metadata and, where students may not write, its source; return notes."""
     retyped, changed = list[str](), list[str]()
     for i, cell in enumerate(nb.cells):
         if "nbgrader" not in cell.metadata:
             continue
         name = cell.metadata["nbgrader"]["grade_id"]
-        was = released[name]
-        if cell.cell_type != was.cell_type:
+        original = released[name]
+        if cell.cell_type != original.cell_type:
             retyped.append(name)
-        if was.source is not None and cell.source != was.source and was.counts:
+        if original.source is not None and cell.source != original.source and original.counts:
             changed.append(name)
-        source = cell.source if was.source is None else was.source
-        nb.cells[i] = new_cell(was.cell_type, source, was.record, cell.id, cell.get("attachments"))
+        source = cell.source if original.source is None else original.source
+        nb.cells[i] = new_cell(original.cell_type, source, original.record, cell.id, cell.get("attachments"))
     return [
         *_cell_notes(retyped, "was", "were", "of another type, which was put right"),
         *_cell_notes(changed, "was", "were", "changed, and put back as released"),
@@ -152,34 +160,36 @@ def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str
 
 
 def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Add each missing cell after the one that it was released after."""
+    """Add each missing cell behind the cell that it was released behind, and return notes."""
     places = {cell.metadata["nbgrader"]["grade_id"] for cell in nb.cells if "nbgrader" in cell.metadata}
     missing, before = [], ""
-    for name, was in released.items():
+    for name, original in released.items():
         if name not in places:
-            if not was.counts:
+            if not original.counts:
                 continue
             missing.append(name)
-            blank = was.record["solution"] and not was.record["grade"]
-            cell = new_cell(was.cell_type, MISSING if blank else was.released, was.record)
+            blank = original.record["solution"] and not original.record["grade"]
+            cell = new_cell(original.cell_type, MISSING if blank else original.released, original.record)
             nb.cells.insert(_place_after(nb.cells, before), cell)
         before = name
-    return [f"Missing, and added back: {_listed(missing)}."] if missing else []
+    return [f"Missing, and added back: {_name_list(missing)}."] if missing else []
 
 
-def _cell_notes(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
-    """One note for all cells to which the same applies."""
+def _cell_notes(names: Sequence[str], verb: str, plural_verb: str, predicate: str) -> list[str]:
+    """Return a note for all cells to which a predicate applies; no note without cells."""
     if not names:
         return []
-    return [f"Cell {_listed(names)} {one} {what}."] if len(names) == 1 else [f"Cells {_listed(names)} {many} {what}."]
+    if len(names) == 1:
+        return [f"Cell {_name_list(names)} {verb} {predicate}."]
+    return [f"Cells {_name_list(names)} {plural_verb} {predicate}."]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 
 
 def _place_after(cells: Sequence[NotebookNode], name: str) -> int:
-    """The index for a cell that was released after this one; where there is none, below the notes on the submission."""
-    found = [i for i, cell in enumerate(cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
-    return found[0] + 1 if found else int(bool(cells) and cells[0].source.startswith(ABOUT))
+    """Return the index behind the cell with this name; without one, behind the notes at the top of the notebook."""
+    places = [i for i, cell in enumerate(cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
+    return places[0] + 1 if places else int(bool(cells) and cells[0].source.startswith(ABOUT))

@@ -38,8 +38,6 @@ from handgrad import check, score  # {INSTALL}
 
 # Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
 # Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""
-# Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
-# Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""
 MARK = "handgrad"
 LONGEST_ID = 64
 HOW_TO_ANSWER = (
@@ -53,7 +51,7 @@ KERNEL = {
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson for a notebook.
+    """The lesson of a unit for a notebook.
 
     Args:
         text: the Markdown.
@@ -65,23 +63,27 @@ class Lesson:
 
 
 def notebook_lesson(course: Course, unit: Unit) -> Lesson:
-    """The lesson of a unit, from `exercises/<unit>/README.md`.
+    """Return the lesson of a unit, with links that work in a notebook and without commands for the terminal.
 
-    A link to another unit's lesson leads to its notebook; a link to what is not in the unit's folder becomes text.
+    A link to another unit's lesson leads to its notebook; a link to a file outside of the unit's folder becomes text.
+
+    Args:
+        course: the course.
+        unit: the unit, whose lesson is `exercises/<unit>/README.md`.
 
     Raises:
         CourseError: the lesson is missing or cannot be read.
     """
-    text = _FENCED.sub(_without_commands, _read(course, unit))
+    text = _FENCED.sub(_without_commands, _lesson_text(course, unit))
     for entry in unit.exercises:
         text = text.replace(f"`{entry.id}.py`", f"`{entry.id}`")
     text = _QUIZ.sub(f"- `{unit.quiz_id}`: the quiz of this unit; its questions stand at the end.", text)
     files: dict[Path, None] = {}
-    text = _LINK.sub(lambda found: _link(found, course, unit, files), _NEXT.sub("", text))
+    text = _LINK.sub(lambda match: _link(match, course, unit, files), _NEXT.sub("", text))
     return Lesson(text.strip(), tuple(files))
 
 
-def _read(course: Course, unit: Unit) -> str:
+def _lesson_text(course: Course, unit: Unit) -> str:
     file = f"exercises/{unit.id}/{LESSON}"
     try:
         return (course.root / file).read_text(encoding="utf-8")
@@ -90,16 +92,17 @@ def _read(course: Course, unit: Unit) -> str:
 
 
 def _without_commands(block: re.Match[str]) -> str:
-    """A block of nothing but commands for the terminal becomes what to do in a notebook."""
+    """Return a fenced block; in place of one with nothing but terminal commands, what to do in a notebook."""
     lines = [line for line in block[1].splitlines() if line.strip()]
     commands = bool(lines) and all(_COMMAND.match(line) for line in lines)
     return f"{HOW_TO_CHECK}\n" if commands else block[0]
 
 
-def _link(found: re.Match[str], course: Course, unit: Unit, files: dict[Path, None]) -> str:
-    image, label, target = found[1], found[2], found[3]
+def _link(match: re.Match[str], course: Course, unit: Unit, files: dict[Path, None]) -> str:
+    """Return a Markdown link that works in a notebook, or its text; files that it leads to are added to `files`."""
+    image, label, target = match[1], match[2], match[3]
     if _ELSEWHERE.match(target):
-        return found[0]
+        return match[0]
     folder = course.root / "exercises" / unit.id
     path = (folder / target.partition("#")[0]).resolve()
     if path.name == LESSON and path.parent.name in {known.id for known in course.config.units}:
@@ -112,33 +115,38 @@ def _link(found: re.Match[str], course: Course, unit: Unit, files: dict[Path, No
 
 
 def title_id(exercise_id: str) -> str:
-    """The grade_id of an exercise's heading."""
+    """Return the grade_id of an exercise's heading."""
     return f"{exercise_id}-title"
 
 
 def solution_id(exercise_id: str) -> str:
-    """The grade_id of the cell that holds a learner's answers."""
+    """Return the grade_id of the cell that holds a learner's answers."""
     return exercise_id
 
 
 def check_id(exercise_id: str) -> str:
-    """The grade_id of the cell that checks them."""
+    """Return the grade_id of the cell that checks an exercise."""
     return f"{exercise_id}-check"
 
 
 def answer_id(exercise_id: str, answer: str) -> str:
-    """The grade_id of the cell that scores one answer: `lin_grad-w-g` for `w.g`."""
+    """Return the grade_id of the cell that scores an answer: `lin_grad-w-g` for `w.g`."""
     return f"{exercise_id}-{answer.replace('.', '-')}"
 
 
 def source_notebook(course: Course, unit: Unit, lesson: Lesson) -> NotebookNode:
-    """The source notebook of a unit: the same bytes whenever the course is the same.
+    """Return the source notebook of a unit; an unchanged course gives the same bytes.
+
+    Args:
+        course: the course.
+        unit: the unit.
+        lesson: its lesson.
 
     Raises:
         CourseError: a worked solution is missing or cannot be used.
         SpecError: a declaration cannot be used.
     """
-    cells = [_markdown(LESSON_ID, lesson.text), _code(SETUP_ID, SETUP)]
+    cells = [_markdown_cell(LESSON_ID, lesson.text), _code_cell(SETUP_ID, SETUP)]
     for exercise in course.exercises:
         if exercise.unit == unit.id:
             cells += _exercise_cells(exercise)
@@ -147,33 +155,33 @@ def source_notebook(course: Course, unit: Unit, lesson: Lesson) -> NotebookNode:
 
 
 def grade_id(cell: NotebookNode) -> str:
-    """The cell's grade_id, empty if it has none."""
+    """Return the grade_id of a cell; empty if it has none."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
 
 
 def is_derived(cell: NotebookNode) -> bool:
-    """The cell was made here, by this or an earlier build; a copy of one under another grade_id was not."""
+    """Return whether this or an earlier build made a cell; a copy of it under another grade_id is not derived."""
     name = grade_id(cell)
     return bool(name) and cell.metadata.get(MARK, {}).get("id") == name
 
 
 def stub_of(cell: NotebookNode) -> str | None:
-    """What stands in a derived cell in place of the answers; `None` for any other cell."""
+    """Return the placeholders of a derived cell, in place of its answers; `None` for any other cell."""
     stub = cell.metadata[MARK].get("stub") if is_derived(cell) else None
     return None if stub is None else str(stub)
 
 
 def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
-    """Return the cells of an exercise: its title, the stub, a check, and one scored cell for each answer."""
+    """Return the cells of an exercise: its title, the worked solution, a check, and a scored cell for each answer."""
     answers = exercise.declaration.answers
     points = exercise.points_of_answer
     stub = {"stub": "\n".join(_placeholders(exercise))}
     return [
-        _markdown(title_id(exercise.id), _title(exercise)),
-        _code(solution_id(exercise.id), _solution(exercise), stub, solution=True, locked=False),
-        _code(check_id(exercise.id), f'check("{exercise.id}")'),
+        _markdown_cell(title_id(exercise.id), _title(exercise)),
+        _code_cell(solution_id(exercise.id), _marked_solution(exercise), stub, solution=True, locked=False),
+        _code_cell(check_id(exercise.id), f'check("{exercise.id}")'),
         *(
-            _code(
+            _code_cell(
                 answer_id(exercise.id, answer.name),
                 f'score("{exercise.id}", "{answer.name}")',
                 grade=True,
@@ -195,8 +203,8 @@ def _title(exercise: CourseExercise) -> str:
     return f"{title}\n\n{HOW_TO_ANSWER}\n\n{questions_markdown(exercise.quiz)}" if exercise.is_quiz else title
 
 
-def _solution(exercise: CourseExercise) -> str:
-    """The worked solution with its marks, without the docstring that heads the file."""
+def _marked_solution(exercise: CourseExercise) -> str:
+    """Return the worked solution between nbgrader's marks, without the docstring at the top of the file."""
     if exercise.is_quiz:
         return "\n".join([BEGIN, *assignment_lines(exercise.id, exercise.quiz, solved=True), END])
     lines = read_worked(exercise).lines
@@ -206,11 +214,11 @@ def _solution(exercise: CourseExercise) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _markdown(name: str, source: str) -> dict[str, Any]:
+def _markdown_cell(name: str, source: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "id": _cell_id(name), "metadata": _metadata(name), "source": source}
 
 
-def _code(name: str, source: str, mark: dict[str, str] | None = None, **grading: bool | float) -> dict[str, Any]:
+def _code_cell(name: str, source: str, mark: dict[str, str] | None = None, **grading: bool | float) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": _cell_id(name),
@@ -222,23 +230,31 @@ def _code(name: str, source: str, mark: dict[str, str] | None = None, **grading:
 
 
 def _metadata(name: str, mark: dict[str, str] | None = None, **grading: bool | float) -> dict[str, Any]:
-    """nbgrader's own record, schema 3, and beside it what marks the cell as derived."""
+    """Return the metadata of a cell: nbgrader's, schema 3, and the mark of a derived cell."""
     record = {"schema_version": 3, "grade_id": name, "grade": False, "solution": False, "locked": True, "task": False}
     return {"nbgrader": {**record, **grading}, MARK: {"id": name, **(mark or {})}}
 
 
 def _cell_id(name: str) -> str:
+    """Return the id of the cell with a grade_id: that itself, or a hash if nbformat would refuse it as too long."""
     return name if len(name) <= LONGEST_ID else hashlib.sha256(name.encode()).hexdigest()[:LONGEST_ID]
 
 
 class KeepStubs(ClearSolutions):  # type: ignore[misc]
-    """Clears worked solutions as nbgrader does, but leaves each derived cell its own placeholders."""
+    """A preprocessor that clears worked solutions as nbgrader does, but leaves derived cells their placeholders."""
 
     code_stub: dict[str, str]
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
     ) -> tuple[NotebookNode, ResourcesDict]:
+        """Replace the worked solution of a cell.
+
+        Args:
+            cell: the cell, which is changed.
+            resources: nbgrader's.
+            cell_index: its place in the notebook.
+        """
         stub = stub_of(cell)
         if stub is None:
             return super().preprocess_cell(cell, resources, cell_index)  # type: ignore[no-any-return]

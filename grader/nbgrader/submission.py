@@ -1,4 +1,4 @@
-"""Reads a submitted notebook so that nothing in it can stop the class: what is broken is left out, with a note."""
+"""The reading of submissions so that no file can stop a class: whatever is broken is left out, with a note."""
 
 from __future__ import annotations
 
@@ -44,21 +44,24 @@ LARGEST = 64 << 20
 BLOCK, HOLLOW = 512, 100  # bytes; times smaller: no file system packs text so well
 TIMESTAMP = "timestamp.txt"
 LONGEST_TIMESTAMP = 100
-SET_ASIDE = ".unreadable"
+UNREADABLE_SUFFIX = ".unreadable"
 
 
 def read_submitted(data: bytes) -> NotebookNode:
-    """The cells of a notebook file, sound whatever the file is: no outputs, no metadata but nbgrader's own.
+    """Return a valid notebook with the cells of a submitted file, whatever the file is.
 
-    What had to be left out is said in a cell at the top.
+    Outputs, and all metadata but nbgrader's, are dropped. A cell at the top notes what had to be left out.
+
+    Args:
+        data: the content of the file.
     """
     notes: list[str] = []
     cells, seen, room = list[NotebookNode](), set[str](), MOST_TEXT
-    for found in _possible_cells(data, notes):
+    for raw_cell in _possible_cells(data, notes):
         if len(cells) == MOST_CELLS:
             notes.append(f"It has more than {MOST_CELLS} cells: the rest was left out.")
             break
-        cells.append(_cell(found, seen, room))
+        cells.append(_sound_cell(raw_cell, seen, room))
         room -= 0 if cells[-1].cell_type == "code" else len(cells[-1].source)
     if any(cell.source == TOO_LONG for cell in cells):
         notes.append("A cell with code longer than 1 MiB, or with far too much text, was left out.")
@@ -70,19 +73,19 @@ def read_submitted(data: bytes) -> NotebookNode:
 
 
 def unread_notebook(why: str) -> NotebookNode:
-    """A notebook without cells that says why the one that was handed in was not read."""
+    """Return a notebook without cells but for a note that says why the submitted one was not read."""
     notebook = read_submitted(b'{"cells": []}')
     add_notes(notebook, [UNREAD.format(why)])
     return notebook
 
 
 def unread_note(notebook: NotebookNode) -> str | None:
-    """The note that nothing of a submission could be read, if it has such a note."""
+    """Return the note that nothing of a submission could be read; `None` if something was."""
     return next((note for note in notes_in(notebook) if note.startswith((UNREAD.split("(")[0], NO_CELLS))), None)
 
 
 def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
-    """Say something of a submission in a cell at its top."""
+    """Add notes on a submission, as Markdown, to the cell at the top of its notebook; insert it if it is missing."""
     if not notes:
         return
     if not (notebook.cells and notebook.cells[0].source.startswith(ABOUT)):
@@ -91,7 +94,7 @@ def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
 
 
 def notes_in(notebook: NotebookNode) -> list[str]:
-    """What is said in the cell at its top, as plain text."""
+    """Return the notes in the cell at the top of a notebook as plain text."""
     first = notebook.cells[0].source if notebook.cells else ""
     lines = first.splitlines()[:MOST_NOTES] if first.startswith(ABOUT) else []
     return [plain(line[2:]) for line in lines if line.startswith("- ")]
@@ -101,12 +104,14 @@ def new_cell(
     cell_type: str, source: str, record: Mapping[str, Any] | None = None, name: str = "",
     attachments: Mapping[str, Any] | None = None,
 ) -> NotebookNode:  # fmt: skip
-    """A cell of a notebook, a code cell without outputs.
+    """Return a new cell of a notebook; a code cell has no outputs.
 
     Args:
+        cell_type: `code`, `markdown` or `raw`.
+        source: its text.
         record: nbgrader's metadata.
-        name: the cell's own id; a new one if left out.
-        attachments: the pictures pasted into a cell of text.
+        name: the cell's own id; a random one if left out.
+        attachments: the pictures pasted into a cell of Markdown.
     """
     metadata = {"nbgrader": dict(record)} if record else {}
     code: dict[str, Any] = {"execution_count": None, "outputs": []} if cell_type == "code" else {}
@@ -121,18 +126,20 @@ def new_cell(
 
 
 def name_as_markdown(text: str) -> str:
-    """A name of the student's own choosing, as harmless Markdown: code in more backticks than are in it."""
+    """Return a name that a student chose as harmless Markdown: code in more backticks than are in it."""
     return as_code(" ".join(plain(text).split())[:200])
 
 
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
-    """An nbgrader `pre_convert_hook`: a notebook handed in under another name is graded under the released one's.
+    """Copy a notebook that was handed in under another name to the released name, as nbgrader's `pre_convert_hook`.
 
-    Only where one notebook is missing and one has no other use; a copy with the right name is laid beside it, and made
-    anew whenever the submission is graded again.
+    It does so only if one released notebook is missing and one other is there. The copy is made anew whenever the
+    submission is graded. Links and pipes are removed from the submission first.
 
     Args:
-        notebooks: the files of one submission, below the course folder; the copy takes the place of the other.
+        assignment: the assignment's name.
+        student: the student's id.
+        notebooks: the files of the submission, below the course folder; in it the copy replaces the other notebook.
     """
     for folder in {Path(name).parent for name in notebooks}:
         remove_traps(folder)
@@ -140,20 +147,22 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     others = [Path(name) for name in notebooks if Path(name).stem not in released]
     if not others:
         return
-    there = [Path(name) for name in notebooks if Path(name).stem in released]
-    missing = sorted(released - {path.stem for path in there if _copied_from(path) not in {o.name for o in others}})
+    well_named = [Path(name) for name in notebooks if Path(name).stem in released]
+    missing = sorted(
+        released - {path.stem for path in well_named if _copied_from(path) not in {other.name for other in others}}
+    )
     sound = [path for path in others if path.is_file() and not path.is_symlink() and not why_unread(path, path.parent)]
     if len(missing) == 1 and len(others) == 1 and sound:
-        copy = _copy(others[0], f"{missing[0]}.ipynb")
+        copy = _write_copy(others[0], f"{missing[0]}.ipynb")
         notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) != others[0]]
     elif missing:
-        names, wanted = ", ".join(plain(path.name) for path in others), " or ".join(f"{one}.ipynb" for one in missing)
-        says = "%s holds %s, and no %s: rename the notebook that counts, and run the same command again"
-        get_logger().error(says, others[0].parent, names, wanted)
+        names, wanted = ", ".join(plain(path.name) for path in others), " or ".join(f"{stem}.ipynb" for stem in missing)
+        message = "%s holds %s, and no %s: rename the notebook that counts, and run the same command again"
+        get_logger().error(message, others[0].parent, names, wanted)
 
 
-def _copy(path: Path, name: str) -> Path:
-    """A copy of a submitted notebook under another name, which says so."""
+def _write_copy(path: Path, name: str) -> Path:
+    """Write a copy of a submitted notebook under another name, with a note that says so, and return its path."""
     notebook = read_submitted(path.read_bytes())
     add_notes(notebook, [f"It was handed in as {name_as_markdown(path.name)}, not as `{name}`."])
     notebook.metadata[COPY_OF] = plain(path.name)
@@ -162,7 +171,7 @@ def _copy(path: Path, name: str) -> Path:
 
 
 def _copied_from(path: Path) -> str | None:
-    """Return the name of the notebook that this file is our copy of; `None` if it is not one."""
+    """Return the name of the notebook that a file was copied from by `find_renamed`; `None` for any other file."""
     try:
         return None if why_unread(path, path.parent) else str(read_notebook(path.read_bytes())["metadata"][COPY_OF])
     except (OSError, ValueError, LookupError, TypeError):
@@ -170,7 +179,7 @@ def _copied_from(path: Path) -> str | None:
 
 
 def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield everything that may be a cell, in a notebook of any version; note why there is nothing."""
+    """Yield everything that may be a cell, in a notebook of any version; add a note if there is nothing."""
     try:
         notebook = read_notebook(data)
     except UnreadableNotebook as error:
@@ -183,32 +192,42 @@ def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]
         yield from (cell for cell in cells if isinstance(cell, dict))
 
 
-def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
-    kind = found.get("cell_type")
-    source = text_of(found.get("source", found.get("input")))
+def _sound_cell(raw_cell: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
+    """Return a valid cell made of a raw one.
+
+    Args:
+        raw_cell: any mapping.
+        seen: the ids of the cells so far, to which its own is added.
+        room: the characters of text that the notebook may still have.
+    """
+    kind = raw_cell.get("cell_type")
+    source = text_of(raw_cell.get("source", raw_cell.get("input")))
     if len(source) > (LONGEST if kind == "code" else min(LONGEST_TEXT, room)):
         kind, source = "code", TOO_LONG
-    name = found.get("id")
+    name = raw_cell.get("id")
     own = isinstance(name, str) and CELL_ID.fullmatch(name) and name not in seen
     seen.add(str(name))
-    metadata = found.get("metadata")
+    metadata = raw_cell.get("metadata")
     record = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     sound = _writable_record(record) if isinstance(record, dict) else None
     if kind in ("code", "raw"):
         return new_cell(kind, source, sound, str(name) if own else "")
-    pasted = _pasted(found.get("attachments"))
+    pasted = _pasted_pictures(raw_cell.get("attachments"))
     shown = ATTACHMENT.sub(lambda use: use[0] if use[1] in pasted and use[2] is not None else MISSING_PICTURE, source)
     return new_cell("markdown", shown, sound, str(name) if own else "", pasted)
 
 
-def _pasted(attachments: object) -> dict[str, dict[str, str]]:
-    """The pictures that were pasted into a cell; nbconvert stops at a text that shows one which is not there."""
-    found = {
-        name: {kind: data for kind, data in each.items() if PASTED.fullmatch(kind) and _is_base64(data)}
-        for name, each in (attachments.items() if isinstance(attachments, dict) else ())
-        if PASTED_NAME.fullmatch(name) and isinstance(each, dict)
+def _pasted_pictures(attachments: object) -> dict[str, dict[str, str]]:
+    """Return the valid pictures among the attachments of a cell.
+
+    nbconvert stops at a text that shows a picture which is not attached.
+    """
+    pictures = {
+        name: {kind: data for kind, data in picture.items() if PASTED.fullmatch(kind) and _is_base64(data)}
+        for name, picture in (attachments.items() if isinstance(attachments, dict) else ())
+        if PASTED_NAME.fullmatch(name) and isinstance(picture, dict)
     }
-    return {name: each for name, each in found.items() if each}
+    return {name: picture for name, picture in pictures.items() if picture}
 
 
 def _is_base64(data: object) -> bool:
@@ -216,7 +235,7 @@ def _is_base64(data: object) -> bool:
 
 
 def _writable_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """nbgrader's record without what cannot be written: lone surrogates, nested values, numbers beyond reason."""
+    """Return nbgrader's metadata without values that cannot be written: lone surrogates, containers, huge numbers."""
     return {
         text_of(key): text_of(value) if isinstance(value, str) else value
         for key, value in record.items()
@@ -225,25 +244,28 @@ def _writable_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_unread(path: Path, folder: Path) -> str:
-    """What something is that must not be opened; empty for a file of the submission's own, or where nothing is.
+    """Return why a path must not be opened: `a folder`, `a link that leads out of the submission`.
 
-    A link may lead to what is no submission: a worked solution, a neighbour's notebook. A pipe is waited for without
-    end.
+    A link may lead to a worked solution or a neighbour's notebook, and reading a pipe may never end.
 
     Args:
+        path: the path.
         folder: the submission that it lies in.
+
+    Returns:
+        Empty for a file of the submission's own, and where nothing is.
     """
     if folder.is_symlink() or (path.is_symlink() and not _leads_inside(path, folder)):
         return "a link that leads out of the submission"
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ""
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return "a folder"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "no file, but a pipe or a device"
-    return f"larger than {LARGEST >> 20} MiB" if found.st_size > LARGEST else ""
+    return f"larger than {LARGEST >> 20} MiB" if status.st_size > LARGEST else ""
 
 
 def _leads_inside(path: Path, folder: Path) -> bool:
@@ -251,10 +273,10 @@ def _leads_inside(path: Path, folder: Path) -> bool:
 
 
 def remove_traps(folder: Path) -> None:
-    """Take out of a submission what nbgrader would follow out of it, wait for, or stop at, when it copies the files.
+    """Remove from a submission the files that nbgrader would follow, wait for, or fail at when it copies them.
 
-    Links that lead out, pipes, devices and hollow files hold nothing of the student's; notebooks are left, for they are
-    explained.
+    These are links that lead out, pipes, devices and sparse files, none of which hold a student's work. Notebooks stay,
+    because `why_unread` explains them. A timestamp that cannot be read is renamed.
     """
     if folder.is_symlink():
         return  # it is somebody else's
@@ -262,21 +284,21 @@ def remove_traps(folder: Path) -> None:
         why = "" if path.name.endswith(".ipynb") else why_unread(path, folder)
         if why and (path.is_symlink() or not path.is_file() or _is_sparse(path)):
             path.unlink()
-            _say(f"{path} was taken away: it is {why}")
+            _warn(f"{path} was taken away: it is {why}")
     path = folder / TIMESTAMP
     if path.exists() and timestamp_in(folder) is None and (path.is_dir() or path.stat().st_size):
-        path.rename(path.with_name(TIMESTAMP + SET_ASIDE))
-        _say(f"{path} is now called {TIMESTAMP}{SET_ASIDE}: no time can be read in it")
+        path.rename(path.with_name(TIMESTAMP + UNREADABLE_SUFFIX))
+        _warn(f"{path} is now called {TIMESTAMP}{UNREADABLE_SUFFIX}: no time can be read in it")
 
 
 def _is_sparse(path: Path) -> bool:
-    """Next to nothing of what it says it holds is there, and a copy would hold all of it."""
-    found = path.stat()
-    return found.st_blocks * BLOCK < found.st_size / HOLLOW
+    """Return whether a file occupies far less than its size, which a copy would occupy in full."""
+    status = path.stat()
+    return status.st_blocks * BLOCK < status.st_size / HOLLOW
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Every file in a folder and what looks like one, however deep it lies: `os.walk` calls itself in each folder."""
+    """Yield every path below a folder that is not itself a folder, at any depth without recursion, unlike `os.walk`."""
     waiting = [str(folder)]
     while waiting:
         place, names = waiting.pop(), list[str]()
@@ -290,15 +312,15 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def timestamp_in(folder: Path) -> datetime | None:
-    """When it was handed in, where that is noted in the folder and can be read."""
+    """Return the time of submission that is noted in a folder; `None` if there is none that can be read."""
     path = folder / TIMESTAMP
     if path.is_file() and not path.is_symlink():
         with suppress(OSError, ValueError, ArithmeticError, TypeError, LookupError), path.open("rb") as file:
             text = file.read(LONGEST_TIMESTAMP + 1).decode().strip()
-            found: datetime | None = parse_utc(text) if len(text) <= LONGEST_TIMESTAMP else None
-            return found
+            time: datetime | None = parse_utc(text) if len(text) <= LONGEST_TIMESTAMP else None
+            return time
     return None
 
 
-def _say(text: str) -> None:
+def _warn(text: str) -> None:
     get_logger().warning("%s", one_line(text))

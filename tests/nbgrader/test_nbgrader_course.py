@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from grader.cli import main as cli
 from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
-from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merged
+from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merge_cells
 from grader.nbgrader.source_notebook import grade_id, notebook_lesson, source_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,8 +75,8 @@ def test_own_cells_stay_wherever_they_were_put(places: list[int]):
     existing = nbformat.from_dict(LINEAR)
     for number, place in enumerate(places):
         existing.cells.insert(place, own(f"note {number}", "" if number % 2 else f"task-{number}"))
-    assert merged(LINEAR, existing) == existing
-    assert merged(LINEAR, merged(LINEAR, existing)) == existing
+    assert merge_cells(LINEAR, existing) == existing
+    assert merge_cells(LINEAR, merge_cells(LINEAR, existing)) == existing
 
 
 def test_what_an_instructor_added_is_kept_and_what_was_changed_in_ours_is_backed_up(small: Course, tmp_path: Path):
@@ -112,7 +112,7 @@ def test_an_exercise_that_left_the_course_leaves_the_notebook_but_not_what_was_w
     existing.cells.insert(place + 1, own("A word on lin_grad."))
     without = nbformat.from_dict(LINEAR)
     without.cells = [cell for cell in LINEAR.cells if not grade_id(cell).startswith(("lin_grad-", "lin_grad"))]
-    kept = merged(without, existing)
+    kept = merge_cells(without, existing)
     assert [grade_id(cell) or cell.source for cell in kept.cells][:4] == [
         "lesson", "handgrad", "A word on lin_grad.", "linear_grad-title"
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.nbgrader.feedback import SummaryFirst, exercises
+from grader.nbgrader.feedback import SummaryFirst, exercise_points
 
 ATTACHED = {"x.png": {"image/png": "AAAA"}}
 LESSON = "# Lines\n\n![a picture](attachment:x.png)\n\n```\n</details>\n```\n\n- one"
@@ -45,7 +45,7 @@ def summarised(late: float = 0.0) -> list[NotebookNode]:
 
 
 def test_the_points_of_an_exercise_are_those_of_its_answers() -> None:
-    found = [(cell.metadata.nbgrader.grade_id, got, most) for cell, got, most in exercises(notebook())]
+    found = [(cell.metadata.nbgrader.grade_id, got, most) for cell, got, most in exercise_points(notebook())]
     assert found == [("lin_grad", 1.5, 3.0), ("lin_grad-nd", 2.0, 2.0), ("<b>mine</b>", 1.0, 3.0)]
 
 

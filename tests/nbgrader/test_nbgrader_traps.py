@@ -11,7 +11,7 @@ from helpers.nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME,
 
 from grader.classroom.student_results import StudentResults
 from grader.nbgrader.gradebook_results import read_gradebook
-from grader.nbgrader.submission import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
+from grader.nbgrader.submission import LARGEST, TIMESTAMP, UNREADABLE_SUFFIX, remove_traps, timestamp_in, why_unread
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def place(tmp_path: Path) -> Path:
 def test_it_is_taken_away_or_set_aside(place: Path, what: str):
     BESIDE[what](place)
     remove_traps(place)
-    assert {path.name for path in place.iterdir()} <= {TIMESTAMP + SET_ASIDE}
+    assert {path.name for path in place.iterdir()} <= {TIMESTAMP + UNREADABLE_SUFFIX}
 
 
 def test_it_is_found_however_deep_a_folder_beside_it_is(place: Path):

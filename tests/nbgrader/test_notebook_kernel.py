@@ -19,7 +19,7 @@ from grader.course.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.learner.session import Session
 from grader.nbgrader import cells
-from grader.nbgrader.cells import NO_NOTEBOOK, OURS, KernelSession, _undisturbed, check, score
+from grader.nbgrader.cells import NO_NOTEBOOK, VERDICT_CALLS, KernelSession, _own_settings, check, score
 from grader.nbgrader.source_notebook import SETUP
 from grader.results.records import AnswerResult, ExerciseResult, Status
 
@@ -39,7 +39,7 @@ LIMIT = 60
 HURRY = """
 import dataclasses
 import grader.nbgrader.cells as cells
-session = cells._verdicts().session
+session = cells._kernel_session().session
 policy = session.course.policy.model_copy(update=dict(time_limit={time_limit}))
 config = session.course.config.model_copy(update=dict(policy=policy))
 session.course = dataclasses.replace(session.course, config=config, _specs=dict())
@@ -85,8 +85,8 @@ class Shell:
 
     def close(self) -> None:
         """Leave no shell behind in this process."""
-        cells._verdicts().session.close()
-        cells._verdicts.cache_clear()
+        cells._kernel_session().session.close()
+        cells._kernel_session.cache_clear()
         self.shell.history_manager.end_session()
         InteractiveShell.clear_instance()
 
@@ -109,7 +109,7 @@ def shell(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sh
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(COURSE_VARIABLE, str(folder))
         patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
-        cells._verdicts.cache_clear()
+        cells._kernel_session.cache_clear()
         started = Shell()
         assert started.run(SETUP) == Output()
         yield started
@@ -231,7 +231,7 @@ def test_grading_is_apart_from_the_settings_of_the_process():
     torch.set_default_device("meta")
     torch.set_default_dtype(torch.float64)
     try:
-        with torch.no_grad(), _undisturbed():
+        with torch.no_grad(), _own_settings():
             made = torch.ones(1)
             warnings.warn("not for the learner", stacklevel=1)
             assert (made.device.type, made.dtype, torch.is_grad_enabled()) == ("cpu", torch.float32, True)
@@ -253,11 +253,11 @@ def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytes
     monkeypatch.delenv(COURSE_VARIABLE, raising=False)
     monkeypatch.setattr(Session, "check_cells", grade)
     monkeypatch.setattr(Session, "warm_up", lambda _session: None)
-    verdicts = KernelSession()
-    given = [verdicts.verdict("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
+    kernel = KernelSession()
+    given = [kernel.check("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
     assert given == ["error", "passed", "passed", "failed"]
-    assert verdicts.verdict_with_pictures("relu_grad", ["a", "b"])[1].status == "todo"
-    assert verdicts.verdict("relu_grad", ["a", "b"])[1].status == "todo"
+    assert kernel.check_with_pictures("relu_grad", ["a", "b"])[1].status == "todo"
+    assert kernel.check("relu_grad", ["a", "b"])[1].status == "todo"
 
 
 def test_outside_a_notebook_one_sentence_says_what_to_use(
@@ -271,9 +271,9 @@ def test_outside_a_notebook_one_sentence_says_what_to_use(
 
 
 def test_only_a_cell_that_asks_for_nothing_but_verdicts_is_left_out():
-    assert OURS.fullmatch(' check("lin_grad", hints=2)\nscore("lin_grad", "w.g") \n')
+    assert VERDICT_CALLS.fullmatch(' check("lin_grad", hints=2)\nscore("lin_grad", "w.g") \n')
     for cell in ("", SETUP, 'x = check("lin_grad")', 'check("lin_grad")\nx = 1', "checked(3)", "def check(x): pass"):
-        assert not OURS.fullmatch(cell)
+        assert not VERDICT_CALLS.fullmatch(cell)
 
 
 def test_a_quiz_is_checked_and_scored_by_what_its_cell_says(run: Run):

@@ -228,13 +228,13 @@ def test_the_cells_of_a_notebook_import_them(tmp_path: Path, worker: Worker, mon
     """A score is used again until a cell was run or such a file changed."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path)
-    verdicts = KernelSession()
-    monkeypatch.setattr(verdicts.session, "_worker", worker)
+    kernel = KernelSession()
+    monkeypatch.setattr(kernel.session, "_worker", worker)
     cells = ["import torch", RIGHT["the module"]]
-    assert verdicts.verdict("lin_grad", cells)[1].status == "passed"
-    assert verdicts.verdict_with_pictures("lin_grad", cells)[1].status == "passed"
+    assert kernel.check("lin_grad", cells)[1].status == "passed"
+    assert kernel.check_with_pictures("lin_grad", cells)[1].status == "passed"
     (tmp_path / "products.py").write_text("1 / 0")
-    answer = verdicts.verdict("lin_grad", cells)[1].answers[0]
+    answer = kernel.check("lin_grad", cells)[1].answers[0]
     assert "(products.py, line 1: 1 / 0)" in answer.message
 
 
