@@ -1,4 +1,4 @@
-"""The author's audit: checks that every exercise of a course is sound, and finds what is out of place."""
+"""The author's audit: checks that every exercise of a course is sound, and that no file is out of place."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from grader.judging.grading import Grader
 from grader.results.records import AnswerResult
 from grader.sandbox.worker import Worker
 
-from . import audit_quiz, audit_words
-from .audit_numbers import check_numbers
+from .audit_exercise import check_code_hints, check_giveaways, check_hints, check_numbers, check_signature
+from .audit_quiz import check_quiz
 from .build import is_stale, read_worked, solution_file, stub, worked_text
 
 LESSON = "README.md"
@@ -32,11 +32,11 @@ WORDS_FILE = "grader/diagnosis/words.yaml"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something to be put right.
+class AuditFinding:
+    """A problem of a course, for its author to correct.
 
     Args:
-        file: relative to the course folder, with forward slashes.
+        file: the path of the file to change, relative to the course folder, with forward slashes.
         says: one sentence that ends with what to do.
     """
 
@@ -44,23 +44,24 @@ class Finding:
     says: str
 
 
-Progress = Callable[[CourseExercise], None]
+ShowProgress = Callable[[CourseExercise], None]
 Check = Callable[[], Iterator[str]]
 
 
-def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | None = None) -> list[Finding]:
-    """Everything that is wrong with a course; an empty list if it is sound.
+def audit(course: Course, grader: Grader, worker: Worker, progress: ShowProgress | None = None) -> list[AuditFinding]:
+    """Return everything that is wrong with a course; an empty list if it is sound.
 
     Args:
-        grader: where the trials come from.
+        course: the course.
+        grader: makes the trials.
         worker: runs the stubs and the worked solutions.
         progress: called with each exercise before its checks.
     """
-    findings = [*_check_files(course), *(Finding(WORDS_FILE, says) for says in audit_words.check_code_hints())]
+    findings = [*_check_files(course), *(AuditFinding(WORDS_FILE, says) for says in check_code_hints())]
     for unit in course.config.units:
         findings += _check_declarations(course, unit)
     declared = [exercise for exercise in course.exercises if _is_declared(exercise)]
-    with _numbers_beside([exercise for exercise in declared if not exercise.is_quiz], grader) as numbers_of:
+    with _numbers_in_parallel([exercise for exercise in declared if not exercise.is_quiz], grader) as numbers_of:
         for exercise in declared:
             if progress is not None:
                 progress(exercise)
@@ -71,18 +72,22 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
 
 
 @contextmanager
-def _numbers_beside(
+def _numbers_in_parallel(
     exercises: list[CourseExercise], grader: Grader
-) -> Iterator[Callable[[CourseExercise], Iterable[Finding]]]:
-    """The findings about the numbers of each exercise, which other processes look for in the meantime."""
+) -> Iterator[Callable[[CourseExercise], Iterable[AuditFinding]]]:
+    """Check the numbers of exercises in other processes while the block runs.
+
+    Yields:
+        A function that returns the findings about the numbers of an exercise, and waits for them if need be.
+    """
     if sys.platform != "linux":  # what is declared cannot be sent to another process, only inherited
         yield lambda exercise: _check_numbers(exercise, grader)
         return
     given = (dict(enumerate(exercises)), grader)
     pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork"), _inherit, given)
     try:
-        found = [pool.submit(_inherited_numbers, number) for number in range(len(exercises))]
-        yield lambda exercise: found[exercises.index(exercise)].result()
+        futures = [pool.submit(_inherited_numbers, number) for number in range(len(exercises))]
+        yield lambda exercise: futures[exercises.index(exercise)].result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -91,63 +96,67 @@ _inherited: tuple[dict[int, CourseExercise], Grader]
 
 
 def _inherit(exercises: dict[int, CourseExercise], grader: Grader) -> None:
-    """Keep, in a process that looks at numbers, what it was given; whoever started it ends it."""
+    """Keep the exercises and the grader in a process that checks numbers, and leave Ctrl-C to its parent."""
     global _inherited
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _inherited = exercises, grader
 
 
-def _inherited_numbers(number: int) -> list[Finding]:
+def _inherited_numbers(number: int) -> list[AuditFinding]:
+    """Return the findings about the numbers of one of the exercises that this process keeps."""
     exercises, grader = _inherited
     return list(_check_numbers(exercises[number], grader))
 
 
-def _check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[Finding]:
+def _check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[AuditFinding]:
+    """Yield the findings about the numbers of an exercise."""
     check = (_spec(exercise.unit), f"{exercise.id}: ", lambda: check_numbers(exercise, grader))
     return _check_exercise(exercise, (check,))
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
-    """The spec can be read and has a declaration; if not, `_check_declarations` says so."""
+    """Return whether the spec can be read and declares the exercise; `_check_declarations` reports it if not."""
     try:
         return exercise.is_quiz or exercise.id in exercise.course.declarations(exercise.unit)
     except SpecError:
         return False
 
 
-def _check_declarations(course: Course, unit: Unit) -> Iterator[Finding]:
-    """What the spec declares and what the course lists are the same, in the same order."""
+def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
+    """Yield where the declarations of a unit's spec and the exercises that the course lists differ, in order too."""
     spec = _spec(unit.id)
     try:
         declared = list(course.declarations(unit.id))
     except SpecError as error:
-        yield Finding(spec, f"{_without_file(error, course.spec(unit.id))}; correct the declarations.")
+        yield AuditFinding(spec, f"{_without_file(error, course.spec(unit.id))}; correct the declarations.")
         return
     if _imports_torch(course.spec(unit.id)):
-        yield Finding(spec, "it imports torch, which every listing of exercises would wait for: use tensor methods.")
+        yield AuditFinding(
+            spec, "it imports torch, which every listing of exercises would wait for: use tensor methods."
+        )
     listed = [entry.id for entry in unit.exercises]
     for name in listed:
         if name not in declared:
             line = line_of_name(course.root / COURSE_FILE, name)
             says = f"line {line}: {name} is listed, but {spec} does not declare it: declare it, or unlist it."
-            yield Finding(COURSE_FILE, says)
+            yield AuditFinding(COURSE_FILE, says)
     units = {exercise.id: exercise.unit for exercise in course.exercises}
     for name in declared:
         if name in listed:
             continue
         if name in units:
-            yield Finding(spec, f"{name} is an exercise of {units[name]} too: give this one another name.")
+            yield AuditFinding(spec, f"{name} is an exercise of {units[name]} too: give this one another name.")
         else:
-            yield Finding(spec, f"{name} is declared but not listed: list it in {COURSE_FILE}, or remove it.")
+            yield AuditFinding(spec, f"{name} is declared but not listed: list it in {COURSE_FILE}, or remove it.")
     both = [name for name in listed if name in declared]
     for first, second in zip(both, [name for name in declared if name in listed], strict=True):
         if first != second:
-            yield Finding(spec, f"{second} stands where {COURSE_FILE} has {first}: put both in teaching order.")
+            yield AuditFinding(spec, f"{second} stands where {COURSE_FILE} has {first}: put both in teaching order.")
             return
 
 
 def _imports_torch(spec: Path) -> bool:
-    """Reading the spec imports torch; inside a function it would be imported only when that runs."""
+    """Return whether reading a spec imports torch; an import inside a function is not made before that runs."""
     for node in ast.parse(spec.read_text(encoding="utf-8")).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -157,56 +166,62 @@ def _imports_torch(spec: Path) -> bool:
 
 
 def _spec(unit: str) -> str:
+    """Return the path of a unit's spec, relative to the course folder."""
     return f"solutions/{unit}/spec.py"
 
 
 def _without_file(error: Exception, *files: object) -> str:
-    """The sentence of an error, without the file that a finding names anyway."""
+    """Return the message of an error without its full stop, and without these paths at its beginning."""
     text = str(error)
     for file in files:
         text = text.removeprefix(str(file))
     return text.lstrip(",: ").rstrip(".")
 
 
-def _check_exercise(exercise: CourseExercise, checks: Iterable[tuple[str, str, Check]]) -> Iterator[Finding]:
-    """Checks of one exercise; one that cannot be made is a finding and stops no other."""
+def _check_exercise(exercise: CourseExercise, checks: Iterable[tuple[str, str, Check]]) -> Iterator[AuditFinding]:
+    """Make the checks of one exercise, and yield their findings; a check that raises is a finding and stops no other.
+
+    Args:
+        exercise: the exercise.
+        checks: the file that each is about, the beginning of its findings, and the check.
+    """
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     for file, about, check in checks:
         try:
             for says in check():
-                yield Finding(file, about + says)
+                yield AuditFinding(file, about + says)
         except CourseError as error:
-            yield Finding(solution, f"{_without_file(error, solution)}.")
+            yield AuditFinding(solution, f"{_without_file(error, solution)}.")
         except SpecError as error:
-            if exercise.is_quiz:  # whose errors say what to do
-                yield Finding(solution, f"{_without_file(error, exercise.solution)}.")
+            if exercise.is_quiz:  # its errors say what to do
+                yield AuditFinding(solution, f"{_without_file(error, exercise.solution)}.")
             else:
-                yield Finding(spec, f"{exercise.id}: {_without_file(error)}; correct the declaration.")
+                yield AuditFinding(spec, f"{exercise.id}: {_without_file(error)}; correct the declaration.")
         except Exception as error:  # a declaration may hold any code: whatever it raises is the author's to see
             failure = f"{type(error).__name__}: {error}"
-            yield Finding(spec, f"{exercise.id}: its declaration fails ({failure}); correct it.")
+            yield AuditFinding(spec, f"{exercise.id}: its declaration fails ({failure}); correct it.")
 
 
 def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Check], ...]:
-    """The file that each check is about, what its findings begin with, and the check; those of numbers come apart."""
+    """Return the checks of an exercise but for its numbers: the file, the beginning of the findings, and the check."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:
         return (
-            (solution, "", lambda: audit_quiz.check_quiz(exercise)),
+            (solution, "", lambda: check_quiz(exercise)),
             (exercise.file, "", lambda: _check_stub(exercise, grader, worker)),
             (solution, "", lambda: _check_solution(exercise, grader, worker)),
         )
     return (
-        (solution, "", lambda: audit_words.check_signature(exercise)),
+        (solution, "", lambda: check_signature(exercise)),
         (exercise.file, "", lambda: _check_stub(exercise, grader, worker)),
         (solution, "", lambda: _check_solution(exercise, grader, worker)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.check_hints(exercise.function)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.check_giveaways(exercise)),
+        (spec, f"{exercise.id}: ", lambda: check_hints(exercise.function)),
+        (spec, f"{exercise.id}: ", lambda: check_giveaways(exercise)),
     )
 
 
 def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
-    """The learner's file is up to date, and every answer in it is still to be written."""
+    """Yield whether the learner's file is out of date, and which answers in it are not still to be written."""
     text = stub(exercise)
     if is_stale(exercise.path, text):
         state = "is not what its worked solution gives" if exercise.path.is_file() else "is missing"
@@ -217,7 +232,7 @@ def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Ite
 
 
 def _check_solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
-    """The worked solution passes every answer."""
+    """Yield the answers that the worked solution does not pass."""
     text = worked_text(exercise) if exercise.is_quiz else "\n".join(read_worked(exercise).lines)
     for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "passed":
@@ -228,30 +243,30 @@ def _describe_verdict(answer: AnswerResult) -> str:
     return f"{answer.name} is {answer.code or answer.status}"
 
 
-def _check_files(course: Course) -> Iterator[Finding]:
-    """Every unit has a lesson, and nothing lies about that belongs to nothing."""
+def _check_files(course: Course) -> Iterator[AuditFinding]:
+    """Yield the units without a lesson, exercises that it does not mention, and files that belong to no exercise."""
     for unit in course.config.units:
         lesson = course.root / "exercises" / unit.id / LESSON
         if not lesson.is_file() or not lesson.read_text(encoding="utf-8", errors="replace").strip():
-            yield Finding(f"exercises/{unit.id}/{LESSON}", "the unit has no lesson: write it in this file.")
+            yield AuditFinding(f"exercises/{unit.id}/{LESSON}", "the unit has no lesson: write it in this file.")
             continue
         text = lesson.read_text(encoding="utf-8", errors="replace")
         for name in (exercise.name for exercise in course.exercises if exercise.unit == unit.id):
             if name not in text:
                 says = f"it does not mention {name}: list it among the unit's exercises."
-                yield Finding(f"exercises/{unit.id}/{LESSON}", says)
-    known = set(chain.from_iterable((e.path, e.solution) for e in course.exercises))
+                yield AuditFinding(f"exercises/{unit.id}/{LESSON}", says)
+    known = set(chain.from_iterable((exercise.path, exercise.solution) for exercise in course.exercises))
     known |= {exercise.quiz_keys for exercise in course.exercises if exercise.is_quiz and exercise.quiz_keys.is_file()}
     units = {unit.id for unit in course.config.units}
     for name, folder in (("exercises", course.root / "exercises"), ("solutions", course.solutions)):
         for path in _visible(folder):
             if path not in known and not _is_allowed(PurePosixPath(path.relative_to(folder)), units, name):
                 file = f"{name}/{path.relative_to(folder).as_posix()}"
-                yield Finding(file, f"it belongs to nothing in {COURSE_FILE}: list its exercise, or remove it.")
+                yield AuditFinding(file, f"it belongs to nothing in {COURSE_FILE}: list its exercise, or remove it.")
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Every file in a folder, without caches and hidden files."""
+    """Return every file in a folder and below, sorted, without caches and hidden files."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -260,11 +275,15 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _is_allowed(file: PurePosixPath, units: set[str], folder: str) -> bool:
-    """A file that may be there although no exercise is called so.
+    """Return whether a file may be there although it belongs to no exercise.
 
     Args:
-        file: relative to `exercises/` or `solutions/`, which `folder` names.
+        file: relative to `folder`.
+        units: the ids of the units.
+        folder: "exercises" or "solutions".
     """
-    inside = file.parts[0] in units
-    patterns = IN_A_UNIT[folder] if inside else ANYWHERE if len(file.parts) == 1 else ()
+    if file.parts[0] in units:
+        patterns = IN_A_UNIT[folder]
+    else:
+        patterns = ANYWHERE if len(file.parts) == 1 else ()
     return any(file.match(pattern) for pattern in patterns)

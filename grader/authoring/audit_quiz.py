@@ -14,14 +14,14 @@ from grader.quiz.answer_sheet import right_answer
 from grader.quiz.computed_answers import compute_keys
 from grader.quiz.variants import PLACEHOLDER, ParameterValues, every_values, question_with_values, values_text
 
-from .audit_words import formulas, gives_away
+from .audit_exercise import formulas, gives_away
 from .build import read_worked
 
 FEWEST = 8
 
 
 def check_quiz(exercise: CourseExercise) -> Iterator[str]:
-    """What is wrong with a quiz, each a clause that ends with what to do.
+    """Yield what is wrong with a quiz, each a clause that ends with what to do.
 
     Raises:
         SpecError: its file cannot be read, or a listing cannot be run.
@@ -39,62 +39,69 @@ def check_quiz(exercise: CourseExercise) -> Iterator[str]:
             if isinstance(question, Expression) and gives_away(question.right, step):
                 yield f"hint {number} of {name} gives the formula away: ask for it instead."
         for values in every_values(question):
-            posed = question_with_values(quiz, name, values)
+            posed, shown_name = question_with_values(quiz, name, values), _name_with_values(name, values)
             if len(posed.wrong) < len(question.wrong):
-                yield f"{_named(name, values)}: two of its wrong answers are the same: draw from other numbers."
+                yield f"{shown_name}: two of its wrong answers are the same: draw from other numbers."
             for says in _check_question(posed):
-                yield f"{_named(name, values)}: {says}"
+                yield f"{shown_name}: {says}"
 
 
 def _check_giveaways(quiz: CourseExercise) -> Iterator[str]:
-    """Questions that contain an answer to an exercise of their unit."""
+    """Yield the questions that contain a formula of a worked solution of their unit."""
     exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
-    found: set[str] = set()
+    answers: set[str] = set()
     for exercise in exercises:
-        with suppress(CourseError):  # what is wrong with a solution is told of that exercise
-            found |= set(formulas(read_worked(exercise), final=True))
+        with suppress(CourseError):  # a solution that cannot be read is a finding of that exercise
+            answers |= set(formulas(read_worked(exercise), final=True))
     for name, question in quiz.quiz.questions.items():
-        for formula in sorted(found):
+        for formula in sorted(answers):
             if any(gives_away(formula, text) for text in _question_texts(question)):
                 yield f"{name} contains the answer to an exercise ({formula}): ask in other words."
 
 
 def _question_texts(question: Question) -> Iterator[str]:
-    """All texts that are read before an answer is given."""
+    """Yield all texts of a question that are read before it is answered."""
     yield from (question.ask, question.listing, *question.hints)
     if isinstance(question, (Choice, Choices)):
         yield from (right if isinstance(right, str) else right.text for right in question.right.values())
         yield from (wrong.text for wrong in question.wrong.values())
 
 
+<<<<<<< HEAD
 def _named(name: str, values: ParameterValues) -> str:
+=======
+def _name_with_values(name: str, values: Values) -> str:
+    """Return the name of a question, with the values of its parameters if it has any."""
+>>>>>>> 00b759a (Check an exercise's numbers and words in one module of the audit)
     return f"{name} ({values_text(values)})" if values else name
 
 
 def _check_question(question: AnswerableQuestion) -> Iterator[str]:
-    """What is wrong with one question, as one learner meets it."""
+    """Yield what is wrong with one question with its numbers in it."""
     if question.params:
         texts = [question.ask, question.because, *question.hints, *_answer_texts(question)]
-        for found in (found for text in texts for found in PLACEHOLDER.findall(text)):
-            yield f"{{{found}}} is not worked out: use the names of params, or other brackets."
+        for placeholder in (match for text in texts for match in PLACEHOLDER.findall(text)):
+            yield f"{{{placeholder}}} is not worked out: use the names of params, or other brackets."
     if set(question.right) & set(question.wrong) and isinstance(question, (Choice, Choices)):
         yield "a choice is both right and wrong: give it another name."
         return
-    found = mistake_in(question, right_answer(question))
-    if found is not None:
-        yield f"its right answer, {right_answer(question)}, is told as {found.code} ({found.says}): correct it."
+    mistake_in_right = mistake_in(question, right_answer(question))
+    if mistake_in_right is not None:
+        verdict = f"{mistake_in_right.code} ({mistake_in_right.says})"
+        yield f"its right answer, {right_answer(question)}, is judged as {verdict}: correct it."
     elif not question.wrong:
         yield "it declares no wrong answer: add what a learner would get wrong, with what that reveals."
     for answer, mistake in _wrong_answers(question).items():
-        told = mistake_in(question, answer)
-        if told is None:
+        judged = mistake_in(question, answer)
+        if judged is None:
             yield f"its wrong answer, {answer}, passes: correct it."
-        elif told != mistake:
-            yield f"its wrong answer, {answer}, is told as {told.code} ({told.says}): sharpen it, or remove the other."
+        elif judged != mistake:
+            verdict = f"{judged.code} ({judged.says})"
+            yield f"its wrong answer, {answer}, is judged as {verdict}: sharpen it, or remove the other."
 
 
 def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
-    """All texts about a question's answers."""
+    """Yield all texts of a question about its answers, with what they reveal."""
     if isinstance(question, Choices):
         yield from (part for option in question.right.values() for part in (option.text, option.says))
     if isinstance(question, (Choice, Choices)):
@@ -103,10 +110,10 @@ def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, QuizMistake]:
-    """A learner's answer for each declared mistake, and the mistake."""
+    """Return each declared mistake by an answer that has it, as a learner writes that."""
     if not isinstance(question, Choices):
         return dict(question.wrong)
     right = list(question.right)
     added = {", ".join([*right, label]): option for label, option in question.wrong.items()}
-    left_out = {", ".join(one for one in right if one != label): option for label, option in question.right.items()}
-    return {answer: mistake for answer, mistake in {**added, **left_out}.items() if answer}
+    dropped = {", ".join(other for other in right if other != label): o for label, o in question.right.items()}
+    return {answer: mistake for answer, mistake in {**added, **dropped}.items() if answer}

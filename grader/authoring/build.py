@@ -22,7 +22,9 @@ addopts = "-p no:anyio -p no:randomly"
 
 
 def derived_files(course: Course) -> dict[Path, str]:
-    """The text of every file that exists because of one under `solutions/`: stubs, answer sheets, computed keys.
+    """Return the text of every file that is derived from one under `solutions/`, by path.
+
+    These are stubs, answer sheets, and computed keys of quizzes.
 
     Raises:
         CourseError: a solution cannot be turned into a stub; names the file and the line.
@@ -34,15 +36,17 @@ def derived_files(course: Course) -> dict[Path, str]:
 
 
 def stale_files(course: Course) -> list[Path]:
-    """The derived files that are missing or not what `build` would write."""
+    """Return the derived files that are missing or not what `build` would write."""
     return [path for path, text in derived_files(course).items() if is_stale(path, text)]
 
 
 def build(course: Course) -> list[Path]:
-    """Write every stale derived file, keeping a copy of what was there; returns what was written.
+    """Write every stale derived file, keeping a copy of the old one, and return the files that were written.
 
     Raises:
-        CourseError: also where the course has no `solutions/` of its own, since its stubs are a learner's work.
+        CourseError: a solution cannot be turned into a stub, or the course has no `solutions/` of its own, so that its
+            stubs may be a learner's work.
+        SpecError: a declaration cannot be used.
     """
     if not (course.root / "solutions").is_dir():
         raise CourseError(
@@ -58,7 +62,10 @@ def build(course: Course) -> list[Path]:
 
 
 def worked_text(exercise: CourseExercise) -> str:
-    """The worked solution as a learner sees it who has solved the exercise: no marks; the questions they were asked."""
+    """Return the worked solution as a learner sees it who has solved the exercise.
+
+    It has no marks. That of a quiz answers the questions that the learner was asked.
+    """
     if exercise.is_quiz:
         return solved_sheet(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
     lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
@@ -66,7 +73,7 @@ def worked_text(exercise: CourseExercise) -> str:
 
 
 def is_stale(path: Path, text: str) -> bool:
-    """The file is missing, or differs in more than its line ends."""
+    """Return whether a file is missing, or differs from a text in more than its line ends."""
     try:
         return path.read_text(encoding="utf-8") != text
     except (FileNotFoundError, UnicodeDecodeError):
@@ -80,11 +87,11 @@ class Worked:
     Args:
         file: its path as messages name it.
         lines: its text.
-        tree: what Python reads in it.
+        tree: the same, parsed.
         function: the function of the exercise.
         begin: the line of the first mark in the function, counted from 1.
-        end: the line of the second.
-        in_classes: the lines of the marks in each class that is to be written as well.
+        end: the line of the second mark.
+        in_classes: the lines of both marks in each class that a learner writes as well.
     """
 
     file: str
@@ -97,12 +104,12 @@ class Worked:
 
     @property
     def regions(self) -> list[tuple[int, int]]:
-        """The lines of every pair of marks."""
+        """Return the lines of every pair of marks, in order."""
         return sorted([*self.in_classes, (self.begin, self.end)])
 
 
 def solution_file(exercise: CourseExercise) -> str:
-    """The worked solution's path as messages name it."""
+    """Return the path of the worked solution, relative to the course folder, for messages."""
     return f"solutions/{exercise.unit}/{exercise.name}"
 
 
@@ -123,7 +130,7 @@ def read_worked(exercise: CourseExercise) -> Worked:
 
 
 def computed_keys(exercise: CourseExercise) -> str:
-    """The content of a quiz's file of computed keys, empty if it needs none.
+    """Return the content of a quiz's file of computed keys, empty if it needs none.
 
     Raises:
         SpecError: a listing cannot be run.
@@ -133,15 +140,16 @@ def computed_keys(exercise: CourseExercise) -> str:
 
 
 def stub(exercise: CourseExercise, variant: int = 0) -> str:
-    """The learner's file: the worked solution with one line for each answer in place of its marked region.
+    """Return the learner's file: the worked solution with one line for each answer in place of its marked region.
 
-    In a class that is to be written as well, `...` is in its place.
+    In the marked region of a class, `...` is in its place. The file of a quiz is a blank answer sheet.
 
     Args:
-        variant: which numbers an answer sheet asks about.
+        exercise: the exercise.
+        variant: the number of the variant of an answer sheet, which decides on the numbers in its questions.
 
     Raises:
-        CourseError: there is no solution to derive it from, or what is left is not Python.
+        CourseError: there is no solution to derive it from, or the rest of it is not Python.
         SpecError: the declaration cannot be used.
     """
     if exercise.is_quiz:
@@ -162,7 +170,7 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
 
 
 def _with_note(text: str) -> str:
-    """A file as a learner gets it: below what heads it stands what it can import."""
+    """Return the text of a learner's file with a comment on what it may import, below its docstring if it has one."""
     first = ast.parse(text).body[0]
     if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
         return text
@@ -171,10 +179,10 @@ def _with_note(text: str) -> str:
 
 
 def placeholders(exercise: CourseExercise) -> list[str]:
-    """The lines that stand where the answers are to be written, one for each that is stored, one for a return.
+    """Return the lines that stand in a stub where the answers are to be written.
 
-    Of a body that is to be mended, all of it; of a test, which neither stores nor returns, `...`. Where a class is to
-    be written as well, `...` stands in both.
+    There is one for each answer that is stored, and one for a return. Where a learner is to mend a faulty body, that is
+    returned; for a test, which neither stores nor returns, and where a class is to be written as well, `...`.
     """
     function, answers = exercise.function, exercise.function.answers
     if function.faulty or answers[0].kind == "verdict":
@@ -185,6 +193,11 @@ def placeholders(exercise: CourseExercise) -> list[str]:
 
 
 def _read(exercise: CourseExercise, file: str) -> str:
+    """Return the text of a worked solution, which messages call `file`.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
     try:
         return exercise.solution.read_text(encoding="utf-8")
     except OSError as error:
@@ -196,6 +209,11 @@ def _read(exercise: CourseExercise, file: str) -> str:
 
 
 def _tree(file: str, source: str) -> ast.Module:
+    """Return a source text parsed.
+
+    Raises:
+        CourseError: it is not Python; names the file and the line.
+    """
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError) as error:
@@ -205,7 +223,11 @@ def _tree(file: str, source: str) -> ast.Module:
 
 
 def _function(exercise: CourseExercise, file: str, tree: ast.Module) -> ast.FunctionDef:
-    """The function of the exercise, in the worked solution."""
+    """Return the function of the exercise in its worked solution.
+
+    Raises:
+        CourseError: there is none.
+    """
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == exercise.id:
             return node
@@ -213,20 +235,20 @@ def _function(exercise: CourseExercise, file: str, tree: ast.Module) -> ast.Func
 
 
 def _class_regions(lines: Sequence[str], tree: ast.Module) -> list[tuple[int, int]]:
-    """The lines of the marks in each class that has a pair of them."""
+    """Return the lines of both marks, counted from 1, in each class that has a pair of them."""
     ends = [node.lineno for node in tree.body[1:]] + [len(lines) + 1]
-    found = []
+    regions = []
     for node, end in zip(tree.body, ends, strict=True):
         marks = [i for i in range(node.lineno, end) if lines[i - 1].strip() in (BEGIN, END)]
         if isinstance(node, ast.ClassDef) and [lines[i - 1].strip() for i in marks] == [BEGIN, END]:
-            found.append((marks[0], marks[1]))
-    return found
+            regions.append((marks[0], marks[1]))
+    return regions
 
 
 def _region(
     file: str, lines: Sequence[str], function: ast.FunctionDef, in_classes: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:
-    """The lines of the function's two marks, counted from 1.
+    """Return the lines of the function's two marks, counted from 1.
 
     Raises:
         CourseError: there is not exactly one marked region besides those in classes, or it is no part of the function.
@@ -246,16 +268,21 @@ def _region(
 
 
 def _marks(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[int, int]:
-    found = [(i, mark) for i, line in enumerate(lines, 1) for mark in (BEGIN, END) if mark in line]
-    if not found:
+    """Return the lines of the one pair of marks in a text, counted from 1.
+
+    Raises:
+        CourseError: there is no such pair, or more than one.
+    """
+    marks = [(i, mark) for i, line in enumerate(lines, 1) for mark in (BEGIN, END) if mark in line]
+    if not marks:
         raise CourseError(f"{file}, line {function.lineno}: put {BEGIN} and {END} around the answer.")
     expected = BEGIN
-    for line, mark in found[:2]:
+    for line, mark in marks[:2]:
         if mark != expected:
             raise CourseError(f"{file}, line {line}: {mark} stands where {expected} should: write one pair of marks.")
         expected = END
-    if len(found) == 1:
-        raise CourseError(f"{file}, line {found[0][0]}: this mark is never closed: put {END} behind the answer.")
-    if len(found) > 2:
-        raise CourseError(f"{file}, line {found[2][0]}: this is a second region: put all of it into one.")
-    return found[0][0], found[1][0]
+    if len(marks) == 1:
+        raise CourseError(f"{file}, line {marks[0][0]}: this mark is never closed: put {END} behind the answer.")
+    if len(marks) > 2:
+        raise CourseError(f"{file}, line {marks[2][0]}: this is a second region: put all of it into one.")
+    return marks[0][0], marks[1][0]

@@ -1,7 +1,7 @@
-"""The page of every mistake that can be named, docs/mistakes.md, which `tools/mistakes_page.py` writes.
+"""The page docs/mistakes.md, which `tools/mistakes_page.py` writes: every mistake that can be named.
 
-Each operator of `grader.diagnosis.operators` has its example there: a forward pass, wrong gradients of it, and what is
-said of them.
+Each operator of `grader.diagnosis.operators` has its example there: a forward pass, wrong gradients of it, and the
+sentence about them.
 """
 
 from __future__ import annotations
@@ -30,27 +30,29 @@ def mistakes_page() -> str:
     """Return the page in Markdown."""
     entries = sorted(_entry(operator, example) for operator in OPERATORS for example in operator.examples)
     parts = [HEAD]
-    for code, own in groupby(entries, key=itemgetter(0)):
-        parts += [f"## {code}\n\n{MEANINGS[code]}\n", *(text for _, _, text in own)]
+    for code, of_code in groupby(entries, key=itemgetter(0)):
+        parts += [f"## {code}\n\n{MEANINGS[code]}\n", *(text for _, _, text in of_code)]
     return "\n".join(parts)
 
 
 def case_of_example(example: Example) -> Case:
-    """Return an example as the wrong answers of a function, beside those that are right."""
+    """Return an example as a case to diagnose: its wrong gradients, and the names of those that are right."""
     samples = [ProgramSample(trial, program, given) for trial, program, given in example.trials()]
     wrong = tuple(name for name in samples[0].given if samples[0].is_wrong(name))
     return Case(samples, wrong, tuple(name for name in samples[0].given if name not in wrong))
 
 
 def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list[str]]:
-    """Return the code that an operator gives in one of its examples, and what is said of the wrong gradients."""
+    """Return the code that an operator gives in one of its examples, and the sentences about its gradients."""
     mistakes = [explanation.mistake for explanation in explain(case_of_example(example), [operator]).values()]
     return mistakes[0].code, list(dict.fromkeys(mistake.facts[0].says for mistake in mistakes))
 
 
 def source_of(example: Example) -> str:
-    """Return the forward pass and the wrong gradients of an example, as they stand in its module."""
-    return "\n\n\n".join(textwrap.dedent(inspect.getsource(each)).rstrip() for each in (example.forward, example.wrong))
+    """Return the source of an example: its forward pass and the function that gives the wrong gradients."""
+    return "\n\n\n".join(
+        textwrap.dedent(inspect.getsource(function)).rstrip() for function in (example.forward, example.wrong)
+    )
 
 
 def _entry(operator: Operator[Hashable], example: Example) -> tuple[str, str, str]:

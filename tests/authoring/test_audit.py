@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import words_of
 
-from grader.authoring import audit_words
-from grader.authoring.audit import Finding, audit
+from grader.authoring import audit_exercise
+from grader.authoring.audit import AuditFinding, audit
 from grader.authoring.build import build
 from grader.course.course import load_course
 from grader.course.course_file import line_of_name
@@ -40,7 +40,7 @@ units:
 RELU, MSE = "solutions/05_activations", "solutions/06_losses"
 SPEC = f"{RELU}/spec.py"
 WORDS_FILE = "grader/diagnosis/words.yaml"
-Check = Callable[[], list[Finding]]
+Check = Callable[[], list[AuditFinding]]
 
 
 @pytest.fixture
@@ -112,27 +112,31 @@ def test_a_broken_spec_is_one_finding_and_the_other_units_are_still_audited(root
     edit(root / MSE / "mse_grad.py", "2 * (inp", "3 * (inp")
     line = len((root / SPEC).read_text(encoding="utf-8").splitlines())
     broken, wrong = findings()
-    assert broken == Finding(SPEC, f"line {line}: ZeroDivisionError: {words_of('1 / 0')}; correct the declarations.")
+    assert broken == AuditFinding(
+        SPEC, f"line {line}: ZeroDivisionError: {words_of('1 / 0')}; correct the declarations."
+    )
     assert wrong.file == f"{MSE}/mse_grad.py"
 
 
 def test_a_missing_spec_is_found(root: Path, findings: Check):
     (root / SPEC).unlink()
     (finding,) = findings()
-    assert finding == Finding(SPEC, "is missing: every unit of course.yaml needs a spec.py; correct the declarations.")
+    assert finding == AuditFinding(
+        SPEC, "is missing: every unit of course.yaml needs a spec.py; correct the declarations."
+    )
 
 
 def test_a_forward_pass_that_fails_is_found(root: Path, findings: Check):
     edit(root / SPEC, "lambda inp: inp.clamp_min(0)", "lambda inp: inp @ inp.nothing")
     found = findings()
     says = "relu_grad: forward fails on sampled inputs: AttributeError: 'Tensor' object has no attribute 'nothing'"
-    assert found == [Finding(SPEC, f"{says}; correct the declaration.")]
+    assert found == [AuditFinding(SPEC, f"{says}; correct the declaration.")]
 
 
 def test_a_forward_pass_that_is_no_number_is_told_apart_from_a_wrong_gradient(root: Path, findings: Check):
     edit(root / SPEC, "lambda inp: inp.clamp_min(0)", "lambda inp: inp.log()")
     says = "relu_grad: forward is nan or infinite somewhere: draw its inputs from where it is defined"
-    assert Finding(SPEC, f"{says}; correct the declaration.") in findings()
+    assert AuditFinding(SPEC, f"{says}; correct the declaration.") in findings()
 
 
 def test_what_is_no_axis_is_found(root: Path, findings: Check):
@@ -168,7 +172,7 @@ FORMULAS = ("(inp > 0) * out.g", "( inp>0 )*out_g", "Write inp.g = (inp > 0) * o
 def test_a_hint_that_holds_the_formula_is_found(root: Path, findings: Check, formula: str):
     edit(root / SPEC, HINT, formula)
     says = "relu_grad: hint 1 of inp.g gives the formula away ((inp > 0) * out.g): ask for it instead."
-    assert findings() == [Finding(SPEC, says)]
+    assert findings() == [AuditFinding(SPEC, says)]
 
 
 def test_a_hint_of_a_misconception_that_holds_the_formula_is_found(root: Path, findings: Check):
@@ -184,19 +188,21 @@ def test_words_of_mistakes_that_hold_the_formula_or_belong_to_nothing_are_found(
     says = known["says"] | {"no-fact": "wrong"}
     hints = {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()}
     changed = {**known, "says": says, "hints": hints, "hints_of": {"no-operator": (), "truncated": ("", "")}}
-    monkeypatch.setattr(audit_words, "words", lambda: changed)
+    monkeypatch.setattr(audit_exercise, "words", lambda: changed)
     assert findings() == [
-        Finding(WORDS_FILE, "a hint of wrong-sign is empty: write it."),
-        Finding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
-        Finding(WORDS_FILE, "no-code is no known code: correct its name."),
-        Finding(WORDS_FILE, "there are words for no-fact, which nothing is called: correct the name, or remove them."),
-        Finding(
+        AuditFinding(WORDS_FILE, "a hint of wrong-sign is empty: write it."),
+        AuditFinding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
+        AuditFinding(WORDS_FILE, "no-code is no known code: correct its name."),
+        AuditFinding(
+            WORDS_FILE, "there are words for no-fact, which nothing is called: correct the name, or remove them."
+        ),
+        AuditFinding(
             WORDS_FILE, "there are hints for no-operator, which nothing is called: correct the name, or remove them."
         ),
-        Finding(WORDS_FILE, "a hint of truncated is empty: write it."),
-        Finding(WORDS_FILE, "a hint of truncated is there twice: write another one."),
-        Finding(
-            SPEC, "relu_grad: the ladder of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
+        AuditFinding(WORDS_FILE, "a hint of truncated is empty: write it."),
+        AuditFinding(WORDS_FILE, "a hint of truncated is there twice: write another one."),
+        AuditFinding(
+            SPEC, "relu_grad: a hint of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
         ),
     ]
 
@@ -235,7 +241,7 @@ WORDS = {
 def test_hints_that_are_missing_or_misspelt_are_found(root: Path, findings: Check, case: str):
     old, new, says = WORDS[case]
     edit(root / SPEC, old, new)
-    assert Finding(SPEC, f"relu_grad: {says}") in findings()
+    assert AuditFinding(SPEC, f"relu_grad: {says}") in findings()
 
 
 def test_a_wrong_solution_is_found(root: Path, findings: Check):
@@ -250,26 +256,26 @@ def test_a_solution_without_marks_is_found_once(root: Path, findings: Check):
     edit(root / RELU / "relu_grad.py", "    ### BEGIN SOLUTION\n", "")
     edit(root / RELU / "relu_grad.py", "    ### END SOLUTION\n", "")
     says = "line 4: put ### BEGIN SOLUTION and ### END SOLUTION around the answer."
-    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+    assert findings() == [AuditFinding(f"{RELU}/relu_grad.py", says)]
 
 
 def test_a_missing_solution_is_found_once(root: Path, findings: Check):
     (root / RELU / "relu_grad.py").unlink()
     says = "is missing or cannot be read: write the worked solution of relu_grad there."
-    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+    assert findings() == [AuditFinding(f"{RELU}/relu_grad.py", says)]
 
 
 def test_a_solution_with_other_arguments_is_found(root: Path, findings: Check):
     edit(root / RELU / "relu_grad.py", "def relu_grad(inp, out):", "def relu_grad(out, inp):")
     says = "it takes (out, inp), but spec.py declares (inp, out): make them the same."
-    assert Finding(f"{RELU}/relu_grad.py", says) in findings()
+    assert AuditFinding(f"{RELU}/relu_grad.py", says) in findings()
 
 
 def test_an_argument_that_nobody_describes_is_found(root: Path, findings: Check):
     edit(root / RELU / "relu_grad.py", "    inp: any shape\n", "")
     build(load_course(root))
     says = "its docstring does not describe inp: add a line `inp: ...` with its shape."
-    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+    assert findings() == [AuditFinding(f"{RELU}/relu_grad.py", says)]
 
 
 def test_an_edited_stub_and_a_missing_one_are_found(root: Path, findings: Check):
@@ -277,8 +283,8 @@ def test_an_edited_stub_and_a_missing_one_are_found(root: Path, findings: Check)
     edit(root / relu, "...", "0")
     (root / mse).unlink()
     assert findings() == [
-        Finding(relu, "it is not what its worked solution gives: write it with: handgrad build"),
-        Finding(mse, "it is missing: write it with: handgrad build"),
+        AuditFinding(relu, "it is not what its worked solution gives: write it with: handgrad build"),
+        AuditFinding(mse, "it is missing: write it with: handgrad build"),
     ]
 
 
@@ -293,7 +299,7 @@ def test_a_stub_that_is_more_than_a_stub_is_found(root: Path, findings: Check):
     build(load_course(root))
     found = findings()
     says = "in the stub inp.g is missing-local, not todo: put the marks around all of the answer."
-    assert Finding("exercises/05_activations/relu_grad.py", says) in found
+    assert AuditFinding("exercises/05_activations/relu_grad.py", says) in found
 
 
 MISCONCEPTIONS = {
@@ -303,12 +309,12 @@ MISCONCEPTIONS = {
     ),
     "under another code": (
         'Misconception("hard-coded", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0))',
-        "wrong-operand about inp.g is told as hard-coded (this is what a known slip gives (hard-coded)): "
+        "wrong-operand about inp.g is recognised as hard-coded (this is what a known slip gives (hard-coded)): "
         "give it that code, or sharpen its rule.",
     ),
-    "told in other words": (
+    "reported in other words": (
         'Misconception("wrong-operand", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0), says="blocked")',
-        "wrong-operand about inp.g is told in other words (blocked): remove it, or the one before it.",
+        "wrong-operand about inp.g is reported in other words (blocked): remove it, or the one before it.",
     ),
     "for one shape only": (
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g.reshape(3, 5))',
@@ -316,7 +322,8 @@ MISCONCEPTIONS = {
     ),
     "not finite": (
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g / (0 * inp))',
-        "wrong-local about inp.g gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it.",
+        "wrong-local about inp.g gives inf or nan, so it is reported as not-finite: keep its rule finite, or remove "
+        "it.",
     ),
 }
 
@@ -362,7 +369,7 @@ relu_grad = replace(relu_grad, inputs={{**relu_grad.inputs, "inp": _inp}}, misco
 """,
     )
     says = "relu_grad: inp.g passes as zeros, which is not right elsewhere: let the samplers vary more."
-    assert Finding(SPEC, says) in findings()
+    assert AuditFinding(SPEC, says) in findings()
 
 
 def test_stray_files_are_found_and_lessons_pictures_and_caches_are_not(root: Path, findings: Check):
@@ -377,20 +384,20 @@ def test_stray_files_are_found_and_lessons_pictures_and_caches_are_not(root: Pat
         (root / file).parent.mkdir(exist_ok=True)
         (root / file).write_text("")
     says = "it belongs to nothing in course.yaml: list its exercise, or remove it."
-    assert findings() == [Finding(file, says) for file in strays]
+    assert findings() == [AuditFinding(file, says) for file in strays]
 
 
 def test_a_unit_without_a_lesson_is_found(root: Path, findings: Check):
     (root / "exercises/05_activations/README.md").write_text("\n")
     says = "the unit has no lesson: write it in this file."
-    assert findings() == [Finding("exercises/05_activations/README.md", says)]
+    assert findings() == [AuditFinding("exercises/05_activations/README.md", says)]
 
 
 def test_an_unlisted_declaration_is_found(root: Path, findings: Check):
     declare(root, "leaky_grad = relu_grad\nmse_grad = relu_grad\n")
     assert findings() == [
-        Finding(SPEC, "leaky_grad is declared but not listed: list it in course.yaml, or remove it."),
-        Finding(SPEC, "mse_grad is an exercise of 06_losses too: give this one another name."),
+        AuditFinding(SPEC, "leaky_grad is declared but not listed: list it in course.yaml, or remove it."),
+        AuditFinding(SPEC, "mse_grad is an exercise of 06_losses too: give this one another name."),
     ]
 
 
@@ -398,14 +405,14 @@ def test_an_undeclared_exercise_is_found_and_the_others_are_audited(root: Path, 
     edit(root / "course.yaml", "- id: relu_grad", "- id: relu_grad\n      - id: gelu_grad")
     line = line_of_name(root / "course.yaml", "gelu_grad")
     says = f"line {line}: gelu_grad is listed, but {SPEC} does not declare it: declare it, or unlist it."
-    assert findings() == [Finding("course.yaml", says)]
+    assert findings() == [AuditFinding("course.yaml", says)]
 
 
 def test_declarations_in_another_order_than_they_are_taught_are_found(root: Path, findings: Check):
     edit(root / "course.yaml", "- id: relu_grad", "- id: leaky_grad\n      - id: relu_grad")
     declare(root, "leaky_grad = relu_grad\n")
     says = "relu_grad stands where course.yaml has leaky_grad: put both in teaching order."
-    assert Finding(SPEC, says) in findings()
+    assert AuditFinding(SPEC, says) in findings()
 
 
 def test_the_same_thing_is_never_said_twice(root: Path, findings: Check):
@@ -418,11 +425,11 @@ def test_a_spec_that_imports_torch_is_found(root: Path, findings: Check):
     spec = root / SPEC
     spec.write_text("import torch\n" + spec.read_text())
     says = "it imports torch, which every listing of exercises would wait for: use tensor methods."
-    assert Finding(SPEC, says) in findings()
+    assert AuditFinding(SPEC, says) in findings()
 
 
 def test_an_exercise_that_its_lesson_does_not_mention_is_found(root: Path, findings: Check):
     lesson = root / "exercises" / "05_activations" / "README.md"
     lesson.write_text(lesson.read_text().replace("relu_grad.py", "it"))
     says = "it does not mention relu_grad.py: list it among the unit's exercises."
-    assert findings() == [Finding("exercises/05_activations/README.md", says)]
+    assert findings() == [AuditFinding("exercises/05_activations/README.md", says)]

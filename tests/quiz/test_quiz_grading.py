@@ -18,7 +18,7 @@ import pytest
 import typer
 from conftest import AT_ONCE
 
-from grader.authoring.audit import Finding, audit
+from grader.authoring.audit import AuditFinding, audit
 from grader.authoring.audit_quiz import check_quiz
 from grader.authoring.build import build, stale_files, stub, worked_text
 from grader.classroom.class_grading import grade_folder
@@ -337,7 +337,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def findings(root: Path, worker: Worker) -> Callable[[], list[Finding]]:
+def findings(root: Path, worker: Worker) -> Callable[[], list[AuditFinding]]:
     """Audit the course, as it now is."""
     return lambda: audit(load_course(root), Grader(3), worker)
 
@@ -348,7 +348,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[], list[Finding]]) -> None:
+def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[], list[AuditFinding]]) -> None:
     assert findings() == []
     assert stale_files(load_course(root)) == []
     keys = json.loads((root / "solutions/03_one_example/quiz_keys.json").read_text())
@@ -362,8 +362,8 @@ FAULTS = [
     ("listing: '{n} + 1'", "listing: 'undefined'", "the listing stops with NameError"),
     ("wrong: {'{n}':", "wrong: {'{n + 1}':", "added (n=2): its wrong answer, 3, passes: correct it."),
     ("  right: out.g\n", "  right: out.g.sum(0)\n", "bias_gradient: its wrong answer, out.g.sum(), passes"),
-    ("  right: out.g\n", "  right: out.g +\n", "bias_gradient: its right answer, out.g +, is told as not-read"),
-    ("    b * out.g:\n", "    out.g / m * 1:\n", "is told as mean-for-sum"),
+    ("  right: out.g\n", "  right: out.g +\n", "bias_gradient: its right answer, out.g +, is judged as not-read"),
+    ("    b * out.g:\n", "    out.g / m * 1:\n", "is judged as mean-for-sum"),
     ("ask: What?", "ask: What is {k}?", "{k} is not worked out"),
     ("d: [-6, 6", "d: [-3, 6", "one_weight_entry (a=4 d=-3): two of its wrong answers are the same"),
     ("    yes:\n", "    output:\n", "b_up_by_1: a choice is both right and wrong"),
@@ -377,7 +377,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("old", "new", "says"), FAULTS[::4])
 def test_what_is_wrong_with_a_quiz_is_found(
-    root: Path, findings: Callable[[], list[Finding]], old: str, new: str, says: str
+    root: Path, findings: Callable[[], list[AuditFinding]], old: str, new: str, says: str
 ) -> None:
     """Here a few faults; `thorough/test_every_quiz_fault.py` has all."""
     edit(root / SOURCE, old, new)
@@ -390,21 +390,21 @@ def test_what_is_wrong_with_a_quiz_is_found(
 
 
 def test_a_sheet_that_is_stale_and_a_lesson_that_hides_the_quiz_are_found(
-    root: Path, findings: Callable[[], list[Finding]]
+    root: Path, findings: Callable[[], list[AuditFinding]]
 ) -> None:
     edit(root / SHEET, "bias_gradient: null", "bias_gradient: out.g")
     edit(root / "exercises/03_one_example/README.md", "quiz.yaml", "")
     (root / "exercises/03_one_example/quiz_keys.json").write_text("{}")
     assert findings() == [
-        Finding(
+        AuditFinding(
             "exercises/03_one_example/README.md",
             "it does not mention quiz.yaml: list it among the unit's exercises.",
         ),
-        Finding(
+        AuditFinding(
             "exercises/03_one_example/quiz_keys.json",
             "it belongs to nothing in course.yaml: list its exercise, or remove it.",
         ),
-        Finding(SHEET, "it is not what its worked solution gives: write it with: handgrad build"),
+        AuditFinding(SHEET, "it is not what its worked solution gives: write it with: handgrad build"),
     ]
 
 
@@ -416,17 +416,17 @@ def test_a_question_that_holds_the_answer_to_an_exercise_is_found(real: Course, 
     assert list(check_quiz(exercise)) == [says]
 
 
-def test_too_few_questions_are_found(root: Path, findings: Callable[[], list[Finding]]) -> None:
+def test_too_few_questions_are_found(root: Path, findings: Callable[[], list[AuditFinding]]) -> None:
     source = root / SOURCE
     text = source.read_text()
     source.write_text(text[text.index("jacobian_of_x:") : text.index("touched_by_x:")])
     (root / "solutions/03_one_example/quiz_keys.json").unlink()
     build(load_course(root))
-    assert findings() == [Finding(SOURCE, "it has 2 questions: ask at least 8.")]
+    assert findings() == [AuditFinding(SOURCE, "it has 2 questions: ask at least 8.")]
 
 
 def test_a_quiz_that_the_course_lists_and_nobody_wrote_is_found(
-    root: Path, findings: Callable[[], list[Finding]]
+    root: Path, findings: Callable[[], list[AuditFinding]]
 ) -> None:
     (root / SOURCE).unlink()
     assert "course.yaml gives this unit a quiz" in findings()[-1].says

@@ -9,7 +9,7 @@ import pytest
 import test_quiz_grading
 from test_quiz_grading import FAULTS, Judge, findings, judge, real, root, sound
 
-from grader.authoring.audit import Finding
+from grader.authoring.audit import AuditFinding
 from grader.course.course import Course
 
 __all__ = ["findings", "judge", "real", "root", "sound"]
@@ -17,7 +17,7 @@ __all__ = ["findings", "judge", "real", "root", "sound"]
 
 @pytest.mark.parametrize(("old", "new", "says"), FAULTS)
 def test_what_is_wrong_with_a_quiz_is_found(
-    root: Path, findings: Callable[[], list[Finding]], old: str, new: str, says: str
+    root: Path, findings: Callable[[], list[AuditFinding]], old: str, new: str, says: str
 ) -> None:
     test_quiz_grading.test_what_is_wrong_with_a_quiz_is_found(root, findings, old, new, says)
 

@@ -1,0 +1,417 @@
+"""Checks one exercise: its references agree, wrong arrays fail, misconceptions are recognised, and its texts are fit.
+
+A check yields a clause for each problem, which ends with what to do.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from grader import diagnosis
+from grader.course.course import CourseExercise
+from grader.course.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.course.sampling import Array, Sampler
+from grader.course.trial_sizes import EXACT_KIND
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.words import STEPS, diagnosis_of, words
+from grader.judging.given_answer import is_right
+from grader.judging.grading import Grader
+from grader.reference.compare import agrees
+from grader.reference.kinks import KINKED, allowed_gradient
+from grader.reference.references import agrees_with_finite_differences, derivative_answers, gradcheck, one_thread
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
+from grader.reference.trials import confirm, holds_in_a_similar_trial
+from grader.results.codes import CODES
+
+from .build import Worked, read_worked
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+Rule = Callable[[Trial], np.ndarray]
+QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
+
+
+def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+    """Yield what is wrong with the numbers of an exercise.
+
+    Args:
+        exercise: the exercise.
+        grader: makes its trials.
+
+    Raises:
+        SpecError: no trial can be made from the declaration, or finite differences contradict the references.
+    """
+    unknown = list(_unknown_names(exercise.function))
+    yield from unknown
+    if unknown:
+        return
+    with one_thread():  # threads for a few numbers cost more than they bring
+        yield from _trial_problems(exercise, grader)
+
+
+def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+    """Yield what is wrong with an exercise's trials: references, wrong answers that pass, and misconceptions."""
+    trials = grader.trials(exercise).judged
+    rng = np.random.default_rng(grader.seed)
+    confirm(exercise.function, trials[0], rng)
+    yield from _reference_problems(exercise, trials, rng)
+    yield from _inputs_without_exact_entries(exercise.function, trials[0])
+    others = Grader(grader.seed + 1).trials(exercise).judged
+    for answer in exercise.function.answers:
+        for name, rule in _wrong_arrays(answer, trials[0]):
+            if _slips_through(exercise, answer, rule, trials, others):
+                yield f"{answer.name} passes as {name}, which is not right elsewhere: let the samplers vary more."
+    usual = [trial for trial in trials if trial.setting.kind != EXACT_KIND]
+    for misconception in exercise.function.misconceptions:
+        yield from _misconception(exercise, misconception, usual)
+
+
+def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[str]:
+    """Yield inputs that a mask, a kink or a quotient is made of, and whose entries are never exactly 0 nor equal."""
+    if not isinstance(declaration, Exercise):
+        return
+    program = faithful_program_of(declaration, trial)
+    if program is None:
+        return
+    for name in declaration.forward_names:
+        argument = declaration.inputs[name]
+        if not isinstance(argument, Sampler) or not argument.differentiable or argument.exact:
+            continue
+        used = (node.name for node in program.nodes if program.inputs[name] in dict(node.operands).values())
+        if special := next((operation for operation in used if operation in KINKED | QUOTIENTS), ""):
+            yield (
+                f"{name} goes into {special}, and no trial has entries of it that are exactly 0 or equal: "
+                "say in its sampler which numbers they may be, exact=((-1.0, 0.0, 1.0),)."
+            )
+
+
+def _unknown_names(declaration: Declaration) -> Iterator[str]:
+    """Yield the misconceptions whose rules take an argument that no trial has."""
+    known = (
+        (*declaration.forward_names, *declaration.step_names, "out", "out_g")
+        if isinstance(declaration, Exercise)
+        else (*declaration.inputs, "answer")
+    )
+    for misconception in declaration.misconceptions:
+        for name in inspect.signature(misconception.rule).parameters:
+            if name not in known:
+                yield f"{_name_of(misconception)} takes {name}, but there is {', '.join(known)}: correct its rule."
+
+
+def _name_of(misconception: Misconception) -> str:
+    """Return a misconception's code and answer, for messages."""
+    return f"the misconception {misconception.code} about {misconception.answer}"
+
+
+def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
+    """Yield where autograd, finite differences and gradcheck disagree, or a routine rejects its own reference."""
+    declaration = exercise.function
+    if isinstance(declaration, Routine):
+        for trial, answer in itertools.product(trials, declaration.answers):
+            if not is_right(exercise, answer, trial, _reference(answer, trial)):
+                yield f"its reference is not accepted in {trial.setting.kind}: correct reference or accepts."
+        return
+    for trial in trials:
+        consistent = partial(_consistent, declaration, thorough=trial is trials[0])
+        if not trial.metered and not holds_in_a_similar_trial(declaration, trial, rng, consistent):
+            yield (
+                f"autograd, finite differences and gradcheck disagree in {trial.setting.kind}: "
+                "make forward differentiable where its samplers draw."
+            )
+
+
+def _is_at_kink(exercise: Exercise, trial: Trial) -> bool:
+    """Return whether some gradient is another one very near to the inputs than at the inputs."""
+    asked = [answer for answer in derivative_answers(exercise) if trial.expected[answer.name] is not None]
+    return not all(allowed_gradient(exercise, answer, trial).is_smooth for answer in asked)
+
+
+def _consistent(exercise: Exercise, trial: Trial, *, thorough: bool) -> bool:
+    """Return whether autograd, finite differences and gradcheck agree in a trial.
+
+    A trial whose inputs lie on a kink passes, as a difference there measures the kink.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        thorough: whether gradcheck compares the whole Jacobian, or only its product with one random direction.
+    """
+    if trial.setting.kind == EXACT_KIND:
+        return _is_at_kink(exercise, trial) or agrees_with_finite_differences(exercise, trial)
+    differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
+    checked = not differentiable or gradcheck(exercise, trial, fast=not thorough)
+    return checked and agrees_with_finite_differences(exercise, trial)
+
+
+def _reference(answer: Answer, trial: Trial) -> np.ndarray:
+    """Return the right array of an answer in a trial.
+
+    Raises:
+        ValueError: the trial does not ask for the answer.
+    """
+    expected = trial.expected[answer.name]
+    if expected is None:
+        raise ValueError(f"{answer.name} is not asked for")
+    return expected
+
+
+def _wrong_arrays(answer: Answer, first: Trial) -> Iterator[tuple[str, Rule]]:
+    """Yield arrays that an idle or careless learner may store: constants, copies, a transpose, a forgotten 1/n.
+
+    Args:
+        answer: the answer.
+        first: the trial in whose shapes a copy must fit.
+
+    Yields:
+        The name of the array for messages, and the rule that gives it in a trial.
+    """
+    yield "zeros", lambda trial: np.zeros_like(_reference(answer, trial))
+    yield "ones", lambda trial: np.ones_like(_reference(answer, trial))
+    right = _reference(answer, first)
+    arrays = {name: value for name, value in first.arguments.items() if isinstance(value, Array)}
+    if first.out_g is not None and tuple(first.out_g.shape) == right.shape:
+        yield "a copy of the upstream gradient", lambda trial: np.asarray(trial.out_g)
+    if right.ndim >= 2:
+        yield "the transpose", _transpose(answer)
+    for name, value in arrays.items():
+        if value.values.shape == right.shape:
+            yield f"a copy of {name}", _copy(name)
+        yield f"the answer times the number of entries of {name}", _times_entries(answer, name)
+    for axis in first.setting.sizes:
+        yield f"the answer times the size of {axis}", _times_size(answer, axis)
+
+
+def _transpose(answer: Answer) -> Rule:
+    """Return the rule that gives the transpose of the right array."""
+
+    def rule(trial: Trial) -> np.ndarray:
+        """Return the right array with its last two axes exchanged; a vector unchanged."""
+        right = _reference(answer, trial)
+        return right.swapaxes(-1, -2) if right.ndim >= 2 else right
+
+    return rule
+
+
+def _copy(name: str) -> Rule:
+    """Return the rule that gives a copy of an argument."""
+    return lambda trial: np.asarray(trial.arguments[name].values, dtype="float64")
+
+
+def _times_entries(answer: Answer, name: str) -> Rule:
+    """Return the rule that gives the right array times the number of entries of an argument."""
+    return lambda trial: _reference(answer, trial) * trial.arguments[name].values.size
+
+
+def _times_size(answer: Answer, axis: str) -> Rule:
+    """Return the rule that gives the right array times the size of an axis."""
+    return lambda trial: _reference(answer, trial) * trial.setting.sizes[axis]
+
+
+def _slips_through(
+    exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial], others: Sequence[Trial]
+) -> bool:
+    """Return whether a rule passes every trial of one run although it is wrong in double precision or in another run.
+
+    Args:
+        exercise: the exercise.
+        answer: the answer that the rule is tried for.
+        rule: gives an array in each trial.
+        trials: the trials of the run.
+        others: the trials of another run.
+    """
+    samples = _samples(exercise, answer, rule, trials)
+    if not all(is_right(exercise, answer, sample.trial, sample.given) for sample in samples):
+        return False
+    if isinstance(exercise.function, Routine) and exercise.function.accepts is not None:
+        return False
+    asked = (trial for trial in (*trials, *others) if trial.expected[answer.name] is not None)
+    return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in asked)
+
+
+def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]) -> list[Sample]:
+    """Return the samples of an answer that code with this rule would give, in the trials that ask for the answer."""
+    dtype = "float64" if isinstance(exercise.function, Routine) else "float32"
+    with np.errstate(all="ignore"):
+        return [
+            sample_of(answer, trial, rule(trial).astype(dtype))
+            for trial in trials
+            if trial.expected[answer.name] is not None
+        ]
+
+
+def _misconception(exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]) -> Iterator[str]:
+    """Yield what is wrong with a misconception: it cannot be computed at some size, is right, or is not recognised."""
+    name, wrong = _name_of(misconception), {}
+    for answer in exercise.function.answers:
+        if misconception.answer in (answer.name, answer.name.partition(".")[0]):
+            try:
+                samples = _samples(exercise, answer, partial(wrong_array_of, misconception, answer), trials)
+            except IMPOSSIBLE as error:
+                yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
+                return
+            if not all(is_right(exercise, answer, sample.trial, sample.given) for sample in samples):
+                wrong[answer.name] = samples
+    if not wrong:
+        yield f"{name} gives the right answer in every trial: correct its rule, or remove it."
+        return
+    if not all(sample.is_finite for samples in wrong.values() for sample in samples):
+        yield f"{name} gives inf or nan, so it is reported as not-finite: keep its rule finite, or remove it."
+        return
+    right = [answer.name for answer in exercise.function.answers if answer.name not in wrong]
+    named = diagnosis_of(next(iter(find_mistakes(exercise.function, wrong, right).values())))
+    if named.code != misconception.code:
+        yield f"{name} is recognised as {named.code} ({named.says}): give it that code, or sharpen its rule."
+    elif misconception.says and named.says != misconception.says:
+        yield f"{name} is reported in other words ({named.says}): remove it, or the one before it."
+
+
+# --- words ---------------------------------------------------------------------------------------------------------
+
+ATOMS = (ast.Name, ast.Attribute, ast.Constant)
+SHORTEST = 3
+
+
+def check_hints(declaration: Declaration) -> Iterator[str]:
+    """Yield what is wrong with the number and form of an exercise's hints."""
+    for answer in declaration.answers:
+        steps = declaration.hints.get(answer.name, ())
+        count = 1 if _is_text(steps) else len(steps)
+        if count != STEPS:
+            yield f"{answer.name} has {count} of {STEPS} hints: write a nudge, a pointer, and one that is almost there."
+        else:
+            yield from _check_steps(f"a hint of {answer.name}", steps)
+    for misconception in declaration.misconceptions:
+        whose = f"the misconception {misconception.code} about {misconception.answer}"
+        if _is_text(misconception.hints):
+            yield f"the hints of {whose} are one string: put a comma behind it."
+        elif len(misconception.hints) > STEPS:
+            yield f"{whose} has {len(misconception.hints)} hints: keep {STEPS} at most."
+        else:
+            yield from _check_steps(f"a hint of {whose}", misconception.hints)
+
+
+def _is_text(steps: Sequence[str]) -> bool:
+    """Return whether hints are one string and no tuple, as where a comma was forgotten."""
+    return isinstance(steps, str)
+
+
+def check_code_hints() -> Iterator[str]:
+    """Yield what is wrong in `words.yaml`: hints of unknown codes, and words and hints for names that nothing has."""
+    for code, steps in words()["hints"].items():
+        if code not in CODES:
+            yield f"{code} is no known code: correct its name."
+        yield from _check_steps(f"a hint of {code}", steps)
+    templates, names = words()["says"], _names_of_facts()
+    for name in templates:
+        if name not in names:
+            yield f"there are words for {name}, which nothing is called: correct the name, or remove them."
+    for name in words()["hints_of"]:
+        if name not in {*templates, *(operator.name for operator in OPERATORS), "follows"}:
+            yield f"there are hints for {name}, which nothing is called: correct the name, or remove them."
+    for name, steps in chain(words()["hints_of"].items(), words()["hints_when"].items()):
+        yield from _check_steps(f"a hint of {name}", steps)
+
+
+@functools.cache
+def _names_of_facts() -> set[str]:
+    """Return every string in the modules that state facts, among which are the names of all facts."""
+    (folder,) = map(Path, diagnosis.__path__)
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py"))
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def _check_steps(owner: str, steps: Sequence[str]) -> Iterator[str]:
+    """Yield whether one of some hints is empty or there twice; `owner` names a hint in the message."""
+    if not all(step.strip() for step in steps):
+        yield f"{owner} is empty: write it."
+    if len({step.strip() for step in steps}) < len(steps):
+        yield f"{owner} is there twice: write another one."
+
+
+def check_giveaways(exercise: CourseExercise) -> Iterator[str]:
+    """Yield the hints and facts that contain a formula of the worked solution.
+
+    Raises:
+        CourseError: the worked solution cannot be read.
+    """
+    solution = formulas(read_worked(exercise))
+    for name, text in _texts(exercise.function):
+        for formula in solution:
+            if gives_away(formula, text):
+                yield f"{name} gives the formula away ({formula}): ask for it instead."
+
+
+def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
+    """Yield every text that a learner may read on the way to an answer, after its name for messages."""
+    for name, steps in declaration.hints.items():
+        yield from ((f"hint {i} of {name}", step) for i, step in enumerate(steps, 1))
+    for misconception in declaration.misconceptions:
+        whose = f"the misconception {misconception.code} about {misconception.answer}"
+        yield f"the fact of {whose}", misconception.says
+        yield from ((f"a hint of {whose}", step) for step in misconception.hints)
+    for code, steps in words()["hints"].items():
+        yield from ((f"a hint of {code}", step) for step in steps)
+
+
+def formulas(solution: Worked, *, final: bool = False) -> list[str]:
+    """Return every right-hand side in the marked regions that is more than a name or a number.
+
+    Args:
+        solution: the worked solution.
+        final: whether to return only those that are returned or stored as an answer, and no intermediate ones.
+    """
+    values = [
+        node.value
+        for node in ast.walk(solution.tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Return))
+        and any(begin < node.lineno < end for begin, end in solution.regions)
+        and not (final and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
+    ]
+    texts = (ast.unparse(value) for value in values if value is not None and not isinstance(value, ATOMS))
+    return [text for text in dict.fromkeys(texts) if len(re.sub(r"\s", "", text)) >= SHORTEST]
+
+
+def gives_away(formula: str, text: str) -> bool:
+    """Return whether a text contains a formula, however it is spaced."""
+    return bool(_pattern(formula).search(_normal(text)))
+
+
+def _pattern(formula: str) -> re.Pattern[str]:
+    """Return a pattern for a formula with any whitespace between its parts, not in the middle of a longer word."""
+    parts = re.findall(r"\w+|\S", _normal(formula))
+    return re.compile(r"(?<![\w.])" + r"\s*".join(map(re.escape, parts)) + r"(?!\w)")
+
+
+def _normal(text: str) -> str:
+    """Return a text with one spelling for `out_g` and `out.g`, and for `w.T` and `w.t()`."""
+    return re.sub(r"\.m?T\b", ".t()", re.sub(r"(?<=\w)_g\b", ".g", text))
+
+
+def check_signature(exercise: CourseExercise) -> Iterator[str]:
+    """Yield whether the worked function takes other inputs than declared, and which its docstring does not describe.
+
+    Raises:
+        CourseError: the worked solution cannot be read.
+    """
+    function = read_worked(exercise).function
+    taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    declared = list(exercise.function.argument_names)
+    if taken != declared:
+        yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
+        return
+    described = re.findall(r"^\s*(\w+):", ast.get_docstring(function) or "", re.MULTILINE)
+    for name in declared:
+        if name not in described:
+            yield f"its docstring does not describe {name}: add a line `{name}: ...` with its shape."
