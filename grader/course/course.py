@@ -70,7 +70,7 @@ class CourseExercise:
 
     @property
     def solution(self) -> Path:
-        """Return the path of its solution."""
+        """Return the path of its worked solution, or of the questions of a quiz."""
         return self.course.solutions / self.unit / self.name
 
     @property
@@ -191,6 +191,7 @@ class Course:
         return tuple(chain.from_iterable(self._unit_exercises(unit) for unit in self.config.units))
 
     def _unit_exercises(self, unit: Unit) -> Iterator[CourseExercise]:
+        """Yield the exercises of a unit in teaching order, its quiz last."""
         for entry in unit.exercises:
             yield CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
         if unit.quiz is not None:
@@ -261,7 +262,7 @@ class Course:
         return exercises
 
     def _unknown_name(self, name: str) -> str:
-        """Return the message for a name that is no exercise's, with the nearest name that is one."""
+        """Return the message for an unknown name of an exercise, with the most similar known name."""
         known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
         typed = Path(name).stem or name
         completions = [id_ for id_ in known if id_.startswith(typed) or id_.partition("_")[2] == typed]

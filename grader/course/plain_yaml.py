@@ -184,6 +184,7 @@ def _end(collection: Items | Map, otherwise: int) -> int:
 
 
 def _line(event: Any) -> int:
+    """Return the number of the line in which a YAML event begins, counted from 1."""
     return int(event.start_mark.line) + 1
 
 

@@ -131,7 +131,7 @@ class Sampler:
         return Array(self.draw(rng, setting, shape), axes, self._prior(rng, setting, shape))
 
     def exact_in(self, setting: Setting) -> tuple[float, ...]:
-        """Return the levels at which entries may lie exactly in a trial."""
+        """Return the levels at which entries may lie exactly in a trial; none if there are no levels."""
         return self.exact[setting.turn % len(self.exact)] if self.exact else ()
 
     @property
@@ -238,9 +238,9 @@ def exact_entries(
 
 
 def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> None:
-    """Round the entry that is nearest to each level, the outermost levels first, again and again in a quarter of all.
+    """Set the entry nearest to each level to that level, in place, the outermost levels first and in several rounds.
 
-    An entry that is at a level already is one of them.
+    A quarter of the entries is set at most; an entry that lies exactly at a level counts as set.
 
     Args:
         values: the array to change.
@@ -317,7 +317,7 @@ def weights(spec: str) -> Sampler:
 
 
 def uniform(spec: str, low: float, high: float) -> Sampler:
-    """Sample entries spread evenly between `low` and `high`; shape: `spec`."""
+    """Sample entries with a uniform distribution between `low` and `high`; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(low, high, shape).astype("float32")

@@ -57,6 +57,11 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
 
 
 def _choice(question: Choice, answer: str) -> QuizMistake | None:
+    """Return the mistake of naming a wrong choice; `None` if the right one is named.
+
+    Raises:
+        ExpressionError: the answer names no choice.
+    """
     label = _label(answer, [*question.right, *question.wrong])
     return None if label in question.right else question.wrong[label]
 
@@ -84,6 +89,11 @@ def _label(text: str, known: Collection[str]) -> str:
 
 
 def _typed(question: TypedQuestion, answer: str) -> QuizMistake | None:
+    """Return the mistake in a typed answer; `None` if it is right.
+
+    Raises:
+        ExpressionError: it cannot be read, or repeats the question.
+    """
     meanings = list(readings(question, answer))
     right = key_values(question, question.right)
     if any(_same(question, values, right) for values in meanings):
@@ -126,11 +136,13 @@ def _undeclared(question: TypedQuestion, values: Values, right: Values) -> QuizM
 
 
 def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
+    """Return the mistake in a wrong number: a wrong sign, or an unknown one."""
     has_other_sign = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
     return SIGN if has_other_sign else QuizMistake(code="unknown", says=NOT_IT)
 
 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:
+    """Return the mistake in a wrong formula, from its values and the right ones at each point."""
     from .formula_equivalence import constant_ratio, same_values
     from .formula_work import shape_text
 

@@ -213,12 +213,14 @@ def points_of(question: Expression) -> tuple[Point, ...]:
 
 
 def _points_of_shape(question: Shape) -> tuple[Point, ...]:
+    """Return the points at which the shapes of a question are compared; a parameter has one size in all of them."""
     sizes = tuple((name, size) for name, (size,) in question.params.items())
     names = re.findall(r"[A-Za-z_]\w*", " ".join((question.right, *question.wrong)))
     return _points(_given(question), tuple(dict.fromkeys(names)), sizes)
 
 
 def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
+    """Return the variables of a question by name, each as a `Given`."""
     return tuple(
         (name, given if isinstance(given, Given) else Given(axes=given)) for name, given in question.given.items()
     )
@@ -228,6 +230,7 @@ def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
 def _points(
     given: tuple[tuple[str, Given], ...], names: tuple[str, ...], sizes: tuple[tuple[str, float], ...]
 ) -> tuple[Point, ...]:
+    """Return the points for some variables, further axis names, and axes of fixed size."""
     from grader.course.shapes import axes_of
 
     from .formula_equivalence import Variable, draw_points
@@ -238,10 +241,10 @@ def _points(
 
 def key_values(question: TypedQuestion, key: str) -> Any:
     """Return the likeliest meaning of an author's answer, right or wrong; each is evaluated only once."""
-    return _key_values(type(question), _question_text(question), key)
+    return _key_values(type(question), _question_as_json(question), key)
 
 
-def _question_text(question: TypedQuestion) -> str:
+def _question_as_json(question: TypedQuestion) -> str:
     return question.model_dump_json()
 
 

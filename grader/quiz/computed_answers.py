@@ -64,6 +64,11 @@ def _outcome(name: str, listing: str) -> dict[str, str]:
 
 
 def _statements(name: str, listing: str) -> list[ast.stmt]:
+    """Return the statements of a listing, at least one.
+
+    Raises:
+        SpecError: it is not Python.
+    """
     try:
         return ast.parse(listing).body or [ast.Pass()]
     except SyntaxError as error:

@@ -152,6 +152,11 @@ class Evaluation:
         return items
 
     def _assign(self, targets: Sequence[str], value: Any) -> None:
+        """Assign a value to one name, or its items to several; nothing without names.
+
+        Raises:
+            ExpressionError: there are more or fewer items than names.
+        """
         values = [value] if len(targets) == 1 else self._as_many(len(targets), value) if targets else []
         self.local.update(zip(targets, values, strict=True))
 
@@ -169,9 +174,15 @@ class Evaluation:
         raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
     def _known_names(self) -> str:
+        """Return the end of a message that lists the names of all variables."""
         return f"; there is {', '.join(map(shown_name, self.values))}" if self.values else ": a number is wanted"
 
     def _constant(self, name: str) -> Any:
+        """Return the value of a library's constant, such as `torch.pi`.
+
+        Raises:
+            ExpressionError: it is unknown.
+        """
         if name in CONSTANTS:
             return CONSTANTS[name]
         raise ExpressionError(f"there is no {name} here")
@@ -204,6 +215,17 @@ class Evaluation:
     def _apply(
         self, name: str, arguments: Any, options: Mapping[str, ast.expr] | None = None, library: str = ""
     ) -> Any:
+        """Return the result of an operation.
+
+        Args:
+            name: the name of the operation.
+            arguments: the values of its arguments by position.
+            options: the parts of the formula that are its arguments by name.
+            library: `np`, `torch`, `python` or `method`, by the way the operation is called.
+
+        Raises:
+            ExpressionError: the operation is unknown, or does not fit its arguments.
+        """
         values = [*arguments]
         key = next((key for key in (f"{library}.{name}", name) if key in OPERATIONS), None)
         if key is None:

@@ -388,6 +388,7 @@ def _check_attribute(name: Token) -> None:
 
 
 def _never_closed(opened: str) -> str:
+    """Return the message for a bracket that is never closed."""
     return f"the bracket {opened} is never closed: put {')' if opened == '(' else ']'} where it ends"
 
 
@@ -449,7 +450,7 @@ class _Applications(ast.NodeTransformer):
         self.tokens = tokens
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """Return the call of the function whose sign it is.
+        """Return a call in place of a sign that stands for a function; other nodes unchanged.
 
         Raises:
             ExpressionError: it is unclear where the function ends.

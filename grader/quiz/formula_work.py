@@ -49,16 +49,16 @@ class Work:
         """
         self.spend(STEP)
 
-    def room(self, entries: int) -> None:
+    def spend_entries(self, entries: int) -> None:
         """Subtract the work for entries that are about to be made or read.
 
         Raises:
             ExpressionError: they are far more than an answer has, or no work remains.
         """
-        self.fits(entries)
+        self.check_size(entries)
         self.spend(entries)
 
-    def fits(self, entries: int, axes: int = 0) -> None:
+    def check_size(self, entries: int, axes: int = 0) -> None:
         """Check that an array is not larger than any answer's.
 
         Raises:
@@ -75,8 +75,8 @@ class Work:
         """
         if isinstance(value, tuple):
             rows = self.arrays(value)
-            self.room(sum(row.size for row in rows))
-            self.fits(0, max((row.ndim + 1 for row in rows), default=1))
+            self.spend_entries(sum(row.size for row in rows))
+            self.check_size(0, max((row.ndim + 1 for row in rows), default=1))
             return np.stack(rows) if rows else np.zeros(0)
         if value is None or isinstance(value, (str, slice, type(Ellipsis))):
             raise TypeError("no array")

@@ -45,6 +45,7 @@ def questions_markdown(quiz: Quiz, variant: int = 0) -> str:
 
 
 def _question(name: str, quiz: Quiz, variant: int) -> str:
+    """Return a question of a variant as Markdown, with its choices or the kind of its answer."""
     question = question_of(quiz, name, variant)
     parts = [f"**`{name}`** {_escaped(question.ask)}"]
     if question.listing:

@@ -1,11 +1,13 @@
-"""Holds every operation that a formula may use, by name: torch's, numpy's and Python's own, with one meaning each.
+"""The operations that a formula may use, by the names that they have in torch, numpy and Python.
 
-To add one, put a function of numpy arrays under `@operation("its names")`, or a line into the table above its kind. Its
-parameters say by their names what they take: see `CONVERSIONS`. `perform` counts the entries of its arrays before it
-runs it; what makes more than those, broadcast together, says how many by `entries`, of the same parameters.
+To add one, put a function of numpy arrays under `@operation("its names")`, or a line into the table of its kind. The
+name of a parameter determines the type of its argument: see `CONVERSIONS`. `perform` counts the entries of the arrays
+before it calls the function. A function that makes more entries than its arrays have, broadcast together, needs
+`entries`: a function of the same parameters that returns their number.
 
-A name such as `np.repeat` is meant where it is written so. `method.where` is a method, `python.sum` Python's own,
-`list.+` what `+` does behind a list, `.shape` an attribute; what is no name is an operator.
+A name with a prefix is used for that prefix only: `np.repeat` if it is written so, `method.where` for a method,
+`python.sum` for Python's own function, `list.+` for a list on the left of `+`, `.shape` for an attribute. A sign is the
+name of an operator.
 """
 
 from __future__ import annotations
@@ -38,17 +40,18 @@ CONVERSIONS: Mapping[str, Callable[[Work, Any], Any]] = {
     "arrays": Work.arrays, "items": lambda work, value: tuple(work.items(value)),
     "parts": lambda work, value: tuple(_place(work, part) for part in value),
 }  # fmt: skip
-"""What a value becomes, by the name of its parameter: an array, a whole number, a list. `work` is the budget itself."""
+"""By name of a parameter, the function that converts its argument to an array, a whole number or a list."""
 
 
 @dataclass(frozen=True)
 class FormulaOperation:
-    """An operation that a formula may use.
+    """Describe an operation that a formula may use.
 
     Args:
-        function: does it.
-        entries: returns how many entries it makes, from the same arguments; `None` if as many as its arrays have.
-        signature: the function's parameters.
+        function: takes the converted arguments, and `work`, the budget, if it has such a parameter; returns the result.
+        entries: takes the same arguments; returns how many entries the function makes or reads. `None` if these are as
+            many as its arrays have, broadcast together.
+        signature: the parameters of the function.
     """
 
     function: Function
@@ -56,7 +59,12 @@ class FormulaOperation:
     signature: inspect.Signature
 
     def bound(self, work: Work, arguments: Sequence[Any], options: Mapping[str, Any]) -> inspect.BoundArguments:
-        """Return the arguments of the function, each turned into what its parameter takes.
+        """Return the arguments of the function, converted by `CONVERSIONS`.
+
+        Args:
+            work: the budget.
+            arguments: the values of a formula that are given by position.
+            options: those that are given by name.
 
         Raises:
             TypeError: they do not fit its parameters.
@@ -80,7 +88,7 @@ class FormulaOperation:
         return call
 
     def count(self, call: inspect.BoundArguments) -> int:
-        """Return how many entries it is about to make or read."""
+        """Return how many entries a call of the function makes or reads, before it is called."""
         if self.entries is not None:
             return int(self.entries(*call.args, **call.kwargs))
         given = [value for name, value in call.arguments.items() if CONVERSIONS.get(name) is Work.array]
@@ -92,7 +100,12 @@ OPERATIONS: dict[str, FormulaOperation] = {}
 
 
 def operation(names: str, entries: Callable[..., int] | None = None) -> Callable[[Function], Function]:
-    """Enter a function into the table under each of these names."""
+    """Return a decorator that enters a function into `OPERATIONS`.
+
+    Args:
+        names: the names of the operation, with blanks between them.
+        entries: as in `FormulaOperation`.
+    """
 
     def enter(function: Function) -> Function:
         called = function
@@ -105,7 +118,12 @@ def operation(names: str, entries: Callable[..., int] | None = None) -> Callable
 
 
 def enter_all(table: Mapping[str, Function], entries: Callable[..., int] | None = None) -> None:
-    """Enter every function of a table under the names before it."""
+    """Enter every function of a table into `OPERATIONS`.
+
+    Args:
+        table: functions by their names, with blanks between them.
+        entries: as in `FormulaOperation`, for all of them.
+    """
     for names, function in table.items():
         operation(names, entries)(function)
 
@@ -113,24 +131,24 @@ def enter_all(table: Mapping[str, Function], entries: Callable[..., int] | None 
 def perform(
     work: Work, name: str, arguments: Sequence[Any], options: Mapping[str, Any] | None = None, title: str = ""
 ) -> Any:
-    """Return the result of an operation; the one place that calls one, once its size is counted.
+    """Return the result of an operation, which is called only if its size is within the budget.
 
     Args:
         work: the budget.
-        name: in the table.
-        arguments: as the formula gives them: arrays, numbers, texts, and tuples of them.
-        options: what is given by name.
-        title: what messages call it; its name unless given.
+        name: the key of the operation in `OPERATIONS`.
+        arguments: the arguments by position: arrays, numbers, texts, and tuples of them.
+        options: the arguments by name.
+        title: the name of the operation in messages; `name` if empty.
 
     Raises:
-        ExpressionError: it does not fit its arguments, or there is too much to do.
+        ExpressionError: the operation does not fit its arguments, or there is too much work.
     """
     title = title or name
     is_of_list = arguments and isinstance(arguments[0], tuple) and f"list.{name}" in OPERATIONS
     known = OPERATIONS[f"list.{name}" if is_of_list else name]
     try:
         call = known.bound(work, arguments, options or {})
-        work.room(known.count(call))
+        work.spend_entries(known.count(call))
         result = known.function(*call.args, **call.kwargs)
     except (TypeError, ArithmeticError, AttributeError, KeyError) as error:
         raise ExpressionError(f"{title} cannot be used like this: look at what stands in its brackets") from error
@@ -139,7 +157,7 @@ def perform(
         shapes = " and ".join(shape_text(array.shape, work.sizes) for array in arrays)
         raise ExpressionError(f"{title} does not fit {shapes or 'what stands in its brackets'}", "error") from error
     if isinstance(result, Array):
-        work.fits(result.size, result.ndim)
+        work.check_size(result.size, result.ndim)
     return result
 
 
@@ -195,10 +213,10 @@ enter_all({
 
 @operation("beside·", entries=lambda a, b: max(a.size, b.size))
 def multiply_beside(a: Array, b: Array) -> Any:
-    """Return the product that `2x` and `a·b` are where they can only be one, entry by entry.
+    """Return the product `2x` or `a·b`, entry by entry.
 
     Raises:
-        ExpressionError: it might be a matrix product.
+        ExpressionError: it might be meant as a matrix product: the shapes of two arrays differ.
     """
     if a.ndim and b.ndim and a.shape != b.shape:
         raise ExpressionError("which product is meant? Write * entry by entry, @ for a matrix product")
@@ -207,7 +225,7 @@ def multiply_beside(a: Array, b: Array) -> Any:
 
 @operation("if")
 def choose(condition: Array, first: Any, second: Any) -> Any:
-    """Return `first if condition else second`, which decides once.
+    """Return `first if condition else second` for a condition that is a number.
 
     Raises:
         ExpressionError: the condition is an array.
@@ -219,7 +237,7 @@ def choose(condition: Array, first: Any, second: Any) -> Any:
 
 @operation("np.select")
 def select_first(work: Work, conditions: Any, choices: Any, default: Any = 0.0) -> Any:
-    """Return of each entry the choice whose condition is the first to hold."""
+    """Return for each entry the choice of the first condition that is true there; `default` if none is."""
     pairs = list(zip(work.items(conditions), work.items(choices), strict=True))
     for condition, choice in reversed(pairs):
         default = perform(work, "where", [condition, choice, default])
@@ -230,7 +248,7 @@ def select_first(work: Work, conditions: Any, choices: Any, default: Any = 0.0) 
 
 
 def _matmul_entries(a: Array, b: Array) -> int:
-    """Return how many products of entries a matrix product takes."""
+    """Return how many products of two entries a matrix product computes."""
     if not a.ndim or not b.ndim:
         return max(a.size, b.size)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -238,7 +256,7 @@ def _matmul_entries(a: Array, b: Array) -> int:
 
 
 def _of_ranks(product: Function, *ranks: int) -> Function:
-    """Return a product of arrays that must have so many axes, as torch wants it."""
+    """Return a product that accepts only arrays with these numbers of axes, as torch's does."""
 
     def limited(a: Array, b: Array) -> Any:
         if (a.ndim, b.ndim) != ranks:
@@ -265,10 +283,10 @@ enter_all({
 
 
 def _spelled(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
-    """Return the letters of every axis of the arrays of an einsum, `...` included, and of its result.
+    """Return the letters of the axes of each array of an einsum, and of its result, with letters in place of `...`.
 
     Raises:
-        TypeError: it is no einsum, or one of another number of arrays.
+        TypeError: `spec` is no einsum, or one of another number of arrays.
     """
     spec = spec.replace(" ", "")
     inputs, arrow, result = spec.partition("->")
@@ -278,16 +296,16 @@ def _spelled(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
     unnamed = [array.ndim - len(part.replace("...", "")) for part, array in zip(parts, arrays, strict=True)]
     spare = "".join(letter for letter in LETTERS.upper() if letter not in spec)[: max(0, *unnamed)]
     named = [part.replace("...", spare[len(spare) - count :]) for part, count in zip(parts, unnamed, strict=True)]
-    if not arrow:  # what `...` stands for is in front, and then what occurs once
+    if not arrow:  # first the axes of `...`, then the letters that occur once
         result = "..." * bool(spare) + "".join(
-            sorted(one for one in inputs if one.isalpha() and inputs.count(one) == 1)
+            sorted(letter for letter in inputs if letter.isalpha() and inputs.count(letter) == 1)
         )
     return named, result.replace("...", spare)
 
 
 @operation("einsum")
 def einsum(work: Work, *arguments: Any) -> Any:
-    """Return torch's einsum; `...` may be summed. Einops' has the arrays first, and words for axes.
+    """Return the einsum of some arrays; its text is before them, or after them with words for axes, as in einops.
 
     Raises:
         TypeError: no text says which axes are summed.
@@ -306,7 +324,7 @@ def einsum(work: Work, *arguments: Any) -> Any:
     for part, array in zip(named, arrays, strict=True):
         for letter, size in zip(part, array.shape, strict=True):
             sizes[letter] = max(size, sizes.get(letter, 1))
-    work.room(math.prod(sizes.values()))
+    work.spend_entries(math.prod(sizes.values()))
     return np.einsum(f"{','.join(named)}->{result}", *arrays)
 
 
@@ -314,7 +332,7 @@ def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[tuple[int, ...], tuple[
     """Return the axes of each array over which a tensordot sums.
 
     Raises:
-        ValueError: there are not so many.
+        ValueError: an array has fewer axes than are to be summed.
     """
     if isinstance(axes, tuple):
         first, second = (wholes(part) if isinstance(part, tuple) else (whole(part),) for part in axes)
@@ -325,14 +343,14 @@ def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[tuple[int, ...], tuple[
 
 
 def _tensordot_entries(a: Array, b: Array, *axes: Any) -> int:
-    """Return how many products of entries a tensordot takes."""
+    """Return how many products of two entries a tensordot computes."""
     summed = [a.shape[axis] for axis in _summed_axes(a, b, *axes or (2.0,))[0]]
     return entries_of(a.shape) * entries_of(b.shape) // entries_of(summed)
 
 
 @operation("tensordot", entries=_tensordot_entries)
 def tensordot(a: Array, b: Array, *axes: Any) -> Any:
-    """Return a product summed over the last axes of one array and the first of another, or over those named."""
+    """Return a product summed over the last axes of one array and the first of another, or over the given axes."""
     return np.tensordot(a, b, _summed_axes(a, b, *axes or (2.0,)))
 
 
@@ -344,7 +362,11 @@ def linear(work: Work, a: Array, weight: Array, bias: Array | None = None) -> An
 
 
 def _added(product: str) -> Function:
-    """Return a product of two arrays that is added to a third: `addmm(c, a, b)`."""
+    """Return a function `f(c, a, b)`, such as `addmm`, that adds a product to an array.
+
+    Args:
+        product: the name of the product in `OPERATIONS`.
+    """
 
     def add_product(work: Work, x: Any, first: Any, second: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
         scaled = perform(work, "*", [alpha, perform(work, product, [first, second])])
@@ -365,11 +387,11 @@ def multi_dot(work: Work, arrays: Sequence[Array]) -> Any:
     return first
 
 
-# What goes along axes: sums, means, extremes, norms, running sums, softmax
+# Along axes: sums, means, extremes, norms, running sums, softmax
 
 
 class Extremes(NamedTuple):
-    """What `x.max(1)` gives."""
+    """Hold the greatest or least values along an axis, and their indices, as `x.max(1)` does."""
 
     values: Any
     indices: Any
@@ -378,14 +400,14 @@ class Extremes(NamedTuple):
 def _variance(
     a: Array, axis: Any, keepdims: bool, correction: Any = 1.0, unbiased: Any = None, ddof: Any = None
 ) -> Any:
-    """Return torch's variance, which divides by one less than the number of entries unless told otherwise."""
+    """Return the variance, as torch computes it; by default it divides by the number of entries minus 1."""
     less = whole(unbiased) if unbiased is not None else whole(correction if ddof is None else ddof)
     squares = np.sum((a - np.mean(a, axis=axis, keepdims=True)) ** 2, axis=axis, keepdims=keepdims)
     return squares / (a.size / max(squares.size, 1) - less)
 
 
 def _norm(a: Array, axis: Any, keepdims: bool, p: Any = 2.0, ord: Any = None) -> Any:
-    """Return a norm, the Euclidean one unless told otherwise."""
+    """Return a p-norm, by default the Euclidean one."""
     power = float(p if ord is None else ord)
     return np.sum(np.abs(a) ** power, axis=axis, keepdims=keepdims) ** (1 / power)
 
@@ -397,7 +419,12 @@ def _logsumexp(a: Array, axis: Any, keepdims: bool) -> Any:
 
 
 def _of_axes(function: Function, **defaults: Any) -> Function:
-    """Return a reduction with torch's way to name axes: one, several, a list of them, or none for all."""
+    """Return a reduction that takes axes as torch's do: one, several, a list of them, or none for all.
+
+    Args:
+        function: takes an array, `axis` and `keepdims`, and options.
+        **defaults: the options that are given to it unless the formula gives them.
+    """
     is_numpys = function.__module__.partition(".")[0] == "numpy"  # its other options write into arrays
 
     def reduce(a: Array, *axes: Any, keepdim: Any = False, **options: Any) -> Any:
@@ -440,7 +467,7 @@ def log_softmax(a: Array, dim: int = -1) -> Any:
 
 @operation("python.sum")
 def add_rows(work: Work, values: Any, *axes: Any, **options: Any) -> Any:
-    """Return Python's sum, which adds up rows; with an axis, torch's or numpy's is meant."""
+    """Return the sum of the rows, as Python's `sum`; with an axis, the sum along it, as torch's and numpy's."""
     is_list = isinstance(values, tuple)
     if options or (axes and not is_list):
         return perform(work, "sum", [values, *axes], options)
@@ -453,13 +480,13 @@ def add_rows(work: Work, values: Any, *axes: Any, **options: Any) -> Any:
 
 
 def _extreme(name: str, place: Function, of_two: str, *, has_places: bool) -> Function:
-    """Return `max` or `min`: of all entries; along an axis; or of two arrays, entry by entry.
+    """Return the operation `max` or `min`: of all entries; along an axis; or of two arrays, entry by entry.
 
     Args:
-        name: of the reduction.
-        place: finds where it is.
-        of_two: its name where it is of two arrays.
-        has_places: whether that is returned with it along an axis, as torch does.
+        name: the name of the reduction in `OPERATIONS`.
+        place: takes an array and an axis; returns the indices of the extreme entries.
+        of_two: the name of the operation on two arrays in `OPERATIONS`.
+        has_places: whether the result along an axis always has the indices, as torch's, not only if `dim` is missing.
     """
 
     def extreme(work: Work, x: Any, *others: Any, dim: Any = None, keepdim: Any = False) -> Any:
@@ -483,39 +510,39 @@ enter_all({
 })  # fmt: skip
 
 
-# What moves, picks, stacks, copies and makes entries
+# Rearrangements, selections, copies and new arrays
 
 
 @operation(".T t transpose swapaxes swapdims T")
 def transpose(a: Array, *dims: int, dim0: int | None = None, dim1: int | None = None) -> Any:
-    """Exchange two axes, as torch does, or put all of them in a new order, as numpy does."""
+    """Return an array with two axes exchanged, as torch does, or with all in a new order, as numpy does."""
     axes = dims if dim0 is None or dim1 is None else (dim0, dim1)
     return np.swapaxes(a, *axes) if len(axes) == 2 else np.transpose(a, axes or None)
 
 
 @operation("flatten")
 def flatten(a: Array, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Make one axis of several."""
+    """Return an array with several axes in a row merged into one."""
     first, last = start_dim % max(a.ndim, 1), end_dim % max(a.ndim, 1)
     return a.reshape(*a.shape[:first], -1, *a.shape[last + 1 :])
 
 
 @operation("squeeze")
 def squeeze(a: Array, *dims: int) -> Any:
-    """Drop axes of size 1; of those named, torch leaves the longer ones."""
+    """Return an array without its axes of size 1, or without those of the given axes that have size 1."""
     return np.squeeze(a, tuple(axis for axis in dims if a.shape[axis] == 1)) if dims else np.squeeze(a)
 
 
 @operation("sum_to_size")
 def sum_to_size(a: Array, *size: int) -> Any:
-    """Sum over what was broadcast from a shape."""
+    """Return an array summed to a shape from which it could have been broadcast."""
     a = a.sum(tuple(range(a.ndim - len(size))))
     stretched = tuple(axis for axis, side in enumerate(size) if side == 1 != a.shape[axis])
     return a.sum(stretched, keepdims=True).reshape(size)
 
 
 def _expanded(a: Array, *size: int) -> tuple[int, ...]:
-    """Return a shape, with the array's own size for each -1."""
+    """Return a shape with the array's size of the same axis in place of each -1."""
     own = ((1,) * len(size) + a.shape)[-len(size) :]
     return tuple(old if new == -1 else new for new, old in zip(size, own, strict=True))
 
@@ -591,7 +618,7 @@ def eye(rows: int, columns: int | None = None) -> Any:
 
 
 def _range(*ends: Any) -> tuple[float, float, float]:
-    """Return where a range starts, stops, and its step."""
+    """Return start, stop and step of a range."""
     first, last, step = (0.0, *ends, 1.0) if len(ends) == 1 else (*ends, 1.0) if len(ends) == 2 else ends
     return float(first), float(last), float(step)
 
@@ -606,10 +633,10 @@ enter_all({"range arange": lambda *ends: np.arange(*_range(*ends))}, entries=_ra
 
 
 def _place(work: Work, part: Any) -> Any:
-    """Return a part of an index as numpy takes it: of whole numbers, or a mask.
+    """Return a part of an index as numpy takes it: whole numbers, a mask, a slice, `None` or `...`.
 
     Raises:
-        TypeError: it names no place.
+        TypeError: it is an array of other numbers.
     """
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
@@ -622,35 +649,35 @@ def _place(work: Work, part: Any) -> Any:
 
 
 def _picked_entries(work: Work, x: Any, parts: tuple[Any, ...]) -> int:
-    """Return how many entries an index picks at most: those of the array for each place that it names."""
+    """Return an upper bound of the entries that an index selects: all entries of the array for each of its numbers."""
     if isinstance(x, tuple):
         return 0
     places = [part.shape for part in parts if isinstance(part, Array) and part.dtype != np.bool_]
-    work.fits(0, np.ndim(x) + sum(part is None for part in parts))
+    work.check_size(0, np.ndim(x) + sum(part is None for part in parts))
     return max(np.size(x), 1) * entries_of(np.broadcast_shapes(*places))
 
 
 @operation("[]", entries=_picked_entries)
 def pick(work: Work, x: Any, parts: Any) -> Any:
-    """Return what `x[parts]` picks."""
+    """Return `x[parts]`."""
     if isinstance(x, tuple):
         return x[parts[0] if isinstance(parts[0], slice) else whole(*parts)]
     return work.array(x)[parts]
 
 
-# What asks for shapes, and what makes lists
+# Shapes and lists
 
 
 @operation(".shape size shape")
 def shape(a: Array, dim: int | None = None) -> Any:
-    """Return a shape, or one of its sizes."""
+    """Return the shape of an array, or the size of one axis."""
     sizes = tuple(float(size) for size in a.shape)
     return sizes if dim is None else sizes[dim]
 
 
 @operation("len")
 def length(x: Any) -> float:
-    """Return how many rows there are.
+    """Return the number of items of a list, or of rows of an array.
 
     Raises:
         TypeError: it is a number.
@@ -662,7 +689,7 @@ def length(x: Any) -> float:
 
 @operation("list tuple Size tolist")
 def make_list(work: Work, *values: Any) -> Any:
-    """Return a list of these values, or of the rows of the only one."""
+    """Return a list of the values; of the items of the only one if that is a list or an array."""
     is_one_list = len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) > 0)
     return tuple(work.items(values[0] if is_one_list else values))
 
@@ -677,24 +704,24 @@ enter_all({
 
 
 def _joined_entries(work: Work, x: Any, y: Any) -> int:
-    """Return how many items two lists have, one behind the other."""
+    """Return how many items the concatenation of two lists has; 0 if `y` is no list."""
     return len(x) + len(y) if isinstance(y, tuple) else 0
 
 
 @operation("list.+", entries=_joined_entries)
 def join_lists(work: Work, x: Any, y: Any) -> Any:
-    """Return two lists, one behind the other; what is added to an array is an array."""
+    """Return the concatenation of two lists; if `y` is no list, the sum of two arrays."""
     return x + y if isinstance(y, tuple) else perform(work, "+", [work.array(x), y])
 
 
 def _repeated_entries(work: Work, x: Any, y: Any) -> int:
-    """Return how many items a list has that is repeated."""
+    """Return how many items a repeated list has; 0 if `y` is no number."""
     return 0 if isinstance(y, tuple) or np.ndim(y) else len(x) * max(whole(y), 0)
 
 
 @operation("list.*", entries=_repeated_entries)
 def repeat_list(work: Work, x: Any, y: Any) -> Any:
-    """Return a list several times, `[1] * n`; what is multiplied by an array is an array."""
+    """Return a repeated list, such as `[1] * n`; if `y` is no number, the product of two arrays."""
     is_number = not isinstance(y, tuple) and np.ndim(y) == 0
     return x * whole(y) if is_number else perform(work, "*", [work.array(x), y])
 

@@ -127,6 +127,7 @@ def fill_in_values(question: Question, values: ParameterValues) -> Question:
 
 
 def _filled(part: Any, values: ParameterValues) -> Any:
+    """Return a part of a question with the value of each `{...}` in all of its texts."""
     if isinstance(part, str):
         return PLACEHOLDER.sub(lambda match: _placeholder_value(match, values), part)
     if isinstance(part, dict):

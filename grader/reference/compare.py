@@ -80,4 +80,5 @@ def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "floa
 
 
 def _double(array: np.ndarray) -> np.ndarray:
+    """Return an array in float64, or in complex128 if it is complex."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64, copy=False)

@@ -263,10 +263,11 @@ def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> Allowe
 
     The samples are drawn when they are first needed: an array that is torch's own gradient needs none.
     """
-    return trial.remember(("allowed", answer.name), lambda: _of_trial(exercise, answer, trial))  # type: ignore[no-any-return]
+    return trial.remember(("allowed", answer.name), lambda: _allowed_in_trial(exercise, answer, trial))  # type: ignore[no-any-return]
 
 
-def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
+def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
+    """Return the right gradient for an answer in a trial, with a source of samples, of which none is drawn."""
     expected, has_kinks = trial.expected[answer.name], [False]
     assert expected is not None
 

@@ -94,6 +94,11 @@ def autograd_answer(
 
 
 def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
+    """Return the gradient of `(out * out_g).sum()` with respect to `leaf`, by torch autograd; shape: that of `leaf`.
+
+    Raises:
+        SpecError: `out` is not of a floating-point type.
+    """
     if not out.is_floating_point():
         raise SpecError(f"forward returns a tensor of {out.dtype}, which has no gradient")
     if not out.requires_grad:
@@ -175,6 +180,7 @@ def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
 
 
 def _output_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
+    """Return the output of the forward pass with the input or step `name` set to an array of its shape."""
     return _output_with_constants(exercise, trial, {name: torch.from_numpy(values)}, name)
 
 

@@ -1,4 +1,4 @@
-"""Draws the trials of an exercise: sizes, inputs, upstream gradients, and the right answers to them."""
+"""The trials of an exercise, drawn at random: sizes, inputs, upstream gradients, and the right answers."""
 
 from __future__ import annotations
 
@@ -164,6 +164,7 @@ def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
 
 
 def _series(declaration: Declaration, rng: np.random.Generator) -> list[Setting]:
+    """Draw the settings of the trials that every exercise has, without the special ones that `make_trials` adds."""
     least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
     return settings(specs_of(declaration), rng, least, sizes_of(declaration))
 
@@ -203,7 +204,7 @@ def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial |
     """Draw a trial that shares neither sizes nor numbers with others, so that no array cached from them is of use.
 
     Returns:
-        The trial, without right answers to compute; `None` for a routine, which may be one that measures.
+        The trial, without the inputs of the forward pass; `None` for a routine, which may be a difference quotient.
     """
     if isinstance(declaration, Routine):
         return None
@@ -428,6 +429,11 @@ def _trial_from(
 
 
 def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
+    """Return the output of the forward pass for some inputs.
+
+    Raises:
+        SpecError: the forward pass raises, or returns no tensor.
+    """
     try:
         out = exercise.forward(**inputs)
     except Exception as error:
@@ -469,6 +475,11 @@ def _as_double(value: Any) -> Any:
 
 
 def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
+    """Draw one trial of a routine.
+
+    Raises:
+        SpecError: the reference raises.
+    """
     return _trial_of_routine(
         routine, setting, {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
     )
