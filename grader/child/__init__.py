@@ -1,1 +1,1 @@
-"""What runs in the child process: one learner's code, what it may do, and what it did. It knows no exercise."""
+"""The child process: it runs one learner's code, restricts it, and reports facts. It knows no exercise."""

@@ -30,7 +30,7 @@ _is_limited = {"now": False}
 
 
 class Memory(NamedTuple):
-    """How many bytes of address space and of data a process uses."""
+    """The bytes of address space and of data that a process uses."""
 
     addresses: int = 0
     data: int = 0

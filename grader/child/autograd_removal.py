@@ -152,16 +152,16 @@ def _remove_code(formulas: Iterable[Any]) -> None:
 
     The function objects stay the same, so whoever kept a reference to one gets no further.
     """
-    waiting, seen = list(formulas), set()
-    while waiting:
-        function = waiting.pop()
+    pending, seen = list(formulas), set()
+    while pending:
+        function = pending.pop()
         if not isinstance(function, types.FunctionType) or function in seen:
             continue
         seen.add(function)
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 if FORMULA.search(getattr(cell.cell_contents, "__name__", "")):
-                    waiting.append(cell.cell_contents)
+                    pending.append(cell.cell_contents)
         road, _ = public_name(function.__module__, function.__qualname__)
         removed = _raise_removed.__code__
         constants = tuple(road if value == "ROAD" else value for value in removed.co_consts)

@@ -45,7 +45,7 @@ class Clock:
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:
         """Start counting the time; the timer is armed when the context is entered."""
-        self.left, self.tick, self.give_up, self.most_caught = seconds, math.inf, give_up, MOST_CAUGHT
+        self.remaining, self.tick, self.give_up, self.most_caught = seconds, math.inf, give_up, MOST_CAUGHT
         self._begin()
 
     def __enter__(self) -> Self:
@@ -61,14 +61,14 @@ class Clock:
 
     def allow(self, seconds: float | None) -> None:
         """Begin a part that may take this many seconds, at most what remains; `None` allows all that remains."""
-        self.left -= self._used()
-        self.part = max(self.left if seconds is None else min(seconds, self.left), 1e-6)
+        self.remaining -= self._used()
+        self.part = max(self.remaining if seconds is None else min(seconds, self.remaining), 1e-6)
         self._begin()
         self._arm_next_tick()
 
     def extend(self, seconds: float) -> None:
         """Begin a last part of this many seconds, however little time remains."""
-        self.left = self._used() + seconds
+        self.remaining = self._used() + seconds
         self.allow(None)
 
     def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,7 +81,7 @@ class Clock:
 
     def is_over(self) -> bool:
         """Return whether all of the time has passed."""
-        return self._used() >= self.left
+        return self._used() >= self.remaining
 
     def _begin(self) -> None:
         """Reset the measurement of the current part: no tick has passed and no exception was caught."""
@@ -96,9 +96,9 @@ class Clock:
 
     def _arm_next_tick(self) -> None:
         """Arm the timer for the next tick, which comes at the end of the part at the latest."""
-        left = self.part - self._used()
-        is_over = left <= 0 or bool(self.caught)
-        self.tick = AGAIN if is_over else min(max(self.part / TICKS, SHORTEST), max(left, LAST))
+        remaining = self.part - self._used()
+        is_over = remaining <= 0 or bool(self.caught)
+        self.tick = AGAIN if is_over else min(max(self.part / TICKS, SHORTEST), max(remaining, LAST))
         _set_timer(self.tick)
 
     def _on_tick(self, _number: int, frame: FrameType | None) -> None:

@@ -235,7 +235,7 @@ def _shell_call(node: ast.expr) -> tuple[str, list[str]] | None:
     maker = owner.func if isinstance(owner, ast.Call) else None
     if getattr(maker, "id", getattr(maker, "attr", "")) != "get_ipython":
         return None
-    texts = [given.value for given in node.args if isinstance(given, ast.Constant) and isinstance(given.value, str)]
+    texts = [text.value for text in node.args if isinstance(text, ast.Constant) and isinstance(text.value, str)]
     return node.func.attr, texts if len(texts) == len(node.args) and not node.keywords else []
 
 

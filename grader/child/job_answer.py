@@ -82,7 +82,7 @@ class _Job:
         """Prepare the job without running anything."""
         self.header, self.inputs, self.sent, self.printed, self.send = header, inputs, sent, printed, send
         self.clock = Clock(header["time_limit"], None if send is None else self._give_up)
-        self.known: Facts = {"calls": []}
+        self.facts_so_far: Facts = {"calls": []}
         self.call: _ObservedCall | None = None
 
     def facts(self) -> Facts:
@@ -90,21 +90,23 @@ class _Job:
         filename = self.header["filename"]
         with self.clock:
             try:
-                function = load_function(self.header, self.known, self.clock)
+                function = load_function(self.header, self.facts_so_far, self.clock)
                 if function is not None:
                     texts = [*self.header["cells"], *self.header.get("modules", {}).values()]
                     with warnings.catch_warnings(), forbid_autograd(texts):
                         self._make_calls(function)
-                    add_unusual_imports(self.header.get("modules", {}), self.known)
+                    add_unusual_imports(self.header.get("modules", {}), self.facts_so_far)
             except BaseException as error:  # whatever learner code raises is a fact to report
-                if len(self.known["calls"]) < len(self.header["calls"]):  # an error after them concerns no answer
-                    loading = not self.known["calls"]
-                    self.known["error"] = error_facts(error, filename, loading=loading, run=self.clock.run)
-        return {**self.known, "printed": self.printed.text()}
+                if len(self.facts_so_far["calls"]) < len(
+                    self.header["calls"]
+                ):  # an error after them concerns no answer
+                    loading = not self.facts_so_far["calls"]
+                    self.facts_so_far["error"] = error_facts(error, filename, loading=loading, run=self.clock.run)
+        return {**self.facts_so_far, "printed": self.printed.text()}
 
     def _make_calls(self, function: Callable[..., Any]) -> None:
         """Make the calls that have no facts yet; after a timeout, each has a small time limit of its own."""
-        calls, filename = self.known["calls"], self.header["filename"]
+        calls, filename = self.facts_so_far["calls"], self.header["filename"]
         for call in self.header["calls"][len(calls) :]:
             if any(_is_timeout(earlier) for earlier in calls):
                 self.clock.extend(self.header["time_limit"] * LATER / len(self.header["calls"]))
@@ -114,7 +116,7 @@ class _Job:
         if "watched" in self.header:
             self.call = _ObservedCall(function, self.header["watched"], self.inputs, filename)
             watched = self.call.facts(self.call.run(self.clock), ReplyArrays())
-            self.known |= {} if _is_timeout(watched) else {"nudged": watched["nudged"]}
+            self.facts_so_far |= {} if _is_timeout(watched) else {"nudged": watched["nudged"]}
 
     def _give_up(self, error: OutOfTime) -> NoReturn:
         """Record the timeout of a call that catches every exception, make the other calls, send the reply, and exit.
@@ -123,14 +125,14 @@ class _Job:
             error: the first exception that the call caught.
         """
         assert self.send is not None
-        calls, expected = self.known["calls"], len(self.header["calls"])
+        calls, expected = self.facts_so_far["calls"], len(self.header["calls"])
         if self.call is None:
-            self.known["error"] = error_facts(error, self.header["filename"], loading=True)
+            self.facts_so_far["error"] = error_facts(error, self.header["filename"], loading=True)
         elif len(calls) < expected:
             stuck = self.call
             calls.append(stuck.facts(error_facts(error, self.header["filename"]), self.sent))
             self._make_calls(stuck.function)
-        self.send(protocol.parts({**self.known, "printed": self.printed.text()}, self.sent.arrays))
+        self.send(protocol.parts({**self.facts_so_far, "printed": self.printed.text()}, self.sent.arrays))
         _exit(0)
 
 
@@ -150,7 +152,7 @@ class _ObservedCall:
 
     Attributes:
         arguments: what the function is called with, by name.
-        given: the arrays of the tensor arguments, which share their memory.
+        tensors: the arrays of the tensor arguments, which share their memory.
         before: a copy of each argument that is compared after the call.
         returned: what the function returned; `None` before that.
     """
@@ -159,18 +161,19 @@ class _ObservedCall:
         """Build the arguments, and copies of them to compare with after the call."""
         self.function, self.filename, self.returned = function, filename, None
         self.arguments = {name: _build_argument(value, inputs) for name, value in call["arguments"]}
-        self.given = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
-        given, compared = self.given, call["arguments"] if call.get("after", True) else ()
+        self.tensors = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
+        tensors, compared = self.tensors, call["arguments"] if call.get("after", True) else ()
         self.before = {
-            name: given[name].copy() if name in given else _build_argument(value, inputs) for name, value in compared
+            name: tensors[name].copy() if name in tensors else _build_argument(value, inputs)
+            for name, value in compared
         }
         self.meter = CostMeter(call.get("huge") or math.inf)
         self.is_metered = call["meter"]
-        self.watch = DifferenceWatch({name: self.before[name] for name in given}) if call.get("nudges") else None
+        self.watch = DifferenceWatch({name: self.before[name] for name in tensors}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
         """Call the function; return the exception that it raised as facts, or `None`."""
-        floating = (self.arguments[name].dtype for name in self.given if self.arguments[name].is_floating_point())
+        floating = (self.arguments[name].dtype for name in self.tensors if self.arguments[name].is_floating_point())
         torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
         try:
             warnings.simplefilter("ignore")
@@ -191,18 +194,18 @@ class _ObservedCall:
         arguments, from_huge = self.arguments, self.meter.from_huge
         facts: Facts = {} if error is None else {"error": error}
         facts["returned"] = value_facts(self.returned, sent)
-        facts["stored"] = {name: attribute_facts(arguments[name], sent) for name in self.given}
+        facts["stored"] = {name: attribute_facts(arguments[name], sent) for name in self.tensors}
         changed = (name for name, copy in self.before.items() if not _is_same(arguments[name], copy))
         facts["after"] = {name: value_facts(arguments[name], sent) for name in changed}
         facts["work"], facts["peak"] = self.meter.work, self.meter.peak
         if self.watch is not None:
-            stored = {name: vars(arguments[name]).get("g") for name in self.given}
+            stored = {name: vars(arguments[name]).get("g") for name in self.tensors}
             facts["nudged"] = {
                 name: {"smallest": abs(steps[0]), "largest": abs(steps[-1]), "is_imaginary": steps[-1].real == 0}
                 for name, steps in self.watch.measuring_steps(stored, self.returned).items()
             }
         facts["from_huge"] = [
-            name for name in self.given if from_huge and _gradient_storage(arguments[name]) in from_huge
+            name for name in self.tensors if from_huge and _gradient_storage(arguments[name]) in from_huge
         ]
         return facts
 
@@ -288,11 +291,11 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation of torch, and count the storages of its result that are not those of its arguments."""
         options = kwargs or {}
-        known = {tensor.untyped_storage()._cdata for tensor in _strided_tensors((*args, *options.values()))}
+        argument_storages = {tensor.untyped_storage()._cdata for tensor in _strided_tensors((*args, *options.values()))}
         result = func(*args, **options)
-        is_from_huge = not known.isdisjoint(self.from_huge)
+        is_from_huge = not argument_storages.isdisjoint(self.from_huge)
         for tensor in _strided_tensors(result):
-            if tensor.untyped_storage()._cdata not in known:
+            if tensor.untyped_storage()._cdata not in argument_storages:
                 self._count(tensor)
             if is_from_huge:
                 self.from_huge.add(tensor.untyped_storage()._cdata)

@@ -89,10 +89,10 @@ class PassedOver(Absent, types.ModuleType):
         """Return the function that a decorator is given, and otherwise a stand-in for the result of the call."""
         if len(args) == 1 and isinstance(args[0], types.FunctionType):
             return args[0]
-        made = PassedOver(self.__name__)
+        result = PassedOver(self.__name__)
         if args and self.__name__.partition(".")[0] in PROGRESS:
-            made.__through__ = args[0]
-        return made
+            result.__through__ = args[0]
+        return result
 
     def __getattr__(self, name: str) -> Any:
         return super().__getattr__(name) if name.startswith("__") else PassedOver(f"{self.__name__}.{name}")
@@ -133,12 +133,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         run: runs a text: called with it, its path and the namespace of its module.
 
     Attributes:
-        made: the names of the modules that were loaded.
+        loaded: the names of the modules that were loaded.
     """
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         self.sources, self.folder, self.run = sources, folder, run
-        self.made: list[str] = []
+        self.loaded: list[str] = []
 
     def find_spec(self, name: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
         """Return how to load a module of this name; `None` if it is neither the submission's nor passed over."""
@@ -148,7 +148,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
         """Return a stand-in; `None`, for Python's own kind of module, if the submission has a file of the name."""
-        self.made.append(spec.name)
+        self.loaded.append(spec.name)
         return None if spec.name in self.sources else PassedOver(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -177,7 +177,7 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in finder.made:
+        for name in finder.loaded:
             sys.modules.pop(name, None)
         sys.modules.update(before)
 

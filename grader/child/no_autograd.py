@@ -140,8 +140,13 @@ def _autograd_entry_points() -> list[tuple[Any, str, Callable[..., Any]]]:
     stand_ins: dict[str, Callable[..., Any]] = {name: raising_function(name) for name in (*FUNCTIONS, *of_layers)}
     stand_ins |= {name: _transform_of(raising_function(name)) for name in TRANSFORMS}
     stand_ins |= dict.fromkeys(INNER, refuse)
-    places = ((_find_owner(name.rpartition(".")[0]), name.rpartition(".")[2], made) for name, made in stand_ins.items())
-    return [(owner, name, made) for owner, name, made in places if owner is not None and name in vars(owner)]
+    entry_points = []
+    for full_name, stand_in in stand_ins.items():
+        owner_name, _, name = full_name.rpartition(".")
+        owner = _find_owner(owner_name)
+        if owner is not None and name in vars(owner):
+            entry_points.append((owner, name, stand_in))
+    return entry_points
 
 
 def _transform_of(function: Callable[..., NoReturn]) -> Callable[..., Any]:

@@ -140,10 +140,10 @@ def attribute_facts(tensor: torch.Tensor, sent: ReplyArrays) -> dict[str, Facts]
     attributes = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]
         attributes["grad"] = grad
-    named = {name[:MAX_NAME]: value for name, value in attributes.items() if isinstance(name, str)}
+    attributes_by_name = {name[:MAX_NAME]: value for name, value in attributes.items() if isinstance(name, str)}
     return {
         name: value_facts(value, sent) if name == "g" or value is None or value is Ellipsis else _unreadable(value)
-        for name, value in named.items()
+        for name, value in attributes_by_name.items()
     }
 
 
@@ -203,7 +203,7 @@ class CappedText(io.TextIOBase):
 
     def __init__(self) -> None:
         """Begin with an empty text."""
-        self.kept, self.is_silent = "", False
+        self.content, self.is_silent = "", False
 
     def writable(self) -> bool:
         """Return true: Python asks before it writes."""
@@ -214,8 +214,8 @@ class CappedText(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep as much of a text as there is room for, and return its length, as every stream does."""
-        if len(self.kept) < MAX_PRINTED and not self.is_silent:
-            self.kept += str(text[: MAX_PRINTED - len(self.kept)])
+        if len(self.content) < MAX_PRINTED and not self.is_silent:
+            self.content += str(text[: MAX_PRINTED - len(self.content)])
         return len(text)
 
     def stop_keeping(self) -> None:
@@ -224,7 +224,7 @@ class CappedText(io.TextIOBase):
 
     def text(self) -> str:
         """Return the text that was kept, with a note if it was cut short."""
-        return self.kept if len(self.kept) < MAX_PRINTED else f"{self.kept}\n... (the rest was not kept)"
+        return self.content if len(self.content) < MAX_PRINTED else f"{self.content}\n... (the rest was not kept)"
 
 
 @contextmanager

@@ -59,7 +59,7 @@ Announce = Callable[[EndJob | None], None]
 
 @dataclass(frozen=True)
 class Reply:
-    """How a job ended, and the frame if it was answered.
+    """The end of a job: answered, with the reply frame, or out of time, or crashed.
 
     Attributes:
         end: `answered`, `timeout`, or `crash` (the process died or sent something malformed).
@@ -432,9 +432,9 @@ def _environment(isolation: Isolation) -> dict[str, str]:
     """
     useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    kept = {name: os.environ[name] for name in useful if name in os.environ}
+    variables = {name: os.environ[name] for name in useful if name in os.environ}
     huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # fewer page tables to copy at each fork
-    return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
+    return {**variables, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 
 
 def _reply_of(frame: bytes | bytearray, code: int | None = None) -> Reply:

@@ -66,7 +66,7 @@ def finds_gradient(source: str, worker: Worker) -> bool:
 
 
 def test_no_gradient_comes_by_a_few_roads(isolated: Worker) -> None:
-    """The accepted roads alone give one: a gradient by hand, and code that has no effect on torch."""
+    """Only the accepted roads give one: those that learners write themselves, by hand or with an engine of their own."""
     roads = {name: ROADS[name] for name in sorted(ROADS)[::20]}
     assert found_by({**roads, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
 

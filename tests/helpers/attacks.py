@@ -260,7 +260,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "more: an error in a line that is none": (
         "error = SyntaxError('x')\nerror.filename, error.lineno = __file__, [1]\nraise error\n", "crash"),
     "more: writes its own captured output": (
-        attack("sys.stdout.kept = [object()]; print('x')"), "crash"),
+        attack("sys.stdout.content = [object()]; print('x')"), "crash"),
     "more: writes into the worker's frame": (
         attack("""
             frame = sys._getframe(1)
