@@ -67,12 +67,8 @@ def _question_texts(question: Question) -> Iterator[str]:
         yield from (wrong.text for wrong in question.wrong.values())
 
 
-<<<<<<< HEAD
-def _named(name: str, values: ParameterValues) -> str:
-=======
-def _name_with_values(name: str, values: Values) -> str:
+def _name_with_values(name: str, values: ParameterValues) -> str:
     """Return the name of a question, with the values of its parameters if it has any."""
->>>>>>> 00b759a (Check an exercise's numbers and words in one module of the audit)
     return f"{name} ({values_text(values)})" if values else name
 
 
