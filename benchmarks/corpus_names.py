@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 import dev_environment  # noqa: F401
-from conftest import ROOT, SEED, TIME_LIMIT, with_policy
+import helpers.environment  # noqa: F401  one thread, as in the tests
 from helpers.corpus import NAMED, WRONG, without_misconceptions
+from helpers.courses import ROOT, SEED, TIME_LIMIT, with_policy
 
 from grader.course.course import load_course
 from grader.diagnosis.case import Case

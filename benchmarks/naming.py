@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import dev_environment  # noqa: F401
+import helpers.environment  # noqa: F401  one thread, as in the tests
 import test_explain_foreign
 import torch
-from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from helpers import explain_corpus
 from helpers.corpus import NAMED, WRONG, Submission, without_misconceptions
+from helpers.courses import ROOT, SEED, TIME_LIMIT, with_policy
 
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import dev_environment  # noqa: F401
-from conftest import ROOT
+import helpers.environment  # noqa: F401  one thread, as in the tests
+from helpers.courses import ROOT
 from helpers.right_answers import deviations, right_answers
 
 from grader.course.course import load_course

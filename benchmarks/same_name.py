@@ -12,8 +12,9 @@ from collections import Counter
 from unittest.mock import patch
 
 import dev_environment  # noqa: F401
-from conftest import ROOT, TIME_LIMIT, with_policy
+import helpers.environment  # noqa: F401  one thread, as in the tests
 from helpers.corpus import NAMED, WRONG
+from helpers.courses import ROOT, TIME_LIMIT, with_policy
 
 from grader.course.course import load_course
 from grader.diagnosis.diagnose import find_mistakes

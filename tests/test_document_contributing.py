@@ -15,8 +15,9 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from conftest import ROOT, Typed
 from helpers.class_results import CLASS, write_folder
+from helpers.commands import Typed
+from helpers.courses import ROOT
 from helpers.document_claims import PACKAGE, Document
 from helpers.operator_examples import assert_explained
 from test_session import KeptWorker

@@ -8,7 +8,7 @@ import linecache
 import re
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 PAGE = ROOT / "docs/explain.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from golden import FOLDER, masked
+from helpers.courses import ROOT
 from helpers.document_claims import PACKAGE, Document, documents
 from helpers.documented_commands import NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
 from test_session import RIGHT, KeptWorker

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.authoring.build import read_worked
 from grader.course.course import CourseExercise, load_course

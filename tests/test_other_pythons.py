@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 import handgrad
 from grader.course.course import load_course

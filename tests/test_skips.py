@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import words_of
+from helpers.grading import words_of
 
 from grader.authoring import audit_exercise
 from grader.authoring.audit import AuditFinding, audit

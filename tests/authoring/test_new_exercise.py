@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, codes
 from helpers.corpus import read_page
+from helpers.courses import ROOT
+from helpers.grading import codes
 
 from grader.authoring.build import stale_files
 from grader.authoring.scaffold import add_exercise

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, make_job
 from helpers.autograd_roads import ABSENT, ACCEPTED, BY_POINTER, PRELUDE, ROADS
+from helpers.courses import ROOT
 from helpers.probes import PATIENT, observed
+from helpers.workers import make_job
 from test_isolation import assert_harmless, make_precious
 
 from grader.course.course import Course

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import make_job
 from helpers.probes import PATIENT
 from helpers.processes import wait_until
+from helpers.workers import make_job
 
 from grader.child import clock as clock_module
 from grader.child import job_answer, protocol, reply_facts

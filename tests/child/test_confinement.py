@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 ALONE = """
 import os, sys

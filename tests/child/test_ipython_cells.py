@@ -6,7 +6,7 @@ import ast
 import time
 
 import pytest
-from conftest import AT_ONCE
+from helpers.courses import AT_ONCE
 
 from grader.child import ipython_cells
 from grader.sandbox.source_text import LONGEST, Source

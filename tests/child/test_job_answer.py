@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import make_job
+from helpers.workers import make_job
 
 from grader.sandbox.checked_reply import CheckedReply, read
 from grader.sandbox.worker import Worker

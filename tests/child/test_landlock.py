@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.child import confinement
 from grader.child.confinement import forbidden_accesses, landlock_version

@@ -9,7 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.child import seccomp
 from grader.child.seccomp import ALLOW, CALLS, FILTERED, KILL, MACHINES, REFUSE, X32_BIT, program

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import solution, with_policy
+from helpers.courses import solution, with_policy
 
 from grader.classroom import cluster_wire as wire
 from grader.classroom import dask_pool, dask_worker

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from helpers import platforms
+from helpers.courses import ROOT
 from helpers.document_claims import Document
 from helpers.platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator

@@ -18,10 +18,10 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import strongest
 from golden import assert_golden
 from helpers.measurements import SOURCES
 from helpers.processes import children_of
+from helpers.workers import strongest
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 

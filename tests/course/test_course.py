@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.course.course import Course, bundled_folder, find_root, load_course, open_course
 from grader.course.exercise import Exercise

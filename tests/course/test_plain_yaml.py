@@ -6,7 +6,7 @@ import contextlib
 import time
 
 import pytest
-from conftest import AT_ONCE
+from helpers.courses import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 

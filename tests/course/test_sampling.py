@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.course.sampling import (
     Array,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Grade
+from helpers.grading import Grade
 
 from grader.course.course import Course
 from grader.course.sampling import Function

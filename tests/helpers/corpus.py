@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from conftest import HANGING, codes, with_policy
-
 from grader.course.course import Course
 from grader.course.exercise import Declaration
 from grader.judging.grading import Grader
 from grader.results.codes import VALUE_CODES
 from grader.sandbox.worker import Worker
+from helpers.courses import HANGING, with_policy
+from helpers.grading import codes
 
 LEARNERS = Path(__file__).resolve().parents[1] / "learners"
 MARK = "# %%"

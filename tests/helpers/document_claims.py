@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from conftest import ROOT
 from typer.main import get_command
 
 from grader.cli import main as cli
 from grader.cli.learner import WHOLE_COURSE
 from grader.course.course import load_course
+from helpers.courses import ROOT
 
 PACKAGE = ROOT / "grader"
 FOLDERS = (".ci", "benchmarks", "docs", "exercises", "grader", "handgrad", "solutions", "tests", "tools")
@@ -34,7 +34,7 @@ FOREIGN_OPTIONS = {
     "--extra-index-url": "pip",
     "--force": "nbgrader",
     "--hypothesis-profile": "hypothesis",
-    "--no-skips": "tests/conftest.py",
+    "--no-skips": "tests/helpers/skips.py",
 }
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)

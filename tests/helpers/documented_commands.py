@@ -52,7 +52,7 @@ RUNS: Runs = {
 """Commands of `handgrad`, without its name."""
 
 RUN_ELSEWHERE = {
-    "hand-ins.md": "test_hand_ins.py",
+    "hand-ins.md": "classroom/test_hand_ins.py",
     "learners.md": "test_documents.py",
 }
 """Pages all of whose commands another test runs."""
@@ -68,9 +68,9 @@ SHOWN = {
     "cluster.md": {"from dask_jobqueue": "it needs Slurm", "distributed:": "it needs certificates"},
     "github.md": {"import shutil": "test_github_action.py"},
     "hand-ins.md": {
-        "lin_grad (1).py": "test_hand_ins.py",
-        "2 of 6 hold nothing": "test_hand_ins.py",
-        "lovelaceada_201_9001": "test_hand_ins.py",
+        "lin_grad (1).py": "classroom/test_hand_ins.py",
+        "2 of 6 hold nothing": "classroom/test_hand_ins.py",
+        "lovelaceada_201_9001": "classroom/test_hand_ins.py",
     },
     "instructors.md": {"$ handgrad nbgrader init": "test_documents.py", "def lin_grad": "test_documents.py"},
     "learners.md": {"$ handgrad check": "test_documents.py"},

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conftest import ROOT
+from helpers.courses import ROOT
 
 RIGHT = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
 MEAN = RIGHT.replace("out.g.sum(0)", "out.g.mean(0)")

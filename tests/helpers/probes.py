@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from conftest import make_job
 
 from grader.errors import ProtocolError
 from grader.sandbox.checked_reply import CheckedReply, read
 from grader.sandbox.worker import Reply, Worker
+from helpers.workers import make_job
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 HONEST = "def probe(x):\n    return x * 2\n"

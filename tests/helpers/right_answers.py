@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from conftest import codes, solution
-
 from grader.course.course import Course, CourseExercise
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 from helpers.corpus import BLIND, RIGHT
+from helpers.courses import solution
+from helpers.grading import codes
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SEED, Grade, codes, mode_worker, solution, with_policy, words_of
+from helpers.courses import SEED, solution, with_policy
+from helpers.grading import Grade, codes, words_of
+from helpers.workers import mode_worker
 
 from grader.child.protocol import Frame
 from grader.course.course import Course, CourseExercise

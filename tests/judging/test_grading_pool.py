@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import codes, solution, with_policy
+from helpers.courses import solution, with_policy
+from helpers.grading import codes
 
 from grader.course.course import Course
 from grader.judging import grading_pool

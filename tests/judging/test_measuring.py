@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Grade, codes, with_policy
 from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, graded_codes
+from helpers.courses import with_policy
+from helpers.grading import Grade, codes
 from helpers.measurements import NOT_SEEN, SOURCES, lin_grad
 
 from grader.course.course import Course

@@ -6,7 +6,8 @@ import re
 import textwrap
 
 import pytest
-from conftest import HANGING, TIME_LIMIT, Grade, codes
+from helpers.courses import HANGING, TIME_LIMIT
+from helpers.grading import Grade, codes
 
 from grader.authoring.build import worked_text
 from grader.course.course import CourseExercise

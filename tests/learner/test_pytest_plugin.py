@@ -14,8 +14,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import with_units_before
 from golden import assert_golden
+from helpers.courses import with_units_before
 from helpers.measurements import SOURCES
 from test_session import RIGHT, KeptWorker
 

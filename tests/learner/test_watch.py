@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.course.course import Course
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from conftest import words_of
+from helpers.grading import words_of
 from helpers.nbgrader_class import (
     BMM,
     GRADES,

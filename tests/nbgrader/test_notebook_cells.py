@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Callable
 
 import pytest
-from conftest import ROOT, codes, solution, with_policy
+from helpers.courses import ROOT, solution, with_policy
+from helpers.grading import codes
 
 from grader.course.course import Course
 from grader.judging.grading import Grader

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import AT_ONCE
+from helpers.courses import AT_ONCE
 from helpers.formula_drawing import FORMULAS
 from helpers.hostile_answers import ANSWERS
 from hypothesis import given

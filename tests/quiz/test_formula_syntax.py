@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from conftest import AT_ONCE
+from helpers.courses import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 

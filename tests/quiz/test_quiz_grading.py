@@ -16,7 +16,7 @@ import jsonschema
 import numpy as np
 import pytest
 import typer
-from conftest import AT_ONCE
+from helpers.courses import AT_ONCE
 
 from grader.authoring.audit import AuditFinding, audit
 from grader.authoring.audit_quiz import check_quiz

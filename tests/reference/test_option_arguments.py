@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Grade
+from helpers.grading import Grade
 
 from grader.course.trial_sizes import Setting
 from grader.reference.trial import Trial, describe_options, options

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, SEED
+from helpers.courses import ROOT, SEED
 
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored

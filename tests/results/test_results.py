@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from conftest import Grade, solution
+from helpers.courses import solution
+from helpers.grading import Grade
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Grade, codes, solution
+from helpers.courses import solution
+from helpers.grading import Grade, codes
 
 from grader.course.course import Course
 from grader.sandbox.autograd_use import autograd_use

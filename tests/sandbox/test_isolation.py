@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, solution
 from helpers.attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
+from helpers.courses import ROOT, solution
 from helpers.probes import (
     assert_still_honest,
     ending,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from conftest import make_job
 from helpers.probes import PATIENT, X, assert_still_honest, outcome
 from helpers.processes import Family, alive, kill
+from helpers.workers import make_job
 
 from grader.sandbox.worker import Worker
 

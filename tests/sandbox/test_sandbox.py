@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MODES, make_job, mode_worker
 from helpers.probes import (
     HONEST,
     PATIENT,
@@ -31,6 +30,7 @@ from helpers.probes import (
     run,
 )
 from helpers.processes import PATIENCE, alive, children_of, ended, wait_until
+from helpers.workers import MODES, make_job, mode_worker
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 from test_isolation import handed_in, handgrad
 
 from grader.child import protocol

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import MODES, make_job, mode_worker
 from helpers.probes import HONEST, PATIENT, X, assert_still_honest
 from helpers.processes import Family, alive
+from helpers.workers import MODES, make_job, mode_worker
 
 from grader.errors import InfrastructureError
 from grader.sandbox.worker import Worker

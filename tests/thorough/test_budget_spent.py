@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import solution
+from helpers.courses import solution
 
 from grader.course.course import Course
 from grader.diagnosis import diagnose

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from conftest import codes
+from helpers.grading import codes
 from helpers.honest_variants import FAILS, PASSES, above
 
 from grader.course.course import Course

@@ -6,7 +6,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from conftest import codes
+from helpers.grading import codes
 from test_class_grading import LIN, MEAN, RELU_FILE, Crashing, hand_in
 
 from grader.classroom import class_grading as batch

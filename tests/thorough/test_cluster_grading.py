@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, strongest
+from helpers.courses import ROOT
 from helpers.processes import alive, descendants, wait_until
+from helpers.workers import strongest
 
 from grader.learner import workspace
 

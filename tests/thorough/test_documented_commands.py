@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Typed
 from helpers import platforms
+from helpers.commands import Typed
+from helpers.courses import ROOT
 from helpers.documented_commands import RUNS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]

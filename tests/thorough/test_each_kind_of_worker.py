@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from conftest import mode_worker
+from helpers.workers import mode_worker
 from test_notebook_cells import course, test_a_right_answer_is_right_whatever_stands_around_it
 
 from grader.sandbox.isolation import machine

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 import test_check_and_grade as short
-from conftest import strongest
 from helpers.corpus import PAGES, graded_codes
 from helpers.honest_variants import FAILS, PASSES
+from helpers.workers import strongest
 
 from grader.course.course import Course
 from grader.judging.grading import Grader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 
 from grader.course.course import load_course
 from grader.course.exercise import Exercise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Grade
+from helpers.grading import Grade
 from test_grading import test_every_worked_solution_passes
 from test_structure_checks import test_of_every_exercise_numpy_answers_are_right
 

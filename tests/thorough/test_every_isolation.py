@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 import test_isolation as short
-from conftest import ROOT, SEED, codes, make_job, strongest, with_policy, worker_of
 from helpers.attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
 from helpers.corpus import RIGHT, SAMPLE, SUBMISSIONS, graded_codes
+from helpers.courses import ROOT, SEED, with_policy
+from helpers.grading import codes
 from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome, run
 from helpers.processes import PATIENCE, alive, descendants, wait_until
+from helpers.workers import make_job, strongest, worker_of
 from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
 
 from grader.classroom.class_grading import grade_folder

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from conftest import solution
+from helpers.courses import solution
 from test_grading_pool import (
     HOSTILE,
     NAME,

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from conftest import MODES, mode_worker
 from helpers.probes import HONEST, assert_still_honest, outcome, run
 from helpers.processes import alive
+from helpers.workers import MODES, mode_worker
 from test_sandbox import (
     BRIEF,
     HOSTILE,

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 import torch
-from conftest import make_job
 from helpers.autograd_roads import ABSENT, ACCEPTED, BY_POINTER, LATER, ROADS
 from helpers.probes import PATIENT, observed
+from helpers.workers import make_job
 from test_autograd_removal import (
     ENVIRONMENT,
     HELPERS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import MODES, Grade, codes
 from helpers.corpus import SAMPLE, SUBMISSIONS, graded_codes
+from helpers.grading import Grade, codes
+from helpers.workers import MODES
 from test_grading import SAME_VERDICT
 
 from grader.course.course import Course

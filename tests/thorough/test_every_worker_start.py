@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import MODES, ROOT, make_job, mode_worker, worker_of
 from helpers import prepared_grader
+from helpers.courses import ROOT
 from helpers.prepared_grader import PARENTS
 from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
 from helpers.processes import PATIENCE
+from helpers.workers import MODES, make_job, mode_worker, worker_of
 from test_worker_start import (
     assert_ended_by,
     assert_stopped,

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, strongest, worker_of
+from helpers.courses import ROOT
 from helpers.processes import PATIENCE, Family, at_work, kill, parent_of, wait_until
+from helpers.workers import strongest, worker_of
 from test_killed import assert_second_chance_and_no_third
 
 from grader.learner import workspace

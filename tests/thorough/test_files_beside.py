@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import codes, words_of, worker_of
+from helpers.grading import codes, words_of
 from helpers.nbgrader_class import UNIT, answered, comments, hand_in, nbgrader, released, released_folder, totals
+from helpers.workers import worker_of
 
 from grader.classroom.class_grading import grade_folder
 from grader.course.course import Course

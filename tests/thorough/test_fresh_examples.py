@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from conftest import ROOT
+from helpers.courses import ROOT
 
 FILES = "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results drawn_programs".split()
 

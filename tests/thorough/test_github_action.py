@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, with_units_before
+from helpers.courses import ROOT, with_units_before
 from helpers.document_claims import Document
 from helpers.platform_formats import CLASSROOM50, workflow_commands
 from jsonschema import Draft202012Validator

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 import test_measuring
-from conftest import Grade, codes, make_job, with_policy
 from helpers.corpus import BLIND, SUBMISSIONS, graded_codes
+from helpers.courses import with_policy
+from helpers.grading import Grade, codes
 from helpers.measurements import SOURCES
+from helpers.workers import make_job
 from test_measuring import FLAGGED
 
 from grader.course.course import Course

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 
-from conftest import ROOT
+from helpers.courses import ROOT
 
 PART = 40  # one file of so many
 LONG = ("test_learners.py",)  # hundreds of tests of one kind

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import SEED
 from helpers.corpus import NAMED, SUBMISSIONS, graded_codes, without_misconceptions
+from helpers.courses import SEED
 
 from grader.course.course import Course
 from grader.course.exercise import Exercise

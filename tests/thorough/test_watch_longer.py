@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from helpers.courses import ROOT
 from test_watch import (
     CENTRAL,
     COMMAND,

@@ -1,0 +1,94 @@
+"""Grade single submissions and classes with a warm worker; a plugin of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from grader.course.course import Course
+from grader.judging import grading_pool
+from grader.judging.lazy_grader import new_grader
+from grader.results.records import ExerciseResult
+from grader.sandbox.isolation import Isolation
+from grader.sandbox.worker import Reply, Worker
+from helpers.courses import SEED, TIME_LIMIT, with_policy
+from helpers.workers import make_job
+
+if TYPE_CHECKING:  # it imports torch, which takes a second of the process that only deals out the tests
+    from grader.judging.grading import Grader
+
+Grade = Callable[..., ExerciseResult]
+
+
+@pytest.fixture(scope="session")
+def grader() -> Grader:
+    """Return the session's grader: it computes each reference once."""
+    return new_grader(SEED)
+
+
+class SharedWorker:
+    """A warm worker that several grading processes use after each other: closing it has no effect."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        return self.worker.run(job, time_limit)
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> SharedWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def warm_pool(warm: Callable[[str], Worker], worker: Worker, grader: Grader) -> Iterator[None]:
+    """Make class grading use the session's workers and its grader."""
+
+    def shared_worker(isolation: Isolation) -> SharedWorker:
+        chosen = worker if isolation == "none" else warm(isolation)
+        chosen.run(make_job("def probe(): pass", {}), TIME_LIMIT)  # its first reply says that it is ready
+        return SharedWorker(chosen)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading_pool, "start_worker", shared_worker)
+        patch.setattr(grading_pool, "new_grader", lambda seed: grader)
+        yield
+
+
+@pytest.fixture
+def grade(course: Course, worker: Worker, grader: Grader) -> Grade:
+    """Return a function that grades a learner's text, bytes, or `None` for no file: `grade("lin_grad", source)`."""
+
+    def graded(exercise_id: str, content: str | bytes | None, **changed: Any) -> ExerciseResult:
+        """Grade with another `seed` or `time_limit` if one is given."""
+        data = content.encode() if isinstance(content, str) else content
+        chosen = new_grader(changed["seed"]) if "seed" in changed else grader
+        limited = with_policy(course, time_limit=changed["time_limit"]) if "time_limit" in changed else course
+        return chosen.grade(limited.find(exercise_id), data, worker)
+
+    return graded
+
+
+def words_of(source: str) -> str:
+    """Return the message of the exception that a line raises: those of Python and torch differ between versions."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        exec(source, {})
+    return raised.value.msg if isinstance(raised.value, SyntaxError) else str(raised.value)
+
+
+def codes(result: ExerciseResult) -> dict[str, str | None]:
+    """Return the code of each answer, `None` where it passed."""
+    return {answer.name: answer.code for answer in result.answers}
+
+
+@pytest.fixture(scope="session")
+def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a class graded by nbgrader, to be read only: a test that changes it works on a copy."""
+    from helpers.nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
+
+    return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)
