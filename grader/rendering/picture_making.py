@@ -73,7 +73,7 @@ def _describe_trial(trial: Trial) -> str:
     """Return a trial in words: its kind, the sizes of its axes, and its options."""
     sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
     chosen = describe_options(trial)
-    kind = trial.setting.kind if trial.setting.sizes else ""  # of numbers alone there are no sizes
+    kind = trial.setting.kind if trial.setting.sizes else ""  # a trial of plain numbers has no sizes
     return ", ".join(part for part in (kind, sizes, chosen and f"where {chosen}") if part)
 
 
@@ -145,8 +145,8 @@ def _axes_of(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
     known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
     if known is None:
         return guess_axes(right.shape, trial.setting.sizes)
-    rest = right.shape[: right.ndim - len(known)]
-    return (*guess_axes(rest, trial.setting.sizes), *known)
+    leading = right.shape[: right.ndim - len(known)]
+    return (*guess_axes(leading, trial.setting.sizes), *known)
 
 
 def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -167,7 +167,9 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
-    if [node.key for node in program.nodes] != [node.key for node in named_in.nodes]:  # what is named has other numbers
+    if [node.key for node in program.nodes] != [
+        node.key for node in named_in.nodes
+    ]:  # places would be those of other nodes
         drawn, program = first, named_in
     named = {answer.name: _places_of(judge, answer) for answer in answers}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)

@@ -69,9 +69,9 @@ class ResultDisplay:
     def _repr_html_(self) -> str:
         """Return the result as an HTML element."""
         about, is_formula = formula_or_words(self.exercise)
-        what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
+        task = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
         aside = f"&ensp;<span>{_text(self.aside)}</span>" if self.aside else ""
-        title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{what}"
+        title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{task}"
         groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
         text = self._printed(WIDEST)
         printed = [div(f"<pre>{escape(text)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if text else []

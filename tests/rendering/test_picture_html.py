@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 from test_picture_terminal import graph, grid, three
 
-from grader.rendering.graph_svg import HEIGHT, MARKED_HEIGHT, WIDTH, graph_svg, layout
 from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Picture
-from grader.rendering.picture_html import ABOVE, BELOW, STRONGEST, pictures_html
+from grader.rendering.picture_html import (
+    ABOVE,
+    BELOW,
+    HEIGHT,
+    MARKED_HEIGHT,
+    STRONGEST,
+    WIDTH,
+    graph_svg,
+    layout,
+    pictures_html,
+)
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)
