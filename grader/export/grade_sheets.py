@@ -56,7 +56,7 @@ class CellTable:
     def __init__(self, content: bytes) -> None:
         try:
             text, self._encoding = content.decode("utf-8"), "utf-8"
-        except UnicodeDecodeError:  # any byte is a character of it, and the same byte again when it is written
+        except UnicodeDecodeError:  # latin-1 decodes any byte and encodes it unchanged
             text, self._encoding = content.decode("latin-1"), "latin-1"
         self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
         text = text.removeprefix(BYTE_ORDER_MARK)

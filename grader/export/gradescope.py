@@ -43,7 +43,7 @@ from .graded_work import (
 
 COURSE_FOLDER, SECRET_FILE = "course", "secret"
 PROJECT = "handgrad"
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # no time of its own: the same course makes the same bytes
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that the same course gives the same bytes
 KINDS = frozenset({".py", ".json", ".yaml", ".jinja", ".css"})
 SETUP = """\
 #!/usr/bin/env bash

@@ -26,8 +26,7 @@ from grader.classroom.student_results import StudentResults
 from grader.cli.results import Platform
 from grader.course.course import PACKAGE, Course, load_course
 from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
-from grader.export.json_results import whole_factor
-from grader.export.platforms import PLATFORMS
+from grader.export.platforms import PLATFORMS, whole_factor
 from grader.files import write_atomically
 
 HOSTILE = (

@@ -21,8 +21,7 @@ from grader.course.course import Course, load_course
 from grader.export.grade_sheets import canvas
 from grader.export.graded_work import ExportOptions, max_score, score, share
 from grader.export.gradescope import results_json
-from grader.export.json_results import classroom50, prairielearn, submitty, whole_points
-from grader.export.platforms import vpl
+from grader.export.platforms import classroom50, prairielearn, submitty, vpl, whole_points
 from grader.results.points import exact, part, shown, total
 from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
 
