@@ -101,7 +101,7 @@ def refuse_in_memory(url: str) -> None:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    with suppress(ArgumentError):  # said in its own words when the database is opened
+    with suppress(ArgumentError):  # explained when the database is opened
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
             raise UsageError(f"This address names no file: name the gradebook to write, such as {EXAMPLE}")

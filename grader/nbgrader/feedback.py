@@ -45,7 +45,7 @@ def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mappi
     """
     for answer in result.answers:
         cell = cells.get(answer_id(exercise.id, answer.name))
-        if cell is not None and answer.status != "error":  # whose cell is left to a person, as one of no known test is
+        if cell is not None and answer.status != "error":  # an error is left to manual grading
             cell.outputs = [points_output(answer.score / answer.max_score, cell)]
     report_cell = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
     if report_cell is not None:

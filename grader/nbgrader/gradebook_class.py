@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.classroom.class_folder import Submission
 from grader.classroom.exercise_names import ExerciseNames
@@ -20,6 +20,9 @@ from grader.rendering.console import Spinner
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
+
+if TYPE_CHECKING:
+    from .gradebook_student import GradebookWriter
 
 NAMED = 5
 
@@ -71,14 +74,11 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
     Raises:
         InfrastructureError: some students could not be entered.
     """
-    from sqlalchemy.exc import OperationalError
-
     from .gradebook_student import open_gradebook
 
     entered, failed = set[str](), dict[str, str]()
-    graded = [
-        submission for submission in submissions if result_file(out, submission.key).is_file()
-    ]  # the others hold nothing to grade, or wait
+    # A submission without a result has nothing to grade, or is not graded yet.
+    graded = [submission for submission in submissions if result_file(out, submission.key).is_file()]
     reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
     with (
         open_gradebook(names.course, url) as writer,
@@ -92,20 +92,10 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
             say(f"{len(entered) + len(failed) + 1} of {len(graded)} in {url_without_password(url)}")
             if read.facts is None:
                 failed[submission.student] = read.failure
-                continue
-            try:
-                content = SubmissionFacts.from_json(read.facts).content
-                record = json.loads(result_file(out, submission.key).read_bytes())
-                writer.write_student(submission.student, submission.path, content, _with_whole_units(names, record))
+            elif refusal := _enter_student(writer, names, submission, read.facts, out):
+                failed[submission.student] = refusal
+            else:
                 entered.add(submission.student)
-            except OperationalError:
-                raise
-            except Exception as error:  # what the gradebook refuses of one student, it may take of another
-                writer.undo_last_student()
-                if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
-                    raise error.__context__ from None
-                reason = str(getattr(error, "orig", None) or error) or type(error).__name__
-                failed[submission.student] = reason.splitlines()[0]
     units = ", ".join(writer.units) or "nothing was handed in"
     print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if writer.blank:
@@ -114,6 +104,41 @@ def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submissio
         name, why = next(iter(failed.items()))
         reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
         raise InfrastructureError(one_line(reason))
+
+
+def _enter_student(
+    writer: GradebookWriter, names: ExerciseNames, submission: Submission, facts: Mapping[str, Any], out: Path
+) -> str:
+    """Enter a student's record in the gradebook.
+
+    Args:
+        writer: the gradebook.
+        names: the course, and which of its exercises are graded.
+        submission: the student's.
+        facts: what a reader has read of it, as JSON.
+        out: the results folder, which has the record.
+
+    Returns:
+        The reason why the gradebook refused it; empty if it did not.
+
+    Raises:
+        OperationalError: the database fails, for the other students as well.
+    """
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        content = SubmissionFacts.from_json(facts).content
+        record = json.loads(result_file(out, submission.key).read_bytes())
+        writer.write_student(submission.student, submission.path, content, _with_whole_units(names, record))
+    except OperationalError:
+        raise
+    except Exception as error:  # what the gradebook refuses of one student, it may take of another
+        writer.undo_last_student()
+        if isinstance(error.__context__, OperationalError):  # such as a full disk
+            raise error.__context__ from None
+        reason = str(getattr(error, "orig", None) or error) or type(error).__name__
+        return reason.splitlines()[0]
+    return ""
 
 
 def _with_whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:

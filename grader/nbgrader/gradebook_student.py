@@ -67,8 +67,8 @@ def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
     tools = str(Path(sys.executable).parent)  # nbgrader runs alembic by name, wherever this environment is
     os.environ["PATH"] = os.pathsep.join([tools, os.environ.get("PATH", "")])
     with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
-        warnings.simplefilter("ignore", SAWarning)  # of how nbgrader adds a submission
-        app_log.setLevel(logging.CRITICAL)  # where nbgrader writes tracebacks of errors that it raises too
+        warnings.simplefilter("ignore", SAWarning)  # nbgrader's way of adding a submission warns
+        app_log.setLevel(logging.CRITICAL)  # nbgrader logs tracebacks of errors that it raises as well
         yield GradebookWriter(gradebook, url, course, settings)
 
 

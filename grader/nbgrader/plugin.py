@@ -57,7 +57,7 @@ class SubmissionExporter(NotebookExporter):
     notebooks of submissions that have changed.
     """
 
-    optimistic_validation = True  # once, after the last preprocessor
+    optimistic_validation = True  # validated once, after the last preprocessor
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
@@ -274,7 +274,7 @@ class AutogradeSession:
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
         most = max(len(unit.ids) for unit in course.config.units)
         self.pool = GradingPool(self.course, isolation, min(os.cpu_count() or 1, most), seed)
-        weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
+        weakref.finalize(self, self.pool.close)  # at the latest when the command ends
         self.pool.probe()
 
     @property

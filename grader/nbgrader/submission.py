@@ -34,14 +34,14 @@ ABOUT = "**About this submission**\n"
 UNREAD = "The file is no notebook that can be read ({}): hand it in again."
 NO_CELLS = "The file holds no cells: hand in the notebook itself."
 MISSING_PICTURE = "missing-picture"
-LONGEST_TEXT, MOST_TEXT = 64 << 10, 512 << 10  # what is shown as a page takes time that grows with its square
+LONGEST_TEXT, MOST_TEXT = 64 << 10, 512 << 10  # rendering a page takes time quadratic in its length
 TOO_LONG = "# This cell was left out: code longer than 1 MiB, or text longer than 64 KiB. Hand in the answers alone."
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 LARGEST = 64 << 20
-BLOCK, HOLLOW = 512, 100  # bytes; times smaller: no file system packs text so well
+BLOCK, HOLLOW = 512, 100  # bytes; a ratio that no file system's compression of text reaches
 TIMESTAMP = "timestamp.txt"
 LONGEST_TIMESTAMP = 100
 UNREADABLE_SUFFIX = ".unreadable"
