@@ -239,13 +239,26 @@ def test_the_folder_for_nbgrader_is_made_as_instructors_are_shown(
     assert (lines[: len(first)], lines[-len(last) :]) == (first, last)
 
 
-@pytest.mark.parametrize("name", "corpus_names naming plan run same_name suites".split())
+@pytest.mark.parametrize("name", "corpus_names naming plan right_answers run same_name suites".split())
 def test_a_benchmark_says_in_one_sentence_what_it_lacks(name: str) -> None:
     script = [sys.executable, "-S", str(ROOT / f"benchmarks/{name}.py")]
     done = subprocess.run(script, env={}, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     says = 'Benchmarks need what the tests need, and hypothesis is not installed: pip install -e ".[dev]"\n'
     assert done.stderr == says
+
+
+@pytest.mark.parametrize("missing", ["nbgrader", "xdist", "handgrad"])
+def test_a_benchmark_without_one_package_names_it(missing: str) -> None:
+    without = f"import sys; sys.modules[{missing!r}] = None; import importlib.util as u; of = u.find_spec"
+    without += f"; u.find_spec = lambda name: None if name == {missing!r} else of(name); sys.argv = ['run.py']"
+    run = f"{without}; import runpy; sys.path.insert(0, 'benchmarks'); runpy.run_path('benchmarks/run.py')"
+    done = subprocess.run(
+        [sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert f"{missing} is not installed" in line
 
 
 def _anywhere(text: str) -> list[str]:
