@@ -1,4 +1,4 @@
-"""Whatever stands in a name or a message, neither a terminal nor a spreadsheet nor a file of JSON obeys it."""
+"""No text in a name or a message is a command for a terminal, a formula in a spreadsheet, or broken JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_cell_is_text(start: str) -> None:
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "＋", "－", "＠"])
-def test_so_is_a_part_of_it_whatever_cells_are_separated_by(start: str) -> None:
+def test_a_part_of_a_cell_is_text_for_any_separator(start: str) -> None:
     assert no_formula(f"1{start}1, {start}1") == f"1{start}1, {start}1"
     for between in (";", "; ", "\t", "\n", "|", ';"', "; '"):
         assert no_formula(f"ann{between}{start}1+1") == f"ann{between}'{start}1+1"

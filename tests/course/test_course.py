@@ -1,4 +1,4 @@
-"""`course.yaml` is data: what is wrong with it is said with its line, and what is asked of it is found or suggested."""
+"""Errors in `course.yaml` are reported with their line, and unknown names with the most similar known ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ two = Exercise("Two", lambda x: x * 3, {"x": normal("n")}, returned("x"))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A tiny course folder, sound but for the spec of its second unit, which is missing."""
+    """Return a tiny course folder, in which only the spec of the second unit is missing."""
     (tmp_path / "course.yaml").write_text(GOOD)
     (tmp_path / "solutions" / "01_first").mkdir(parents=True)
     (tmp_path / "solutions" / "01_first" / "spec.py").write_text(SPEC)
@@ -107,8 +107,8 @@ def test_a_file_that_is_no_course_is_refused_in_one_sentence(folder: Path, text:
     assert "\n" not in message
 
 
-def test_two_names_that_contain_each_other_are_told_apart(folder: Path) -> None:
-    """The line of a duplicate is its own, not that of a longer name."""
+def test_a_name_that_is_part_of_another_name_is_found_in_its_own_line(folder: Path) -> None:
+    """The line of a duplicate is not that of a longer name that contains it."""
     text = GOOD.replace("      - id: two", "      - id: one").replace("      - id: three", "      - id: one_more")
     assert "line 10: one is listed twice" in refused(folder, text)
 
@@ -152,7 +152,7 @@ def test_exercises_are_selected_by_id_unit_or_path(folder: Path, monkeypatch: py
     assert ids(course, str(folder / "exercises" / "01_first" / "one.py")) == ["one"]
 
 
-def test_a_path_is_taken_from_where_the_learner_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_relative_to_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     course = load_course(folder)
     unit = folder / "exercises" / "01_first"
     unit.mkdir(parents=True)
@@ -238,7 +238,7 @@ def test_a_spec_that_cannot_be_run_is_named_with_its_line(folder: Path, old: str
         _ = load_course(folder).find("one").declaration
 
 
-def test_reading_a_spec_leaves_nothing_beside_it(folder: Path) -> None:
+def test_reading_a_spec_writes_no_files(folder: Path) -> None:
     _ = load_course(folder).find("one").declaration
     assert [path.name for path in (folder / "solutions" / "01_first").iterdir()] == ["spec.py"]
 

@@ -1,4 +1,4 @@
-"""A declaration is one frozen record; what cannot work is refused while it is being written."""
+"""A declaration is a frozen record; one that contradicts itself is refused when it is made."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_the_markers_are_no_inputs_of_the_forward_pass() -> None:
     assert specs_of(exercise) == ("bs n", "n m")
 
 
-def test_what_is_withheld_is_no_argument_of_the_learners_function() -> None:
-    """Its gradient can be asked for all the same, where it is returned and need not be stored."""
+def test_a_withheld_input_is_no_argument_of_the_learners_function() -> None:
+    """Its gradient may still be an answer that is returned, and need not be stored."""
     inputs = {"g": upstream(), "shape": shape("n"), "x": withheld(normal("n"))}
     exercise = Exercise("A copy", lambda x: 1 * x, inputs, returned("x"))
     assert exercise.argument_names == ("g", "shape")
@@ -72,8 +72,8 @@ def test_a_forward_pass_in_named_steps_takes_the_inputs_of_its_steps() -> None:
     assert is_differentiable(exercise.inputs["mean"])
 
 
-def test_what_follows_a_step_is_worked_out_from_its_given_value() -> None:
-    """And what comes before it is not: so the gradient at a step is that of all its uses, and of no other path."""
+def test_later_steps_use_the_given_value_of_a_step() -> None:
+    """Earlier steps do not, so the gradient at a step is that of all its uses, and of no other path."""
     exercise = Exercise("Centring", STEPPED, {"inp": normal("2"), "k": number(0, 1), "mean": step(""), "out": output()},
                         stored("mean.g"))  # fmt: skip
     known = {"inp": np.array([1.0, 3.0]), "k": 10.0, "mean": np.array(0.0)}
@@ -140,7 +140,7 @@ def test_a_routine_has_one_answer_the_returned_value() -> None:
 
 
 def test_a_routine_may_take_a_list_and_return_several_arrays() -> None:
-    """Each array of the list is drawn by a sampler of its own; each array that is returned is an answer."""
+    """Each array of the list has its sampler, and each returned array is an answer."""
     inputs = {"ws": (normal("n"), normal("n m")), "k": number(0, 1)}
     routine = Routine("Scaled", inputs, lambda ws, k: [k * w for w in ws], returns=2)
     assert [(answer.name, answer.stored, answer.place) for answer in routine.answers] == [

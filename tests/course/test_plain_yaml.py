@@ -1,4 +1,4 @@
-"""YAML with nothing in it but text, lists and maps; everything else is refused with its line, and at once."""
+"""YAML of text, lists and maps is read; every other feature is refused quickly and with its line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_value_is_the_text_that_was_written(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["", " ", "null", "~", "...", '""', "'  '", "  # nothing yet", "Null"])
-def test_nothing_is_blank_however_it_is_written(written: str) -> None:
+def test_every_spelling_of_no_value_is_blank(written: str) -> None:
     (value,) = read_map(f"answer: {written}").values()
     assert isinstance(value, Text)
     assert value.blank
@@ -81,7 +81,7 @@ def test_an_empty_file_is_an_empty_map(text: str) -> None:
         ("a: \x07", 1, "characters in it that no text has"),
     ],
 )
-def test_everything_else_is_refused_with_its_line(text: str, line: int, says: str) -> None:
+def test_other_features_of_yaml_are_refused_with_their_line(text: str, line: int, says: str) -> None:
     with pytest.raises(ReadError, match=says.replace("(", r"\(").replace(")", r"\)").replace("*", r"\*")) as refused:
         read_map(text)
     assert refused.value.line == line
@@ -118,7 +118,7 @@ def test_a_bomb_is_refused_before_it_goes_off(text: str) -> None:
     assert time.process_time() - started < AT_ONCE
 
 
-def test_what_is_nested_as_deep_as_allowed_is_read() -> None:
+def test_the_deepest_nesting_that_is_allowed_is_read() -> None:
     assert read_map("a: [[[[[x]]]]]")
     with pytest.raises(ReadError, match="far too much"):
         read_map("a: [[[[[[x]]]]]]")
@@ -131,6 +131,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"#,? \n\t%@`~", max_size=60))
-def test_any_heap_of_its_signs_is_read_or_refused(text: str) -> None:
+def test_any_sequence_of_yaml_signs_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ReadError):
         read_map(text)

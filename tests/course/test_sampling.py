@@ -1,4 +1,4 @@
-"""What the learner's function is called with: sizes that tell axes apart, values away from kinks."""
+"""Trials have sizes that distinguish axes, and samplers draw values away from kinks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_first_trials_have_pairwise_different_sizes(seed: int) -> None:
-    """No axis has size one there, so that each is told from the others by its size alone."""
+    """No axis has size one there, so that the size of an axis identifies it."""
     for setting in settings(("bs n", "n m", "m"), rng(seed))[:2]:
         assert len(set(setting.sizes.values())) == 3
         assert min(setting.sizes.values()) > 1
@@ -113,7 +113,7 @@ def test_values_keep_away_from_the_kink_on_both_sides() -> None:
 
 
 def test_every_piece_between_several_kinks_gets_as_many_entries() -> None:
-    """So that a mask which looks at one kink only is wrong somewhere in every trial."""
+    """So a mask that respects one kink only is wrong somewhere in every trial."""
     values = away_from((-1.0, 0.5, 2.0), "bs n", gap=0.3).sample(rng(), FIRST).values
     assert np.abs(values[..., None] - np.array([-1.0, 0.5, 2.0])).min() >= 0.299
     counts = np.histogram(values, [-np.inf, -1.0, 0.5, 2.0, np.inf])[0]
@@ -169,7 +169,7 @@ def test_an_accumulating_argument_has_a_gradient_in_some_trials_and_none_in_othe
 
 @pytest.mark.parametrize("count", range(1, 8))
 def test_every_value_has_its_turn_in_an_ordinary_trial(count: int) -> None:
-    """A special trial repeats a turn: what is wrong there only is wrong for what makes it special."""
+    """A special trial repeats a turn, so an answer that is wrong there only is wrong for what makes it special."""
     sampler = each_of(*range(count))
     series = settings(("bs n",), rng(), sampler.least_trials)
     drawn = [(setting.kind, sampler.sample(rng(), setting)) for setting in series]
@@ -179,7 +179,7 @@ def test_every_value_has_its_turn_in_an_ordinary_trial(count: int) -> None:
 
 
 def test_values_and_shapes_have_their_turns_together() -> None:
-    """So that one argument may depend on what another one is in the same trial."""
+    """So one argument may depend on the value of another in the same trial."""
     narrow, dim, sizes = normal("n m | m | bs n m"), each_of(0, 1, 2), shape("n m | m | bs n m")
     assert narrow.least_trials == dim.least_trials == sizes.least_trials
     for setting in settings((narrow.spec,), rng(), narrow.least_trials):
@@ -205,8 +205,8 @@ def test_indices_name_places_some_of_them_twice(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_several_indices_more_than_one_is_there_again(seed: int) -> None:
-    """Whoever looks after one repeated place, or after two uses of it, is found out."""
+def test_several_indices_are_repeated_or_one_occurs_three_times(seed: int) -> None:
+    """So code for one repeated index, or for two uses of it, is wrong in some trial."""
     six, first, second = (
         list(indices("k", "n").sample(rng(seed), Setting(index, "", {"k": count, "n": 50})).values)
         for index, count in ((0, 6), (0, 4), (1, 4))
@@ -216,12 +216,12 @@ def test_of_several_indices_more_than_one_is_there_again(seed: int) -> None:
     assert second[0] == second[3] != second[1] == second[2]
 
 
-def test_what_is_withheld_is_sampled_all_the_same() -> None:
+def test_a_withheld_input_is_sampled() -> None:
     assert withheld(normal("n")).withheld
     assert withheld(normal("n")).sample(rng(), Setting(0, "", {"n": 3})).values.shape == (3,)
 
 
-def test_a_set_of_names_is_first_whole_then_parted() -> None:
+def test_all_names_are_requested_first_and_then_each_alone() -> None:
     sampler = wanted("inp w b")
     drawn = [sampler.sample(rng(), Setting(i, "", {})) for i in range(4)]
     assert drawn[0] == {"inp", "w", "b"}
@@ -237,7 +237,7 @@ def test_a_number_lies_between_its_bounds() -> None:
 
 
 def exact_values(samplers: dict[str, Sampler], seed: int, **sizes: int) -> list[np.ndarray]:
-    """The arrays of a trial with exact entries, of these samplers."""
+    """Return the arrays of a trial with exact entries, drawn by these samplers."""
     setting = Setting(5, "a test", sizes)
     drawn = {name: sampler.sample(rng(seed), setting) for name, sampler in samplers.items()}
     numbers = {name: sampler.exact_in(setting) for name, sampler in samplers.items()}

@@ -1,4 +1,4 @@
-"""Shapes with named axes: read from a spec, drawn as sizes, said as text."""
+"""Shapes with named axes are read from specs, computed from sizes, and written as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions are made of, and which of it an answer is wrong for."""
+"""The operations of function arguments, and those for which an answer is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.reference.trial import Trial
         ("math.sin", set()),
     ],
 )
-def test_operations_are_told_by_what_stands_on_either_side(source: str, found: set[str]) -> None:
+def test_an_operation_is_described_by_its_operands(source: str, found: set[str]) -> None:
     assert operations_of(source) == found
 
 
@@ -31,7 +31,7 @@ def trial(source: Any) -> Trial:
     return Trial(Setting(0, "", {}), {"f": source}, {}, {})
 
 
-def test_what_every_wrong_function_has_and_no_right_one_is_told() -> None:
+def test_the_operations_of_all_wrong_and_no_right_functions_are_returned() -> None:
     sin, power, both = (trial(Function(f"lambda x: {text}")) for text in ("x.sin()", "x**2", "x.sin() + x**2"))
     assert operations_of_wrong_trials([power], [sin, both]) == ("f", ["x.sin()"])
     assert operations_of_wrong_trials([both], [sin]) == ("", [])
@@ -42,7 +42,7 @@ def test_what_every_wrong_function_has_and_no_right_one_is_told() -> None:
 
 
 def test_no_two_operations_are_in_the_same_functions_of_forward_mode(course: Course) -> None:
-    """So that the functions which an answer is wrong for name the one operation whose rule is wrong."""
+    """So the functions for which an answer is wrong identify the operation whose rule is wrong."""
     sampler = course.find("jvp_dual").function.samplers["f"]
     made = [
         operations_of(sampler.draw(None, Setting(turn + 3 * (turn > 1), "", {}), ()).source)
@@ -53,7 +53,7 @@ def test_no_two_operations_are_in_the_same_functions_of_forward_mode(course: Cou
     assert len(where) == 19
 
 
-def test_a_rule_that_is_wrong_in_a_way_nobody_thought_of_is_named_by_where_it_is_used(grade: Grade) -> None:
+def test_an_unforeseen_wrong_rule_is_named_by_the_operation_that_uses_it(grade: Grade) -> None:
     source = """
 import torch
 class Odd:

@@ -50,7 +50,7 @@ X = tensor([0.0, -1.0, 2.0], [1.5, 0.0, 0.0])
 
 
 def at_zeros(slope, elsewhere):
-    """The gradient of an entrywise function whose slope at 0 is `slope`."""
+    """Return the gradient of an entrywise function whose slope at 0 is `slope`."""
     return (G * torch.where(X == 0, torch.tensor(slope).double(), elsewhere)).numpy()
 
 
@@ -70,7 +70,7 @@ FEW = ("relu by where", "leaky_relu")
 
 
 @pytest.mark.parametrize("name", ENTRYWISE)
-def test_an_entry_at_a_kink_may_have_what_lies_between_the_slopes_on_both_sides(name):
+def test_an_entry_at_a_kink_may_have_any_slope_between_those_of_both_sides(name):
     forward, elsewhere, (low, high) = ENTRYWISE[name]
     right, _ = allowed(forward, X, G)
     for slope in (low, high, (low + high) / 2, low + 0.9 * (high - low)):
@@ -80,7 +80,7 @@ def test_an_entry_at_a_kink_may_have_what_lies_between_the_slopes_on_both_sides(
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_every_other_entry_is_judged_as_ever(name):
+def test_entries_that_are_not_at_a_kink_are_judged_as_before(name):
     forward, elsewhere, (low, high) = ENTRYWISE[name]
     right, _ = allowed(forward, X, G)
     for slope in (low, high):
@@ -95,7 +95,7 @@ def test_every_other_entry_is_judged_as_ever(name):
             assert found.wrong[tuple(index)]
 
 
-def test_what_was_chosen_at_a_kink_is_counted_and_a_smooth_function_has_no_kinks():
+def test_another_convention_at_a_kink_is_counted_and_a_smooth_function_has_no_kinks():
     right, expected = allowed(torch.relu, X, G)
     found = right.compare(at_zeros(1.0, STEP), BOUND)
     assert found.convention.sum() == 3
@@ -133,7 +133,7 @@ SHARED = [name for name in TIES if TIES[name][1] is not None]
 
 
 @pytest.mark.parametrize("name", SHARED[::3])
-def test_equal_entries_share_what_the_largest_gets(name):
+def test_equal_entries_share_the_gradient_of_the_largest(name):
     right, _ = allowed(TIES[name][0], TIED, PER_ROW)
 
     def rows(first, second):
@@ -154,8 +154,8 @@ def test_equal_entries_share_what_the_largest_gets(name):
     assert not right.accepts(wrong, BOUND)
 
 
-def test_a_comparison_with_the_largest_stays_what_it_is():
-    """Beside a maximum that is moved no entry is equal to it: such samples say nothing."""
+def test_samples_of_an_exact_comparison_are_dropped():
+    """No entry equals a maximum that has been moved, so such samples say nothing about ties."""
     right, expected = allowed(TIES["equal to the largest"][0], TIED, PER_ROW)
     assert right.accepts(expected, BOUND)
     assert not right.accepts(0 * expected, BOUND)
@@ -198,7 +198,7 @@ def test_windows_that_overlap_share_their_ties(last):
 
 @pytest.mark.parametrize("seed", range(1))
 def test_windows_full_of_ties_may_share_evenly(seed):
-    """An entry is in nine windows, and in each of them has another share."""
+    """Each entry is in nine windows, and has another share in each of them."""
     rng = np.random.default_rng(seed)
     x, g = torch.from_numpy(rng.integers(0, 2, (5, 5)).astype("float64")), torch.from_numpy(rng.standard_normal((3, 3)))
     right, _ = allowed(lambda x: F.max_pool2d(x[None], 3, 1)[0], x, g)
@@ -213,7 +213,7 @@ def test_windows_full_of_ties_may_share_evenly(seed):
 
 
 def trial_of(forward, upstream, **inputs):
-    """An exercise with these arrays as inputs, all of them differentiated, and its trial."""
+    """Return an exercise with these arrays as inputs, all of them differentiated, and its trial."""
     values = {name: torch.tensor(numbers, dtype=torch.float64) for name, numbers in inputs.items()}
     answers = tuple(Answer(f"{name}.g", name) for name in inputs)
     exercise = Exercise("several", forward, {"out": output(), **dict.fromkeys(inputs, normal("n"))}, answers)
@@ -224,13 +224,13 @@ def trial_of(forward, upstream, **inputs):
 
 
 def accepts(forward, x, upstream, array):
-    """Whether an array is right as the gradient of a vector."""
+    """Return whether an array is right as the gradient of a vector."""
     exercise, trial = trial_of(forward, upstream, x=x)
     return allowed_gradient(exercise, exercise.answers[0], trial).accepts(np.array(array, "float64"), BOUND)
 
 
 def answers_with_wrong_shares(exercise, trial, *arrays):
-    """The names of the answers whose shares do not add up, each array being right by itself."""
+    """Return the names of the answers whose shares do not add up, though each array is right by itself."""
     given = {answer: np.array(array, "float64") for answer, array in zip(exercise.answers, arrays, strict=True)}
     for answer, array in given.items():
         assert allowed_gradient(exercise, answer, trial).accepts(array, BOUND), answer.name
@@ -265,7 +265,7 @@ def test_a_tie_that_is_wrong_leaves_other_ties_right():
     assert answers_with_wrong_shares(exercise, trial, [1, 1], [1, 0], [0, 0], [0, 2]) == ["b.g", "d.g"]
 
 
-def test_gradients_that_inputs_carry_already_are_not_shared():
+def test_prior_gradients_of_inputs_are_not_shared():
     exercise, trial = trial_of(lambda a, b: torch.maximum(a, b), [1.0, 2.0], a=[1.0, 0], b=[1.0, 1])
     for name, prior in (("a", np.array([5.0, 7.0])), ("b", np.array([-3.0, 0.5]))):
         trial.arguments[name] = Array(trial.inputs[name].numpy(), ("n",), prior)
@@ -280,12 +280,12 @@ def test_equal_maxima_of_a_vector_may_share_in_any_way(shares):
 
 
 @pytest.mark.parametrize("shares", [[2, 2, 0], [0, 0, 0], [1, 0.5, 0], [3, -1, 0], [1, 0.5, 0.5]])
-def test_equal_maxima_of_a_vector_together_get_what_arrives(shares):
+def test_shares_of_equal_maxima_add_up_to_the_upstream_gradient(shares):
     assert not accepts(lambda x: x.amax(0, True), [4.0, 4, 1], [2.0], shares)
 
 
-def test_many_ties_are_all_seen():
-    """Each of nine equal entries in thirty rows may be the winner, however rarely it is one near the inputs."""
+def test_all_of_many_ties_are_found():
+    """Each of nine equal entries in thirty rows may get the gradient, however rarely it is the largest in a sample."""
 
     def forward(x):
         return x.reshape(30, 9).amax(1)
@@ -298,7 +298,7 @@ def test_many_ties_are_all_seen():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
-    """However many entries are tied, and however seldom a sample lets one of them alone be the largest."""
+    """An even share is right for any number of ties, though few samples have a single largest entry."""
     draw = torch.Generator().manual_seed(seed)
     x = torch.randint(0, 2, (6, 9, 7), generator=draw).double()
     g = torch.randn(6, 7, generator=draw, dtype=torch.float64)
@@ -310,7 +310,7 @@ def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
 
 
 def test_kinks_of_one_layer_are_closed_and_opened_one_by_one():
-    """b reaches two kinks: what they add to its gradient may be none of it, all of it, or that of either."""
+    """The input b is used at two kinks, and its gradient may have the contribution of none, of either, or of both."""
     exercise, trial = trial_of(lambda x, b: (x + b).relu(), [2.0, 3.0, 7.0], x=[0.0, 0, 1], b=[0.0])
     right = allowed_gradient(exercise, exercise.answers[1], trial)
     for opened in (0, 2, 3, 5):
@@ -382,7 +382,7 @@ def test_the_largest_of_a_whole_array_of_zeros():
     assert not right.accepts(np.zeros((12, 12)), BOUND)
 
 
-def test_a_sort_hands_each_of_two_equal_entries_one_of_two_gradients():
+def test_a_sort_gives_each_of_two_equal_entries_one_of_two_gradients():
     x, g = tensor([1.0, 3.0, 1.0, 2.0]), tensor([0.3, -0.8, 1.2, 0.5])
     right, _ = allowed(lambda x: x.sort(1).values, x, g)
     for own in ([0.3, 0.5, -0.8, 1.2], [-0.8, 0.5, 0.3, 1.2], [-0.25, 0.5, -0.25, 1.2]):
@@ -392,7 +392,7 @@ def test_a_sort_hands_each_of_two_equal_entries_one_of_two_gradients():
 
 
 def test_a_median_of_equal_entries_goes_to_any_of_them():
-    """Moving one of five equal entries moves nothing, and still one of them may have it all."""
+    """Moving one of five equal entries does not change the median, but one of them may get the whole gradient."""
     right, _ = allowed(lambda x: x.median(1).values, tensor([2.0, 2, 2, 2, 2]), tensor(1.0))
     for place in range(5):
         assert right.accepts(np.eye(5)[[place]], BOUND), place
@@ -420,7 +420,7 @@ def test_a_row_of_zeros_behind_two_layers_takes_any_convention_of_each(one, two)
     assert not right.accepts(3 * array + np.where(ROWS == 0, 1e6, 0), BOUND)
 
 
-def test_jumps_and_masks_of_numbers_open_nothing():
+def test_jumps_and_constant_masks_are_no_kinks():
     mask = tensor([1.0, 0.0, 1.0], [0.0, 1.0, 0.0])
     masked, _ = allowed(lambda x: torch.where(mask > 0, x, torch.zeros_like(x)).relu(), X.abs() + 1, G)
     assert masked.accepts((G * mask).numpy(), BOUND)

@@ -1,4 +1,4 @@
-"""Arguments that choose what is done: said where a call fails, and looked at where an answer is right only for some."""
+"""Option arguments are named where a call fails, and where an answer is right for some of their values only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.reference.trial import Trial, describe_options, options
 UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g = {}\n"
 
 
-def test_whole_numbers_yes_or_no_and_tuples_are_options() -> None:
+def test_whole_numbers_truth_values_and_tuples_are_options() -> None:
     arguments = {"dim": -1, "keepdim": False, "order": (2, 0, 1), "h": 0.5}
     trial = Trial(Setting(0, "", {}), arguments, {}, {})
     assert options(trial) == {"dim": -1, "keepdim": False, "order": (2, 0, 1)}

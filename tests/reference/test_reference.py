@@ -48,19 +48,19 @@ def trials_of(course: Course, exercise_id: str, seed: int) -> tuple[Any, list[Tr
 
 
 def test_references_agree_with_finite_differences_and_gradcheck(exercise_id: str, course: Course) -> None:
-    """In the smallest trial, which is not the one that the engine itself confirms."""
+    """Check the smallest trial, which is not the one that the grader itself confirms."""
     declaration, trials = trials_of(course, exercise_id, 0)
     assert_confirmed(declaration, min(trials[1:], key=lambda trial: trial.out.numel()))
 
 
 def assert_confirmed(declaration: Exercise, trial: Trial) -> None:
-    """Finite differences and torch's own gradcheck agree with what is expected of a trial."""
+    """Check a trial's right answers by finite differences and torch's own gradcheck."""
     assert agrees_with_finite_differences(declaration, trial)
     assert gradcheck(declaration, trial)
 
 
 def test_expected_gradients_are_those_of_the_loss(exercise_id: str, course: Course) -> None:
-    """An opinion of its own: a central difference of `(out * out_g).sum()`, entry by entry, minus what was there."""
+    """Compare with central differences of `(out * out_g).sum()`, entry by entry, computed here."""
     declaration, trials = trials_of(course, exercise_id, 11)
     for trial in trials[:2]:
         for answer in declaration.answers:
@@ -114,14 +114,14 @@ def test_one_trial_has_exact_zeros_in_inputs_and_upstream_gradient() -> None:
 
 
 def test_an_exact_zero_is_drawn_only_where_the_right_answer_is_defined() -> None:
-    """What is divided by has none, and what is divided has."""
+    """The divisor has no zeros, and the dividend has."""
     inputs = {"a": normal("n m"), "b": away_from(0.0, "n m"), "out": output()}
     trial = exact_trial_of(lambda a, b: a / b, inputs, stored("a.g", "b.g"))
     assert (trial.inputs["a"] == 0).any()
     assert (trial.inputs["b"] != 0).all()
 
 
-def test_of_a_root_nothing_but_the_upstream_gradient_is_0() -> None:
+def test_for_a_root_only_the_upstream_gradient_has_exact_zeros() -> None:
     inputs = {"x": uniform("n m", 0.0, 2.0), "out": output()}
     trial = exact_trial_of(lambda x: x.sqrt(), inputs, stored("x.g"))
     assert (trial.inputs["x"] != 0).all()
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_trials(exercise_id: str, course: Course) -
 
 
 def expected_of(trials: list[Trial]) -> list[object]:
-    """The setting of each trial, and what is expected there, to the bit."""
+    """Return the setting of each trial and the bytes of its right arrays."""
     return [
         (trial.setting, {name: None if value is None else value.tobytes() for name, value in trial.expected.items()})
         for trial in trials
@@ -170,15 +170,15 @@ def make(forward: Any, inputs: dict[str, Any], answers: Any, **more: Any) -> lis
     return make_trials(Exercise("a test", forward, inputs, answers, **more), np.random.default_rng(0))
 
 
-def test_an_earlier_gradient_is_part_of_what_is_expected() -> None:
+def test_a_prior_gradient_is_part_of_the_right_answer() -> None:
     trials = make(lambda x: x * 2, {"x": accumulating(normal("n")), "out": output()}, stored("x.g"))
     first, second = trials[:2]
     np.testing.assert_allclose(first.expected["x.g"], 2 * first.out_g.numpy() + first.arguments["x"].g)  # type: ignore[union-attr]
     np.testing.assert_allclose(second.expected["x.g"], 2 * second.out_g.numpy())  # type: ignore[union-attr]
 
 
-def test_each_earlier_gradient_is_there_without_each_other_one() -> None:
-    """Whoever asks one argument whether all of them have a gradient is found out, whatever is drawn."""
+def test_some_trial_has_only_one_of_two_prior_gradients() -> None:
+    """So code that looks at one argument to know whether all have a gradient is wrong in some trial."""
     inputs = {name: accumulating(normal(spec)) for name, spec in (("x", "bs n"), ("w", "n m"), ("b", "m"))}
     trials = make(lambda x, w, b: x @ w + b, {**inputs, "out": output()}, stored("x.g", "w.g", "b.g"))
     carrying = [{name for name in inputs if trial.arguments[name].g is not None} for trial in trials]
@@ -192,7 +192,7 @@ def test_a_jacobian_is_output_by_input() -> None:
     np.testing.assert_allclose(trials[0].expected["return"], trials[0].inputs["w"].numpy())
 
 
-def test_only_what_is_asked_for_is_expected() -> None:
+def test_only_requested_gradients_are_expected() -> None:
     inputs = {"x": normal("n"), "y": normal("n"), "out_g": upstream(), "needs": wanted("x y")}
     trials = make(lambda x, y: x * y, inputs, stored("x.g", "y.g"))
     for trial in trials:
@@ -241,8 +241,8 @@ def test_references_that_finite_differences_contradict_are_the_authors_error(for
         run.confirm()
 
 
-def test_a_class_is_not_begun_with_references_that_are_contradicted(course: Course) -> None:
-    """Whoever grades is told at once, and not by every answer that is wrong."""
+def test_no_class_is_graded_with_references_that_finite_differences_contradict(course: Course) -> None:
+    """The error is reported before any submission is read, and not for each wrong answer."""
     relu = course.find("relu_grad")
     broken = dataclasses.replace(relu.function, forward=lambda inp: torch.tensor(inp.tolist()) * 2 + 0 * inp)
     with patch.dict(vars(relu), function=broken), pytest.raises(SpecError, match="finite differences"):
@@ -263,8 +263,8 @@ def test_a_forward_pass_that_cannot_be_differentiated_is_the_authors_error(forwa
         make(forward, {"x": normal("n")}, returned("x"))
 
 
-def test_what_a_forward_pass_detaches_is_a_constant() -> None:
-    """To finite differences, too: rounding passes its gradient on as if it were not there."""
+def test_a_detached_tensor_is_a_constant_to_finite_differences() -> None:
+    """So a rounding that passes its gradient on agrees with finite differences."""
     inputs = {"x": normal("n"), "out": output()}
     trial = make(lambda x: x * (x.round() - x).detach() + x, inputs, stored("x.g"))[0]
     x = trial.inputs["x"]
@@ -272,7 +272,7 @@ def test_what_a_forward_pass_detaches_is_a_constant() -> None:
 
 
 def test_an_output_may_have_an_axis_that_no_input_has() -> None:
-    """It is named as declared, even where its size is that of another axis."""
+    """It has its declared name, even if its size is that of another axis."""
     inputs = {"x": normal("bs n"), "out": output("2 bs n")}
     for trial in make(lambda x: torch.stack((x, x * x)), inputs, stored("x.g")):
         assert trial.axes("out") == ("2", "bs", "n")
@@ -308,7 +308,7 @@ def lost(trial: Trial) -> float:
 
 
 def test_a_gradient_that_is_a_small_difference_of_large_numbers_is_drawn_again() -> None:
-    """Two classes whose upstream gradients are nearly the same: rounding alone would decide."""
+    """With two classes and nearly equal upstream gradients, rounding alone would decide."""
     rng = np.random.default_rng(1)
     trial = make_trial(SOFTMAX, TWO, rng)
     assert right_in_single_precision(SOFTMAX, trial)
@@ -324,7 +324,7 @@ def test_rounding_alone_never_spoils_a_right_answer() -> None:
 
 
 def test_the_first_inputs_come_back_with_another_upstream_gradient() -> None:
-    """Where an answer is shaped like the output, so that its entries can be followed one by one."""
+    """It is drawn if an answer is shaped like the output, so that its entries can be compared one by one."""
     trials = make_trials(SOFTMAX, np.random.default_rng(3))
     (again,) = (trial for trial in trials[1:] if trial.inputs is trials[0].inputs)
     assert (again.arguments["x"], again.out) == (trials[0].arguments["x"], trials[0].out)
@@ -342,8 +342,8 @@ def test_no_trial_is_added_where_no_answer_is_shaped_like_the_output() -> None:
     assert len({id(trial.inputs) for trial in make_trials(layer, np.random.default_rng(3))}) == 7
 
 
-def test_a_remembered_error_keeps_nothing_of_whoever_met_it() -> None:
-    """One grader meets it for every student whose answer it is compared with, and each answer may be large."""
+def test_a_remembered_error_keeps_no_frame_alive() -> None:
+    """The error is raised for the answer of every student in a class, and each answer may be large."""
     trial = make(lambda x: x * x, {"x": normal("n")}, stored("x.g"))[0]
 
     def impossible() -> None:

@@ -1,4 +1,4 @@
-"""Torch has one thread while a trial is worked out, and its threads back afterwards."""
+"""Torch has one thread while a trial is computed, and all its threads afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from grader.reference.references import one_thread
 
 
-def test_torch_has_its_threads_back_whatever_happens() -> None:
+def test_torch_gets_its_threads_back_even_after_an_exception() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:

@@ -31,7 +31,7 @@ UNITS = ("01_slopes", "02_chain_rule", "04_linear")
 
 
 def exercise(points: float, answers: int, right: int, name: str = "lin_grad", unit: str = UNITS[-1]) -> ExerciseResult:
-    """An exercise whose first answers are right."""
+    """Return the result of an exercise whose first answers are right."""
     worth = part(points, answers)
     passed = [AnswerResult(f"a{i}", "passed", worth, worth) for i in range(right)]
     failed = [AnswerResult(f"a{i}", "failed", 0.0, worth, "unknown") for i in range(right, answers)]
@@ -43,7 +43,7 @@ def result(exercises: list[ExerciseResult], possible: dict[str, float] | None = 
 
 
 def read_again(record: CourseResult, folder: Path) -> StudentResults:
-    """The record as the outputs of a class read it from its file."""
+    """Return the record as the outputs of a class read it from its file."""
     path = folder / "ada.json"
     path.write_text(dumps(record))
     read = read_record(path)
@@ -56,7 +56,7 @@ def read_again(record: CourseResult, folder: Path) -> StudentResults:
 @example(1.0, 49)
 @example(0.1, 3)
 @example(400.0, 7)
-def test_all_right_is_all_the_points(points: float, answers: int) -> None:
+def test_right_answers_get_exactly_all_points(points: float, answers: int) -> None:
     found = exercise(points, answers, answers)
     assert (found.score, found.max_score) == (points, points)
     again = exercise_from_json(json.loads(found.line))
@@ -106,7 +106,7 @@ def test_records_written_earlier_are_read() -> None:
     assert (found.score, found.max_score) == (0.999999, 0.999999)
 
 
-def test_what_a_record_claims_to_be_worth_is_what_its_answers_are_worth() -> None:
+def test_the_points_of_a_record_are_those_of_its_answers() -> None:
     found = exercise_from_json({**exercise(1.0, 3, 3).record, "max_score": 5.0})
     assert (found.score, found.max_score) == (1.0, 1.0)
 
@@ -115,7 +115,7 @@ POINTS = st.lists(st.tuples(TYPED, st.integers(1, 19)), min_size=1, max_size=6)
 
 
 def drawn_record(drawn: list[tuple[float, int]], share_right: int) -> CourseResult:
-    """A record of some exercises in three units, one answer in so many wrong; none for 0."""
+    """Return a record of some exercises in three units, with every n-th answer wrong; none for 0."""
     found = []
     for i, (points, answers) in enumerate(drawn):
         wrong = answers // share_right if share_right else 0
@@ -155,7 +155,7 @@ def test_the_units_add_up_to_the_total_in_every_output(
 
 
 def thirds(tmp_path: Path, root: Path) -> Course:
-    """The course with one point for an exercise of three answers, and prime numbers of others."""
+    """Return the course with one point for an exercise of three answers, and prime numbers of points for others."""
     text = (root / "course.yaml").read_text()
     (tmp_path / "solutions").symlink_to(root / "solutions")
     (tmp_path / "course.yaml").write_text(
@@ -173,7 +173,7 @@ def all_right(course: Course) -> CourseResult:
     return result(exercises, names.points)
 
 
-def test_full_marks_are_full_in_every_file(tmp_path: Path) -> None:
+def test_all_points_are_all_points_in_every_file(tmp_path: Path) -> None:
     course = thirds(tmp_path, Path(__file__).resolve().parents[2])
     lin_grad = course.find("lin_grad")
     assert (lin_grad.points, len(lin_grad.answer_names)) == (1, 3)

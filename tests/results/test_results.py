@@ -1,4 +1,4 @@
-"""The one result record: scores add up, the gravest status wins, and it survives the way through JSON."""
+"""In a result record scores add up and the gravest status counts, and JSON text of it reads back unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_gravest_status_wins_and_decides_the_exit_code(
     assert exit_code([ExerciseResult("first", "u", (PASSED,)), exercise]) == code
 
 
-def test_nothing_graded_is_nothing_wrong() -> None:
+def test_no_exercises_count_as_passed() -> None:
     assert exit_code([]) == 0
 
 
@@ -155,7 +155,7 @@ def test_the_largest_seed_survives_a_reader_that_knows_only_doubles() -> None:
 
 
 @given(exercises)
-def test_an_exercise_survives_the_way_through_json(exercise: ExerciseResult) -> None:
+def test_an_exercise_is_unchanged_after_writing_and_reading_json(exercise: ExerciseResult) -> None:
     back = exercise_from_json(json.loads(json.dumps(exercise.record)))
     assert (back.id, back.unit, back.status) == (exercise.id, exercise.unit, exercise.status)
     assert [a.code for a in back.answers] == [a.code for a in exercise.answers]

@@ -8,13 +8,13 @@ from test_kinks import ENTRYWISE, SHARED
 
 
 @pytest.mark.parametrize("name", ENTRYWISE)
-def test_every_other_entry_is_judged_as_ever(name):
-    test_kinks.test_every_other_entry_is_judged_as_ever(name)
+def test_entries_that_are_not_at_a_kink_are_judged_as_before(name):
+    test_kinks.test_entries_that_are_not_at_a_kink_are_judged_as_before(name)
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_equal_entries_share_what_the_largest_gets(name):
-    test_kinks.test_equal_entries_share_what_the_largest_gets(name)
+def test_equal_entries_share_the_gradient_of_the_largest(name):
+    test_kinks.test_equal_entries_share_the_gradient_of_the_largest(name)
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
