@@ -117,7 +117,7 @@ def learner(course: Path) -> list[Row]:
     chosen = [f"exercises/{LIN_GRAD}"], units[:8], units[:12], units
     torch, lin_grad, eight, twelve, whole = interleaved([TORCH, *([*PYTEST, *paths] for paths in chosen)], course)
     return [
-        Row('`python -c "import torch"`', f"{torch:.3g} s", "the yardstick", True),
+        Row('`python -c "import torch"`', f"{torch:.3g} s", "the unit", True),
         at_most(f"`pytest exercises/{LIN_GRAD}`, solved", lin_grad / torch, 1.6, "x"),
         at_most("`pytest`, units 01 to 08 solved", eight / torch, 1.7, "x"),
         at_most("`pytest`, units 01 to 12 solved", twelve / torch, 2.2, "x"),
@@ -261,7 +261,9 @@ def endless(course: Path) -> list[Row]:
         file = course.parent / "submissions" / "s00050" / LIN_GRAD
         file.write_text(f"import time\ndef lin_grad(inp, out, w, b):\n    {line}\n")
         extra.append(FEW / grading_rate(course, chosen, 1) - undisturbed - limit)
-    return [at_most("what a submission that never ends costs its class beyond its time limit", max(extra), 1, "s")]
+    return [
+        at_most("the time that a submission without an end costs its class beyond its time limit", max(extra), 1, "s")
+    ]
 
 
 def crowd(course: Path) -> list[Row]:
@@ -283,7 +285,7 @@ def crowd(course: Path) -> list[Row]:
 
 
 def beside_nbgrader(course: Path) -> list[Row]:
-    """nbgrader with our preprocessors, and `handgrad grade`, each beside nbgrader as it comes."""
+    """nbgrader with our preprocessors, and `handgrad grade`, each beside stock nbgrader."""
     from grader.sandbox.isolation import choose, machine
 
     unit = pace(course, "04_linear", NOTEBOOKS, STOCK)
@@ -293,10 +295,10 @@ def beside_nbgrader(course: Path) -> list[Row]:
     rate = median(grading_rate(alone, choose(machine())) for _ in range(ROUNDS))
     what, ten = "`nbgrader autograde 04_linear`", unit.stock.of(10) / unit.ours.of(10)
     return [
-        Row(f"{what}, a notebook, nbgrader as it comes", f"{unit.stock.more:.3g} s", "the yardstick", True),
+        Row(f"{what}, a notebook, stock nbgrader", f"{unit.stock.more:.3g} s", "the unit", True),
         at_least(f"{what}, handgrad's preprocessors, how many times faster", unit.stock.more / unit.ours.more, 30, "x"),
         at_least(f"{what}, ten notebooks and its start, how many times faster", ten, 10, "x"),
-        Row("a notebook of one exercise, nbgrader as it comes", f"{one.stock.more:.3g} s", "the yardstick", True),
+        Row("a notebook of one exercise, stock nbgrader", f"{one.stock.more:.3g} s", "the unit", True),
         at_least(
             "`handgrad grade` on the same answers as files, how many times faster", rate * one.stock.more, 200, "x"
         ),
@@ -333,7 +335,7 @@ def clustered(course: Path) -> list[Row]:
     one, two = (median(measured) for measured in rates.values())
     what = f"`handgrad grade --scheduler`, {SHARED} submissions of one exercise, after start-up"
     return [
-        Row(f"{what}, one worker", f"{one:.3g} a second", "the yardstick", True),
+        Row(f"{what}, one worker", f"{one:.3g} a second", "the unit", True),
         at_least("two workers, how many times faster", two / one, 1.8, "x"),
     ]
 
@@ -368,7 +370,7 @@ def without_autograd(course: Path) -> list[Row]:
     """What a graded run's warm process takes to remove autograd, beside importing torch, by its processor time."""
     command = [sys.executable, "-c", REMOVAL]
     times = [float(subprocess.run(command, cwd=course, capture_output=True, check=True).stdout) for _ in range(REPEATS)]
-    return [at_most("removing autograd from a warm process, beside importing torch", median(times), 0.25, "x")]
+    return [at_most("removing autograd from a warm process, in multiples of importing torch", median(times), 0.25, "x")]
 
 
 def reported(course: Path) -> list[Row]:
@@ -438,38 +440,40 @@ def page(rows: Sequence[Row]) -> str:
 Made by `python benchmarks/run.py --write`, on {where}.
 
 {table(rows)}
-- Everything is measured in one run. The learner's commands take turns with `import torch`, and `x` is the ratio of
-  the medians of {REPEATS} rounds, each command a process of its own, in a course whose every exercise is solved.
+- Everything is measured in one run. The learner's commands alternate with `import torch`, and `x` is the ratio of
+  the medians of {REPEATS} rounds. Each command runs in a new process, in a course in which every exercise is solved.
 - The warm check is the median of {CHECKS - 1} checks in one process: three answers, every trial, a forked child each.
-- The save is one of {2 * SAVES}, right and wrong in turn, by another process; the median.
-- The class alternates right submissions with wrong ones, whose mistake is named. Start-up (importing torch, the
-  references of the whole course) is over when the first result lands; writing results and gradebook is included.
-  With and without isolation take turns, {ROUNDS} rounds each; the rates are medians. A machine's speed changes within
-  the hour, so the rate is given in submissions for one `import torch`, too.
-- One of {FEW} submissions never ends, in {len(ENDLESS)} ways, one after the other; one worker. What the class takes
-  without it is subtracted; the worst.
-- Peak memory is the resident set's high-water mark. The {CROWD} submissions are alike those of the class.
-- nbgrader grades one notebook after the other, {STOCK} as it comes and {NOTEBOOKS} with handgrad's preprocessors, in
-  turn, {ROUNDS} rounds, every second notebook with a mistake; what grading one of them takes is subtracted. Both ways
-  must give the same scores.
-- The records that are exported are alike: one student's of the whole course, with one mistake in it.
-- So are those of which a page is made.
-- A worker of the cluster is a Dask worker on this machine that has one core, with one grading process; scheduler and
-  coordinator have none of their own. Rates are from the first result to the last, {ROUNDS} rounds in turn; the median.
-  What a very large class costs is measured by `python benchmarks/plan.py`.
-- What must not import torch is given in seconds: medians of {REPEATS} rounds.
-- Another project's tests run with our plugin and without it, {TURNS} rounds in turn; the fastest of each.
+- The time after a save is the median of {2 * SAVES} saves by another process, of right and wrong files in turn.
+- The class alternates right submissions and wrong ones, whose mistake is named. Start-up (importing torch, the
+  references of the whole course) ends with the first result. The time to write results and gradebook is included.
+  Runs with and without isolation alternate, {ROUNDS} rounds each; the rates are medians. A machine's speed changes
+  within the hour. Therefore the rate is also given in submissions for one `import torch`.
+- One of {FEW} submissions never ends, in {len(ENDLESS)} ways, one after the other, with one worker. The time of the
+  class without it is subtracted, and the longest difference is shown.
+- Peak memory is the maximum of the resident set. The {CROWD} submissions are like those of the class.
+- nbgrader grades one notebook after the other: {STOCK} with stock nbgrader and {NOTEBOOKS} with handgrad's
+  preprocessors, in turn, {ROUNDS} rounds. Every second notebook has a mistake. The time for one notebook is subtracted.
+  Both must give the same scores.
+- The exported records are alike: one student's record of the whole course, with one mistake in it. So are the records
+  of the report.
+- A worker of the cluster is a Dask worker on this machine with one core and one grading process. Scheduler and
+  coordinator share the cores. Rates are measured from the first result to the last; they are medians of {ROUNDS} rounds
+  in turn. `python benchmarks/plan.py` measures what a very large class costs.
+- Commands that must not import torch are given in seconds: medians of {REPEATS} rounds.
+- Another project's tests run with handgrad's pytest plugin and without it, {TURNS} rounds in turn. The fastest run of
+  each is compared.
 
-How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
-`python benchmarks/naming.py 04_linear`, and what that costs, in multiples of torch's gradcheck of the same function.
-`python benchmarks/corpus_names.py 04_linear` prints the codes, the operators and the candidates.
+Other scripts measure other things:
 
-How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
-after them: `pytest tests/ -n 2` at most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that
-suite three times and installs torch twice, at most 2400.
-
-What a sweep and a candidate of a program cost, as multiples of torch's backward pass, is measured by
-`python benchmarks/sweeping.py`.
+- `python benchmarks/naming.py 04_linear`: how many wrong submissions are named correctly, and the cost in multiples of
+  torch's gradcheck of the same function. It takes any units.
+- `python benchmarks/corpus_names.py 04_linear` prints the codes, the operators and the candidates of a unit's
+  submissions.
+- `python benchmarks/suites.py`: the time of `pytest tests/ -n 2`, in multiples of `import torch` before and after it: at
+  most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that suite three times and installs
+  torch twice: at most 2400.
+- `python benchmarks/sweeping.py`: the cost of a sweep and of a candidate of a program, in multiples of torch's backward
+  pass.
 """
 
 
