@@ -1,10 +1,20 @@
-"""The command `handgrad` alone: watches the exercise files, checks each as it is saved, listens for single keys."""
+"""The command `handgrad` alone, watch mode: checks exercise files as they are saved, and runs the commands of keys.
+
+One loop takes events from a queue: keys, saved files, outcomes of checks, and signals. Files are checked in another
+thread, so that it never waits for learner code.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import queue
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import HandgradError, UsageError
@@ -13,24 +23,43 @@ from grader.rendering.render_text import Line, wrapped
 from grader.sandbox.worker import Worker, start_worker
 
 from . import workspace
-from .key_presses import ENDED, Modes, keyboard
 from .quiz_session import QuizSession
 from .quiz_terminal import take_quiz
-from .screen import DrawnScreen, PlainScreen, Screen
 from .session import Session
-from .watch_checks import Checked, Checks
-from .watch_events import Event, Events, Happened, Key, saves, signals, suspend
-from .watch_keys import Keys
-from .watched import Watched
+from .watch_checks import CheckOutcome, Checks
+from .watch_commands import Commands, WatchState
+from .watch_terminal import INPUT_END, DrawnScreen, PlainScreen, Screen, TerminalModes, keyboard
 
-BACK = "Enter: back to the exercises "
+BACK_PROMPT = "Enter: back to the exercises "
+SETTLING = 30  # milliseconds in which an editor may write a file more than once
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that was pressed, or in plain mode a line that was typed."""
+
+    name: str
+
+
+class SystemEvent(Enum):
+    """An event from outside: `SAVED` if any exercise file has changed, otherwise a signal."""
+
+    SAVED = "saved"
+    RESIZED = "SIGWINCH"
+    INTERRUPTED = "SIGINT"
+    SUSPENDED = "SIGTSTP"
+    CONTINUED = "SIGCONT"
+
+
+Event = Key | CheckOutcome | SystemEvent
+Events = queue.SimpleQueue[Event]
 
 
 def watch(course: Course) -> None:
-    """Show the next exercise, check what is saved, do what the keys say, until `q`, Ctrl-C or the terminal's end.
+    """Show the next exercise, check files as they are saved, and run commands, until the learner quits.
 
     Raises:
-        UsageError: this is no terminal.
+        UsageError: stdin or stdout is no terminal, or the course has no exercises/ folder.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -48,7 +77,7 @@ def watch(course: Course) -> None:
 
 
 def _run_quiz(session: Session, quiz: CourseExercise) -> None:
-    """One quiz, until the learner has read how it ended; whole lines are typed meanwhile."""
+    """Take a quiz in the terminal, with whole lines typed, and wait for Enter at its end."""
     if not is_plain():
         terminal().clear()
     try:
@@ -56,92 +85,144 @@ def _run_quiz(session: Session, quiz: CourseExercise) -> None:
     except HandgradError as error:
         print_lines([((str(error), "bad"),)])
     with contextlib.suppress(EOFError, KeyboardInterrupt):
-        input(BACK)
+        input(BACK_PROMPT)
 
 
 class Watch:
-    """The loop: takes one event after the other, and draws what has come of it. Checks run beside it.
+    """Handle events one after the other, and draw the screen after each.
 
     Args:
-        session: the learner's sitting.
-        worker: the session's; it stays warm.
+        session: the course and the learner's progress.
+        worker: runs the code for the session.
+        events: the queue of events; the outcomes of checks are put there too.
     """
 
     def __init__(self, session: Session, worker: Worker, events: Events) -> None:
         self.session, self.events = session, events
         self.checks = Checks(session, worker, events.put)
         self.screen: Screen = PlainScreen() if is_plain() else DrawnScreen()
-        self.watched = Watched(session, self.checks, self.screen)
-        self.keys = Keys(self.watched)
+        self.state = WatchState(session, self.checks, self.screen)
+        self.commands = Commands(self.state)
         if is_plain():
-            self.watched.say("Type a letter, and Enter. A question mark says which letters there are.")
+            self.state.say("Type a letter, and Enter. A question mark says which letters there are.")
 
     def run(self) -> CourseExercise | None:
-        """Until the learner quits, or asks for a quiz, which is returned."""
-        self.keys.quiz = None
+        """Handle events until the learner quits or requests a quiz; return the quiz, or `None`."""
+        self.commands.quiz = None
         with signals(self.events), keyboard(lambda key: self.events.put(Key(key)), whole_lines=is_plain()) as modes:
             self.screen.clear()
-            self._try(lambda: self.watched.go(self.watched.current))
-            while self.keys.quiz is None:
+            self._attempt(lambda: self.state.go(self.state.current))
+            while self.commands.quiz is None:
                 event = self.events.get()
-                if event == Key(ENDED) or (self.watched.question is None and self._quits(event)):
+                if event == Key(INPUT_END) or (self.state.prompt is None and self._quits(event)):
                     break
-                self._try(lambda: self._handle(event, modes))
+                self._attempt(lambda: self._handle(event, modes))
         print()
-        return self.keys.quiz
+        return self.commands.quiz
 
     def _quits(self, event: Event) -> bool:
-        return event in (Key("q"), Key("Q")) or (event is Happened.INTERRUPTED and self.checks.is_idle)
+        return event in (Key("q"), Key("Q")) or (event is SystemEvent.INTERRUPTED and self.checks.is_idle)
 
-    def _try(self, act: Callable[[], None]) -> None:
-        """Do something, say why where it cannot be done, and draw what has come of it."""
+    def _attempt(self, action: Callable[[], None]) -> None:
+        """Call a function, show the error if it raises one, and draw the screen."""
         try:
-            act()
+            action()
         except HandgradError as error:
-            self.watched.say(str(error), "bad")
+            self.state.say(str(error), "bad")
         self._draw()
 
-    def _handle(self, event: Event, modes: Modes) -> None:
-        if isinstance(event, Checked):
-            self.watched.take(event)
+    def _handle(self, event: Event, modes: TerminalModes) -> None:
+        if isinstance(event, CheckOutcome):
+            self.state.record(event)
         elif isinstance(event, Key):
-            self.keys.press(event.name)
-        elif event is Happened.SAVED:
-            self.watched.check(self.checks.changed(self.watched.current))
-        elif event is Happened.INTERRUPTED:
+            self.commands.press(event.name)
+        elif event is SystemEvent.SAVED:
+            self.state.check(self.checks.changed(self.state.current))
+        elif event is SystemEvent.INTERRUPTED:
             self._interrupt()
-        elif event is Happened.SUSPENDED:
-            self.checks.again()  # no endless loop runs meanwhile
+        elif event is SystemEvent.SUSPENDED:
+            self.checks.restart()  # so that no endless loop runs meanwhile
             modes.leave()
             suspend()
-            modes.enter()  # in the background it is stopped here, before it draws over what is there
-            self.events.put(Happened.CONTINUED)
-        elif event is Happened.CONTINUED:
+            modes.enter()  # a program in the background is stopped here, before it draws
+            self.events.put(SystemEvent.CONTINUED)
+        elif event is SystemEvent.CONTINUED:
             modes.enter()
             self.screen.clear()
-            self.checks.again()
-            self.watched.check(self.checks.changed(self.watched.current))
+            self.checks.restart()
+            self.state.check(self.checks.changed(self.state.current))
 
     def _interrupt(self) -> None:
-        """Ctrl-C: leave the question on the screen, or else end what is running."""
-        self.watched.message = []
-        if self.watched.question is not None:
-            self.watched.question = None
+        """Dismiss the prompt, or stop all checks if there is none."""
+        self.state.message = []
+        if self.state.prompt is not None:
+            self.state.prompt = None
         else:
             self.checks.clear()
             self.session.progress.save()
-            self.watched.say("The check was ended. Ctrl-C once more: quit.")
+            self.state.say("The check was ended. Ctrl-C once more: quit.")
 
     def _draw(self) -> None:
-        message = [*self.watched.message, *self._under_way()]
-        if (question := self.watched.question) is not None:
-            message += wrapped(f"{question.prompt} {question.typed}", report_width(), "", "bold", indent=0)
-        self.screen.show(self.watched.view(), message, list(self.keys.legend()), self.watched.current)
+        message = [*self.state.message, *self._check_in_progress()]
+        if (prompt := self.state.prompt) is not None:
+            message += wrapped(f"{prompt.text} {prompt.typed}", report_width(), "", "bold", indent=0)
+        self.screen.show(self.state.view(), message, list(self.commands.legend()), self.state.current)
 
-    def _under_way(self) -> list[Line]:
-        """What is being checked, where nothing is drawn over but a window."""
+    def _check_in_progress(self) -> list[Line]:
+        """Return the line that says what is being checked; none in plain mode, where it could not be removed."""
         if self.checks.is_idle or is_plain():
             return []
         running, more = self.checks.running, len(self.checks.waiting)
-        what = f"checking {running.exercise.file}" if running else "checking"
-        return [((f"{what}{f', and {more} more' if more else ''}   Ctrl-C", "todo"), (": end it", ""))]
+        text = f"checking {running.exercise.file}" if running else "checking"
+        return [((f"{text}{f', and {more} more' if more else ''}   Ctrl-C", "todo"), (": end it", ""))]
+
+
+@contextlib.contextmanager
+def signals(events: Events) -> Iterator[None]:
+    """Put an event into the queue for Ctrl-C, for Ctrl-Z and the end of it, and for a new size of the terminal."""
+    handlers = {}
+    for event in (SystemEvent.RESIZED, SystemEvent.INTERRUPTED, SystemEvent.SUSPENDED, SystemEvent.CONTINUED):
+        if number := getattr(signal, event.value, None):
+            handlers[number] = signal.signal(number, lambda *_, event=event: events.put(event))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def suspend() -> None:
+    """Suspend this program, as Ctrl-Z does to other programs; return when it is continued."""
+    handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
+    signal.signal(signal.SIGTSTP, handler)
+
+
+@contextlib.contextmanager
+def saves(course: Course, events: Events) -> Iterator[None]:
+    """Put `SAVED` into the queue whenever a file below `exercises/` changes, and once at the beginning.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    from watchfiles import watch as changes
+
+    folder = os.path.realpath(course.root / "exercises")
+    if not os.path.isdir(folder):
+        raise UsageError(f"{course.root} has no exercises/ folder: make a course with: handgrad init my-course")
+    stop = threading.Event()
+
+    def listen() -> None:
+        batches = changes(folder, step=SETTLING, debounce=10 * SETTLING, rust_timeout=200, yield_on_timeout=True,
+                          stop_event=stop, raise_interrupt=False)  # fmt: skip
+        for number, batch in enumerate(batches):
+            if batch or number == 0:  # a file may have been saved before the first batch
+                events.put(SystemEvent.SAVED)
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

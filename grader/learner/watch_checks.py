@@ -1,4 +1,4 @@
-"""The checks of a watch: one file at a time, beside the screen, and ended where the file was saved again."""
+"""The checks of watch mode: one file at a time in a thread, which is stopped if another check is more urgent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from .session import Session
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A check that was asked for.
+class CheckRequest:
+    """A request to check an exercise.
 
     Args:
-        pictures: what is wrong is to be drawn as well.
+        exercise: the exercise.
+        pictures: whether mistakes are to be drawn as well.
     """
 
     exercise: CourseExercise
@@ -30,106 +31,121 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A check that has come to its end.
+class CheckOutcome:
+    """The outcome of a check.
 
     Args:
-        result: the verdict; `None` where there can be none.
-        pictures: of what is wrong, if they were asked for.
+        request: the request.
+        result: the verdicts; `None` if the exercise could not be checked.
+        pictures: of the mistakes, if they were requested.
         error: why there is no verdict.
     """
 
-    asked: Asked
+    request: CheckRequest
     result: ExerciseResult | None = None
     pictures: ExercisePictures | None = None
     error: str = ""
 
 
 class Checks:
-    """What is being checked, and what waits for it.
+    """Run the check in progress, and keep the queue of those that wait.
 
-    All of it belongs to one thread, which is told of each end by `report` and hands that to `ended`.
+    All methods are to be called from one thread. It passes each outcome that `report` receives on to `finish`.
 
     Args:
-        session: checks; its worker is `worker`.
-        report: called from another thread with every check that has come to its end, also with one that was stopped.
+        session: checks the exercises.
+        worker: the worker of this session.
+        report: called in another thread with the outcome of every check, also of one that was stopped.
     """
 
-    def __init__(self, session: Session, worker: Worker, report: Callable[[Checked], None]) -> None:
+    def __init__(self, session: Session, worker: Worker, report: Callable[[CheckOutcome], None]) -> None:
         self.session, self.worker, self.report = session, worker, report
-        self.waiting: list[Asked] = []
-        self.running: Asked | None = None
+        self.waiting: list[CheckRequest] = []
+        self.running: CheckRequest | None = None
         self.is_stopped = False
         self._thread: threading.Thread | None = None
         self._hashes: dict[str, str] = {e.id: file_hash(e.path) for e in session.course.exercises}
         self._modules: dict[Path, str] = {}
 
     def changed(self, shown: CourseExercise) -> list[CourseExercise]:
-        """The exercises whose files are not as they were when they were last looked at, in teaching order.
+        """Return the exercises whose files have changed since the last look at them, in teaching order.
 
         Args:
-            shown: has changed, too, if another file in its folder has, which it may import.
+            shown: an exercise that counts as changed, too, if a file that it may import has changed: any other
+                Python file in its folder.
         """
-        found = [e for e in self.session.course.exercises if self._hashes[e.id] != file_hash(e.path)]
+        changed = [e for e in self.session.course.exercises if self._hashes[e.id] != file_hash(e.path)]
         exercises = {e.path for e in self.session.course.exercises}
         folder = shown.path.parent
         modules = [path for path in sorted(folder.glob("*.py")) if path not in exercises]
         now = " ".join(f"{path.name} {file_hash(path)}" for path in modules)
         is_new = self._modules.get(folder, now) != now
         self._modules[folder] = now
-        return [*found, shown] if is_new and shown not in found else found
+        return [*changed, shown] if is_new and shown not in changed else changed
 
     def add(self, exercises: Iterable[CourseExercise], *, pictures: bool = False) -> None:
-        """Check these next; a check that is running is ended, and comes again after them if it is none of them."""
-        asked = [Asked(exercise, pictures) for exercise in exercises]
+        """Check these exercises next.
+
+        The check in progress is stopped; it is repeated after them unless its exercise is one of them.
+
+        Args:
+            exercises: the exercises, the most urgent first.
+            pictures: whether mistakes are to be drawn as well.
+        """
+        requests = [CheckRequest(exercise, pictures) for exercise in exercises]
         if self.running is not None and not self.is_stopped:
             self.waiting.insert(0, self.running)
             self._stop()
-        new = {each.exercise for each in asked}
-        self.waiting = asked + [each for each in self.waiting if each.exercise not in new]
-        for each in asked:
-            self._hashes[each.exercise.id] = file_hash(each.exercise.path)
+        new = {request.exercise for request in requests}
+        self.waiting = requests + [request for request in self.waiting if request.exercise not in new]
+        for exercise in new:
+            self._hashes[exercise.id] = file_hash(exercise.path)
         self._start_next()
 
-    def again(self) -> None:
-        """Begin the check that is running once more: its time runs on while the program is suspended."""
+    def restart(self) -> None:
+        """Stop the check in progress and begin it again: while the program is suspended, its time limit runs on."""
         if self.running is not None and not self.is_stopped:
             self.add([self.running.exercise], pictures=self.running.pictures)
 
     def clear(self) -> None:
-        """End the check that is running, and forget all that wait."""
+        """Stop the check in progress, and drop all that wait."""
         self.waiting.clear()
         self._stop()
 
     def is_pending(self, exercise: CourseExercise) -> bool:
-        """Whether a verdict on this one is still to come."""
+        """Return whether a check of this exercise is in progress or waits."""
         running = () if self.running is None or self.is_stopped else (self.running,)
-        return any(each.exercise == exercise for each in (*running, *self.waiting))
+        return any(request.exercise == exercise for request in (*running, *self.waiting))
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is being checked that has not been stopped."""
+        """Return whether no check waits or is in progress, except one that was stopped."""
         return not self.waiting and (self.running is None or self.is_stopped)
 
-    def ended(self, checked: Checked) -> bool:
-        """Go on to the next check; returns whether this one's verdict counts.
+    def finish(self, outcome: CheckOutcome) -> bool:
+        """Begin the next check after one has ended.
 
-        It does not if it was stopped, or if the file has changed since: then it is checked once more.
+        Args:
+            outcome: of the check that has ended.
+
+        Returns:
+            Whether the outcome is valid. It is not if the check was stopped, or if the file has changed meanwhile:
+            then it is checked again.
         """
         assert self._thread is not None
         self._thread.join()
-        counts, self.running, self._thread, self.is_stopped = not self.is_stopped, None, None, False
-        asked = checked.asked
-        if counts and checked.result is not None:
-            self._hashes[asked.exercise.id] = checked.result.made_from
-            if checked.result.made_from != file_hash(asked.exercise.path):
-                counts = False
-                self.add([asked.exercise], pictures=asked.pictures)
+        is_valid, self.running, self._thread, self.is_stopped = not self.is_stopped, None, None, False
+        exercise, result = outcome.request.exercise, outcome.result
+        if is_valid and result is not None:
+            self._hashes[exercise.id] = result.made_from
+            if result.made_from != file_hash(exercise.path):
+                is_valid = False
+                self.add([exercise], pictures=outcome.request.pictures)
         self._start_next()
-        return counts
+        return is_valid
 
     def close(self) -> None:
-        """End all checks, and wait for it."""
+        """Stop all checks, and wait until the one in progress has ended."""
         self.clear()
         if self._thread is not None:
             self._thread.join()
@@ -144,13 +160,13 @@ class Checks:
             return
         self.running = self.waiting.pop(0)
         self.worker.resume()
-        self._thread = threading.Thread(target=lambda asked: self.report(self._check(asked)), args=(self.running,))
+        self._thread = threading.Thread(target=lambda request: self.report(self._check(request)), args=(self.running,))
         self._thread.start()
 
-    def _check(self, asked: Asked) -> Checked:
+    def _check(self, request: CheckRequest) -> CheckOutcome:
         try:
-            if asked.pictures:
-                return Checked(asked, *self.session.check_with_pictures(asked.exercise))
-            return Checked(asked, self.session.check(asked.exercise))
+            if request.pictures:
+                return CheckOutcome(request, *self.session.check_with_pictures(request.exercise))
+            return CheckOutcome(request, self.session.check(request.exercise))
         except HandgradError as error:
-            return Checked(asked, error=str(error))
+            return CheckOutcome(request, error=str(error))

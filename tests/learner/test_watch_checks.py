@@ -12,7 +12,7 @@ import pytest
 from grader.course.course import Course, CourseExercise
 from grader.errors import SpecError
 from grader.learner.session import Session
-from grader.learner.watch_checks import Checked, Checks
+from grader.learner.watch_checks import CheckOutcome, Checks
 from grader.rendering.picture_data import ExercisePictures
 from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
@@ -55,7 +55,7 @@ class Sitting:
 
     def __init__(self, course: Course) -> None:
         self.judge = Judge(course)
-        self.events: queue.SimpleQueue[Checked] = queue.SimpleQueue()
+        self.events: queue.SimpleQueue[CheckOutcome] = queue.SimpleQueue()
         self.checks = Checks(cast(Session, self.judge), cast(Worker, self.judge), self.events.put)
 
     def begun(self) -> str:
@@ -69,7 +69,7 @@ class Sitting:
 
     def take(self) -> tuple[str, bool]:
         checked = self.events.get(timeout=PATIENCE)
-        return checked.asked.exercise.id, self.checks.ended(checked)
+        return checked.request.exercise.id, self.checks.finish(checked)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_what_is_asked_for_while_a_check_is_being_ended_begins_after_it(sitting:
     assert sitting.begun() == "slope"
     sitting.judge.gates.put(True)
     checked = sitting.events.get(timeout=PATIENCE)
-    assert sitting.checks.ended(checked)
+    assert sitting.checks.finish(checked)
     assert checked.pictures is not None
 
 
@@ -173,7 +173,7 @@ def test_an_exercise_that_cannot_be_checked_is_told_and_does_not_stop_the_next(
     sitting.judge.gates.put(False)
     checked = sitting.events.get(timeout=PATIENCE)
     assert (checked.error, checked.result) == ("its declaration is broken", None)
-    assert sitting.checks.ended(checked)
+    assert sitting.checks.finish(checked)
     assert (sitting.begun(), sitting.end()) == ("lin_grad", ("lin_grad", True))
 
 
@@ -181,5 +181,5 @@ def test_closing_waits_for_the_check_that_runs(sitting: Sitting, course: Course)
     sitting.checks.add([course.find("slope"), course.find("lin_grad")])
     sitting.begun()
     sitting.checks.close()
-    assert sitting.events.get(timeout=PATIENCE).asked.exercise.id == "slope"
+    assert sitting.events.get(timeout=PATIENCE).request.exercise.id == "slope"
     assert sitting.judge.begun.empty()

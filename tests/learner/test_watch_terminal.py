@@ -1,16 +1,31 @@
-"""What a watch shows: every line can be reached in a window of any size, and plain text is never said twice."""
+"""The terminal of watch mode: every line of a text can be reached in a window of any size, and no key is lost."""
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+import termios
+import tty
 
 import pytest
 from rich.console import Console
 
 from grader.course.course import Course
-from grader.learner import screen
-from grader.learner.key_presses import DOWN, PAGE_DOWN, UP
-from grader.learner.screen import DrawnScreen, PlainScreen
+from grader.learner import watch_terminal
+from grader.learner.watch_terminal import (
+    BACKSPACE,
+    DOWN,
+    ENTER,
+    ESCAPE,
+    PAGE_DOWN,
+    PAGE_UP,
+    UP,
+    DrawnScreen,
+    PlainScreen,
+    TerminalModes,
+    keys_in,
+)
 from grader.rendering.render_text import Line
 
 KEYS: list[Line] = [(("q quit", ""),)]
@@ -26,7 +41,7 @@ class Window:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, width: int, height: int) -> None:
         self.out = io.StringIO()
         console = Console(file=self.out, force_terminal=True, width=width, height=height, color_system=None)
-        monkeypatch.setattr(screen, "terminal", lambda: console)
+        monkeypatch.setattr(watch_terminal, "terminal", lambda: console)
 
     def rows(self) -> list[str]:
         """The rows drawn, without the codes that erase."""
@@ -102,3 +117,44 @@ def test_plain_text_is_said_once_and_a_key_is_always_answered(course: Course, mo
     shown.begin()
     shown.show(lines(9), [], KEYS, exercise)
     assert len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("sent", "keys"),
+    [
+        ("n", ["n"]),
+        ("nnh", ["n", "n", "h"]),
+        ("\r", [ENTER]),
+        ("\n", [ENTER]),
+        ("\x1b", [ESCAPE]),
+        ("\x1b[A\x1b[B\x1bOA\x1bOB", [UP, DOWN, UP, DOWN]),
+        ("\x1b[5~\x1b[6~n", [PAGE_UP, PAGE_DOWN, "n"]),
+        ("\x7f\b", [BACKSPACE, BACKSPACE]),
+        ("\x1b[1;5C\x1b[15~\x00\x01x", ["x"]),
+        ("é日", ["é", "日"]),
+    ],
+)
+def test_what_is_sent(sent: str, keys: list[str]) -> None:
+    assert list(keys_in(sent)) == keys
+
+
+def test_a_signal_does_not_leave_the_terminal_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between background and foreground the system call is interrupted, and Python does not repeat it."""
+    master, slave = os.openpty()
+    tries, change = [], tty.setcbreak
+
+    def interrupted(*given: int) -> None:
+        tries.append(given)
+        if len(tries) < 3:
+            raise termios.error(errno.EINTR, "Interrupted system call")
+        change(*given)
+
+    with os.fdopen(master), os.fdopen(slave) as terminal:
+        monkeypatch.setattr("sys.stdin", terminal)
+        monkeypatch.setattr(tty, "setcbreak", interrupted)
+        modes = TerminalModes(whole_lines=False)
+        modes.enter()
+        assert not termios.tcgetattr(slave)[3] & termios.ECHO
+        modes.leave()
+        assert termios.tcgetattr(slave)[3] & termios.ECHO
+    assert len(tries) == 3
