@@ -43,7 +43,7 @@ ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
 PACKED_PLAINLY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may take gigabytes to unpack a few bytes
 NAME_IT = "name the folder that holds one folder per student, or an archive"
-_Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
+_Entries: TypeAlias = "dict[str, File | Exception | _Entries]"  # by name; a nested dictionary is a folder
 
 
 class UnpackingBudget:
@@ -149,7 +149,11 @@ def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[tuple[
 
 
 def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
-    """Open a file of a zip by its number."""
+    """Open a file of a zip for reading, by its place among the entries.
+
+    Raises:
+        UnreadableArchiveError: the zip is damaged there.
+    """
     with archive_errors("is damaged"):
         return archive.open(archive.infolist()[number])
 
@@ -162,7 +166,7 @@ def _class_zip(path: Path) -> zipfile.ZipFile:
 
 
 def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
-    """Open a file in the zip of a class by its number."""
+    """Open a file in the zip of a class for reading, by its place among the entries."""
     return _open_zip_member(_class_zip(path), number)
 
 
@@ -227,7 +231,11 @@ def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> 
 
 
 def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
-    """Open a file of a tar by its number."""
+    """Open a file of a tar for reading, by its place among the members.
+
+    Raises:
+        UnreadableArchiveError: the tar is damaged there.
+    """
     with archive_errors("is damaged"):
         return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
 
@@ -251,7 +259,7 @@ def _class_tar(path: Path) -> tarfile.TarFile:
 
 
 def _open_in_class_tar(path: Path, number: int) -> IO[bytes]:
-    """Open a file in the tar of a class by its number."""
+    """Open a file in the tar of a class for reading, by its place among the members."""
     return _open_tar_member(_class_tar(path), number)
 
 
@@ -317,7 +325,16 @@ def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_
 
 
 def _add_file(root: _Entries, path: str, file: File) -> None:
-    """Add a file to the nested folders of `root`; of two with one path the newer stays."""
+    """Add a file to the nested folders of `root`; of two files with one path the newer stays.
+
+    A file whose path leads out of the archive, or is too long or too deep, is added at the top, marked as not to be
+    read.
+
+    Args:
+        root: the entries of the archive; changed.
+        path: the path in the archive, with slashes or backslashes.
+        file: the file, whose name is ignored.
+    """
     parts = PurePosixPath(path.replace("\\", "/")).parts
     leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
     if leads_out or len(parts) > DEEPEST or len(path) > LONGEST_PATH:
@@ -390,9 +407,9 @@ class SubmissionWalk:
             depth: in how many archives this folder is nested.
             is_clone: whether it lies in a clone of a git repository, where the times of files mean nothing.
         """
-        listed = list(folder.list_entries())
-        is_clone = is_clone or any(entry.name == CLONE for entry in listed)
-        for entry in replace(folder, list_entries=lambda: listed).entries():
+        entries = list(folder.list_entries())
+        is_clone = is_clone or any(entry.name == CLONE for entry in entries)
+        for entry in replace(folder, list_entries=lambda: entries).entries():
             if self._is_full:
                 return
             if isinstance(entry, Folder):

@@ -247,9 +247,9 @@ def read_submitters(file: File) -> dict[str, Submitters]:
 
 def _submitters(entry: Any) -> Submitters:
     """Return the students in the metadata of one submission; none if it is not laid out as expected."""
-    listed = entry.get(":submitters") if isinstance(entry, Mapping) else None
+    people = entry.get(":submitters") if isinstance(entry, Mapping) else None
     submitters = Submitters()
-    for person in listed if isinstance(listed, list) else ():
+    for person in people if isinstance(people, list) else ():
         if isinstance(person, Mapping) and (ids := [str(person[key]).strip() for key in IDENTITY if person.get(key)]):
             submitters.append((ids[0], frozenset(ids)))
     return submitters

@@ -418,7 +418,7 @@ def _read_alone(course: Course, submission: Submission, reader: Read) -> tuple[G
 
 
 def _write_record(out: Path, result: CourseResult) -> None:
-    """Write a record.
+    """Write the record of one student to the file `out`.
 
     Raises:
         InfrastructureError: it cannot be written.

@@ -396,9 +396,9 @@ class Tally:
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
         self._wanted_units = frozenset(units)
         self._config = config
-        known = config.units if config else ()
-        self._place = {key: place for place, key in enumerate((unit.id, name) for unit in known for name in unit.ids)}
-        self._stretch = {(unit.id, entry.id) for unit in known for entry in unit.exercises if entry.stretch}
+        listed = config.units if config else ()
+        self._place = {key: place for place, key in enumerate((unit.id, name) for unit in listed for name in unit.ids)}
+        self._stretch = {(unit.id, entry.id) for unit in listed for entry in unit.exercises if entry.stretch}
         self._units_in_results: set[str] = set()
         self._course_ids: set[str] = set()
         self._exercises = defaultdict[Key, _ExerciseTally](_ExerciseTally)
@@ -443,8 +443,8 @@ class Tally:
             UsageError: no result has a unit that is wanted.
         """
         if unknown := self._wanted_units - self._units_in_results:
-            known = ", ".join(sorted(self._units_in_results))
-            raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {known}.")
+            units = ", ".join(sorted(self._units_in_results))
+            raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {units}.")
         keys = sorted(self._exercises, key=self._order)
         required = len([key for key in keys if key not in self._stretch])
         ranked = sorted(_ranked(self._codes), key=lambda item: item[0] in UNRECOGNISED)
@@ -512,12 +512,12 @@ class Tally:
         """Return the report on a unit; `keys` are all exercises, in teaching order."""
         unit_keys = [key for key in keys if key[0] == unit]
         required = len([key for key in unit_keys if key not in self._stretch])
-        titles = {listed.id: listed.title for listed in self._config.units} if self._config else {}
+        titles = {entry.id: entry.title for entry in self._config.units} if self._config else {}
         finished = self._passed_in_unit[unit, required] if required else 0
         return UnitReport(unit, titles.get(unit, ""), finished, tuple(map(self._exercise_report, unit_keys)))
 
     def _exercise_report(self, key: Key) -> ExerciseReport:
-        """Return the report on an exercise."""
+        """Return the report on the exercise with this unit and id."""
         tally, size = self._exercises[key], len(self._lines)
         standings = defaultdict[str, Counter[Standing]](Counter)
         for answers, students in tally.answers.items():
@@ -547,7 +547,13 @@ class Tally:
         )
 
     def _class_mistake(self, code: str, students: int, keys: list[Key]) -> ClassMistake:
-        """Return how many of the students who made a mistake made it in each exercise."""
+        """Return in how many results of each exercise a mistake occurs.
+
+        Args:
+            code: the name that the mistake is counted under.
+            students: how many students made it in any exercise.
+            keys: all exercises, in teaching order.
+        """
         tallies = {key: self._exercises[key].mistakes.get(code) for key in keys}
         counts = [(key, tally.students) for key, tally in tallies.items() if tally]
         return ClassMistake(code, students, tuple(sorted(counts, key=lambda item: -item[1])))

@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -84,7 +84,7 @@ def unpack_setting(data: bytes, folder: Path) -> GradingSetting:
 
 
 def setting_name(data: bytes) -> str:
-    """Return a name that only this setting has."""
+    """Return the hash by which a packed setting is named; settings that differ have different names."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -99,7 +99,7 @@ def unpack_batch(data: bytes) -> list[list[Part]]:
 
 
 def pack_submission(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the parts of one submission as JSON values."""
+    """Return the parts of one submission as JSON values, with each different file stored once, in base64."""
     contents: dict[bytes, int] = {}
 
     def place_of(content: bytes) -> int:
@@ -118,15 +118,15 @@ def pack_submission(parts: Sequence[Part]) -> dict[str, Any]:
 
 def unpack_submission(submission: Mapping[str, Any]) -> list[Part]:
     """Return the parts that `pack_submission` stored."""
-    return list(_parts(submission))
-
-
-def _parts(submission: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the parts that `pack_submission` stored."""
     contents = [base64.b64decode(content) for content in submission["contents"]]
-    for part in submission["parts"]:
-        content = contents[part["file"]] if "file" in part else tuple(part["cells"])
-        yield Part(part["exercise"], content, {name: contents[place] for name, place in part["beside"].items()})
+    return [
+        Part(
+            part["exercise"],
+            contents[part["file"]] if "file" in part else tuple(part["cells"]),
+            {name: contents[place] for name, place in part["beside"].items()},
+        )
+        for part in submission["parts"]
+    ]
 
 
 def pack_results(results: Iterable[Sequence[ExerciseResult]], seconds: float) -> bytes:
@@ -202,11 +202,11 @@ def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str
     """
     if not isinstance(notes, list) or not all(isinstance(text, str) for text in (printed, *notes)):
         raise ProtocolError(f"the output or the notes of {exercise.id} are no text")
-    return replace(_verdict(record, exercise, exercise.answer_names), printed=printed, notes=tuple(notes))
+    return replace(_checked_result(record, exercise, exercise.answer_names), printed=printed, notes=tuple(notes))
 
 
 @lru_cache(1024)  # most students make the same mistakes, or none
-def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> ExerciseResult:
+def _checked_result(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> ExerciseResult:
     """Return the result in the JSON of a record, after checking its schema, exercise, answers and points.
 
     Args:

@@ -237,13 +237,13 @@ class ClusterPool(Closing):
             able = {address: threads for address, threads in workers.items() if self.failures[address] < ATTEMPTS}
             if workers and not able:
                 raise InfrastructureError(f"No worker of the cluster can grade: {self.last_reason}. {KEPT}")
-            for address in self._free(able):
-                if (batch := self._next(address, able, waiting)) is not None:
+            for address in self._underloaded_workers(able):
+                if (batch := self._next_batch(address, able, waiting)) is not None:
                     self._submit(batch, address)
             if not self.running and workers and not self.waiting_batches:
                 return
             with explain_lost_scheduler():
-                done = self._done()
+                done = self._ended_tasks()
             for future in done:
                 yield from self._take_results(future)
             if not done:
@@ -258,7 +258,7 @@ class ClusterPool(Closing):
         for outcome in self.grade(_split_off_parts(read) for read in submissions if read is not None):
             yield None if outcome is None else outcome[0]._replace(results=outcome[1])
 
-    def _done(self) -> Iterable[Future]:
+    def _ended_tasks(self) -> Iterable[Future]:
         """Return the tasks that have ended, as soon as there is one, or none after a second."""
         from distributed import wait
 
@@ -269,8 +269,8 @@ class ClusterPool(Closing):
             return wait(list(self.running), TICK, return_when="FIRST_COMPLETED").done  # type: ignore[no-any-return]
         return ()
 
-    def _free(self, able: Iterable[str]) -> list[str]:
-        """Return the addresses of workers that need batches, once for each batch, those with the fewest first."""
+    def _underloaded_workers(self, able: Iterable[str]) -> list[str]:
+        """Return the addresses of workers with too few batches, once for each missing one, the emptiest first."""
         load = Counter(batch.address for batch in self.running.values())
         return [
             address
@@ -279,7 +279,7 @@ class ClusterPool(Closing):
             if BATCHES_PER_WORKER - load[address] >= missing
         ]
 
-    def _next(self, address: str, able: Mapping[str, int], waiting: Iterator[KeyedParts]) -> _Batch | None:
+    def _next_batch(self, address: str, able: Mapping[str, int], waiting: Iterator[KeyedParts]) -> _Batch | None:
         """Return the next batch for a worker: one that another has refused, or new submissions for a few seconds.
 
         Args:

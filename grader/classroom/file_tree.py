@@ -90,7 +90,7 @@ class Folder:
         return [entry for entry in self.all_entries() if not is_housekeeping(entry.name)]
 
     def all_entries(self, max_entries: int | None = None) -> list[File | Folder]:
-        """Return its files and folders, sorted by name.
+        """Return all its files and folders, hidden ones included, sorted by name.
 
         Args:
             max_entries: how many entries are read, in the order of the file system; all of them if left out.

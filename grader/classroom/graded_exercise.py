@@ -195,6 +195,6 @@ def _cells(unit: str, exercise: str, answer: AnswerResult) -> str:
 def _common_cells(
     unit: str, exercise: str, name: str, status: str, score: float | None, max_score: float, code: str
 ) -> str:
-    """Return the cells of an answer's line before its message as CSV text."""
+    """Return the cells of an answer's line from the unit to the code, before the message, as CSV text."""
     points = ["" if score is None else number(score), number(max_score)]
     return csv_text([*map(no_formula, (unit, exercise, name)), status, *points, no_formula(code)])

@@ -168,12 +168,12 @@ class GradesTable:
             exercise["id"]: None if exercise["status"] == "error" else exercise["score"]
             for exercise in record["exercises"]
         }
-        listed = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
+        mistake_list = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
         return [
             no_formula(plain(record["student"])), _number(record["score"]), _number(self.max_score),
             *(_number(units.get(unit, 0)) for unit in self.names.points),
             *(_number(points.get(exercise.id, 0)) for exercise in self.names.wanted),
-            no_formula(listed), no_formula(plain("; ".join(record["notes"]))),
+            no_formula(mistake_list), no_formula(plain("; ".join(record["notes"]))),
         ]  # fmt: skip
 
     def text(self, absent: Sequence[str]) -> str:

@@ -29,13 +29,13 @@ class UnreadableNotebook(ValueError):
     """Report a file that is not a notebook, or that cannot be read.
 
     Args:
-        what: what it is instead, or what is wrong with it, as a clause.
+        fault: what it is instead, or what is wrong with it, as a clause.
         next_step: what to do, as a clause.
     """
 
-    def __init__(self, what: str, next_step: str = AGAIN) -> None:
-        super().__init__(f"{BROKEN} ({what}): {next_step}")
-        self.what = what
+    def __init__(self, fault: str, next_step: str = AGAIN) -> None:
+        super().__init__(f"{BROKEN} ({fault}): {next_step}")
+        self.fault = fault
 
 
 def code_cells(data: bytes) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ def read_notebook(data: bytes) -> Any:
             raise UnreadableNotebook(f"it begins with {begins!r}", DOWNLOAD) from error
         end = text.rstrip()
         if error.pos >= len(end) - LONGEST_WORD or error.msg.startswith("Unterminated string"):
-            what = f"it breaks off in line {end.count(NEW_LINE) + 1}, so a part of it is missing"
-            raise UnreadableNotebook(what) from error
+            fault = f"it breaks off in line {end.count(NEW_LINE) + 1}, so a part of it is missing"
+            raise UnreadableNotebook(fault) from error
         raise UnreadableNotebook(f"it is damaged in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:  # a number of more digits than Python reads
         raise UnreadableNotebook("it is damaged: it holds a number without end") from error
@@ -106,7 +106,7 @@ def exercises_defined(course: Course, texts: Sequence[str]) -> list[str]:
 
 
 def _is_from_its_file(definition: Definition) -> bool:
-    """Return whether a definition is `from lin_grad import lin_grad`, or `import lin_grad`."""
+    """Return whether a definition only imports a function from the file named after it, as `import lin_grad` does."""
     return definition.is_import and definition.name == (definition.module or definition.name).rpartition(".")[2]
 
 

@@ -125,7 +125,11 @@ class ResultsFolder:
         self.table.add_failure(submission.key, submission.student, why)
 
     def record_empty(self, submission: Submission, facts: SubmissionFacts) -> None:
-        """Record that a submission contains nothing to grade, as a blank line; move an earlier result to `removed/`."""
+        """Record that a submission contains nothing to grade, as a blank line; move an earlier result to `removed/`.
+
+        Raises:
+            InfrastructureError: the earlier result cannot be moved.
+        """
         if (path := self._file(submission.key)).is_file():
             self._move_to_removed(path)
         self.table.leave_blank(submission.key, submission.student, f"not graded: {facts.nothing}")

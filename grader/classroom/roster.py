@@ -75,8 +75,8 @@ def read_roster(path: Path) -> Roster:
             "username or email, and every line should have another one there."
         )
     students = tuple(row[identity].strip() for row in people)
-    named = [(name, place) for place, row in enumerate(people) for name in _names(head, row)]
-    return Roster(students, _places_by_name(named), _places_by_name((_folded(name), place) for name, place in named))
+    names = [(name, place) for place, row in enumerate(people) for name in _names(head, row)]
+    return Roster(students, _places_by_name(names), _places_by_name((_folded(name), place) for name, place in names))
 
 
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
@@ -116,10 +116,10 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     )
 
 
-def _places_by_name(named: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
+def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
     """Return the places of the students who have each name, from pairs of a name and a place; no name is empty."""
     places_of = defaultdict[str, set[int]](set)
-    for name, place in named:
+    for name, place in names:
         places_of[name.strip()].add(place)
     places_of.pop("", None)
     return {name: frozenset(places) for name, places in places_of.items()}
@@ -140,7 +140,7 @@ def _table(text: str) -> Iterator[Sequence[str]]:
 
 
 def _unique_column(name: str, head: Sequence[str], people: Sequence[Sequence[str]]) -> int | None:
-    """Return the index of the column of this name; `None` if there is none, or two people share a cell in it."""
+    """Return the index of the column of this name; `None` if there is none, or it does not tell all people apart."""
     if name not in head:
         return None
     column = head.index(name)

@@ -181,7 +181,7 @@ def _is_notebook(file: File) -> bool:
 
 
 def _folder_below(path: tuple[str, ...], folder: tuple[str, ...]) -> str:
-    """Return the part of a path that follows its beginning `folder`; empty if it goes no deeper."""
+    """Return the name that follows `folder` in a path of names that begins with it; empty if none follows."""
     return path[len(folder)] if len(path) > len(folder) else ""
 
 
@@ -239,8 +239,11 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
 def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, AnswerFile]:
     """Return the file that is graded for each exercise, with its content, by the exercise's id.
 
+    It is the newest one that is an answer, and no stub. A file that is only taken for an answer by its content counts
+    if no other file is named after the exercise.
+
     Args:
-        answers: the files that may be answers.
+        answers: the files that may be answers, to any exercises.
         notes: the list to which notes on the choice are appended.
     """
     by_exercise: dict[str, list[AnswerFile]] = {}
@@ -382,7 +385,7 @@ class SubmissionContent:
             yield f"{above}{place}".rstrip("/")
         yield "/".join(chosen.file.folders) if chosen else ""
 
-    def made_from(self, digest: str) -> str:
+    def content_hash(self, digest: str) -> str:
         """Return a hash of everything that a result depends on, except the seed.
 
         Args:
@@ -401,7 +404,7 @@ class SubmissionFacts:
     Args:
         exercises: the ids of the exercises that were submitted.
         unread: those of them whose files were not read, and why.
-        made_from: see `SubmissionContent.made_from`.
+        made_from: see `SubmissionContent.content_hash`.
         notes: see `SubmissionContent`.
         nothing: see `SubmissionContent`.
         parts: the answers to judge, if the reader keeps them; see `cluster_wire.pack_submission`.
@@ -456,7 +459,7 @@ class SubmissionReader:
         facts = {
             "exercises": list(content.files),
             "unread": unread,
-            "made_from": content.made_from(self.digest),
+            "made_from": content.content_hash(self.digest),
             "notes": content.notes,
             "nothing": content.nothing,
             "parts": pack_submission(parts) if self.keeps_parts else None,

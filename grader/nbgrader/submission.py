@@ -183,7 +183,7 @@ def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]
     try:
         notebook = read_notebook(data)
     except UnreadableNotebook as error:
-        notes.append(UNREAD.format(name_as_markdown(error.what)))
+        notes.append(UNREAD.format(name_as_markdown(error.fault)))
         return
     lists = lists_of_cells(notebook)
     if not lists:
