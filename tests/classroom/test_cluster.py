@@ -188,7 +188,7 @@ class Workers:
 
 @pytest.fixture
 def pool_of(course: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Workers, ClusterPool]]:
-    monkeypatch.setattr(ClusterPool, "_done", lambda pool: list(pool.running))
+    monkeypatch.setattr(ClusterPool, "_ended_tasks", lambda pool: list(pool.running))
 
     def made(**workers: Callable[[list[list[Part]]], bytes]) -> tuple[Workers, ClusterPool]:
         client = Workers(**workers)
