@@ -36,7 +36,8 @@ def time_of_job(time_limit: float) -> float:
 class Clock:
     """Raise `OutOfTime` in learner code after so many seconds on a processor, or asleep, where the system has timers.
 
-    Time passes in ticks: a machine that stands still, or a process that is stopped, loses one tick at most.
+    The time can be divided into parts, such as one for each cell (`allow`). It passes in ticks: a machine that stands
+    still, or a process that is stopped, loses one tick at most.
 
     Args:
         seconds: the time for all learner code together.

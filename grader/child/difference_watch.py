@@ -205,7 +205,10 @@ class DifferenceWatch(TorchFunctionMode):
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """Yield the floating-point and complex tensors, arrays and numpy numbers in a value as arrays, no large ones."""
+    """Yield the floating-point and complex tensors, arrays and numpy numbers in a value as arrays.
+
+    Arrays of more than `MOST_ENTRIES` entries are passed over.
+    """
     if isinstance(value, (tuple, list)):
         for item in value[:MOST_ITEMS]:
             yield from _arrays(item)
@@ -239,8 +242,8 @@ class _Watched(np.ndarray):
 
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         """Run a function of numpy, record the arrays in its arguments and result, and watch the result."""
-        plain = [_plain(value) for value in args]
-        result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
+        plain = [_without_watch(value) for value in args]
+        result = func(*plain, **{name: _without_watch(value) for name, value in kwargs.items()})
         if self.watch is not None:
             self.watch.record((*plain, result))
         return watch_arrays(result, self.watch)
@@ -257,10 +260,10 @@ def watch_arrays(value: Any, watch: DifferenceWatch | None) -> Any:
     return seen
 
 
-def _plain(value: Any) -> Any:
+def _without_watch(value: Any) -> Any:
     if isinstance(value, _Watched):
         return value.view(np.ndarray)
-    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    return type(value)(map(_without_watch, value)) if type(value) in (list, tuple) else value
 
 
 def _call_and_watch(watch: DifferenceWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

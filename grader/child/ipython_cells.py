@@ -228,7 +228,10 @@ class _ShellCalls(ast.NodeTransformer):
 
 
 def _shell_call(node: ast.expr) -> tuple[str, list[str]] | None:
-    """Return the method of `get_ipython()` that an expression calls and its arguments, empty unless all are texts."""
+    """Return the method of `get_ipython()` that an expression calls, and its arguments; `None` for another expression.
+
+    The list of arguments is empty unless all of them are texts.
+    """
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
     owner = node.func.value

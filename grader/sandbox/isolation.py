@@ -105,8 +105,8 @@ def weakness(chosen: Isolation, offered: Machine) -> str:
     why = offered.unavailable.get("box", "asked for")
     return {
         "none": "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust.",
-        "seccomp": "isolated by seccomp alone: what its filter lets through by mistake, neither Landlock nor a box of "
-        f"its own would stop ({why}).",
+        "seccomp": "isolated by seccomp alone: neither Landlock nor a box of its own would stop what its filter lets "
+        f"through by mistake ({why}).",
         "kernel": f"isolated by Landlock and seccomp, without a box of its own ({why}).",
         "box": "",
     }[chosen]

@@ -527,7 +527,7 @@ def _seconds_waited(child: int) -> float:
 
 
 def _pump(stream: Any, replies: queue.Queue[bytearray | None]) -> None:
-    """Put each frame of a stream into a queue, and `None` at the end of the stream or of what are frames; close it."""
+    """Put each frame of a stream into a queue until the stream ends or sends something else; then `None`."""
     try:
         from grader.child import protocol  # numpy: not needed before the worker process has been started
 
