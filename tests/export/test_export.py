@@ -60,7 +60,7 @@ def course() -> Course:
 
 
 def hostile(text: str) -> StudentResults:
-    """A record with this text wherever a learner's can be."""
+    """Return a record with this text wherever a learner's can be."""
     bad = replace(wrong("w.g", "error", text, text), hints=(text,))
     found = handed(result(text or "nobody", wrong("inp.g", "unknown", text), bad, todo("b.g")))
     return replace(found, notes=(text,))
@@ -83,7 +83,7 @@ def test_the_command_names_every_platform() -> None:
 
 @pytest.mark.parametrize("platform", sorted(JSON_FORMATS))
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_leaves_a_document_what_its_platform_reads(course: Course, platform: str, text: str) -> None:
+def test_hostile_text_keeps_a_document_valid_for_its_platform(course: Course, platform: str, text: str) -> None:
     plain, found = (document(course, platform, hostile(each)) for each in ("wrong", text))
     (content,) = exported(course, platform, hostile(text)).values()
     assert all(c == "\n" or c.isprintable() for c in content.decode())
@@ -187,7 +187,7 @@ def test_files_of_a_class_have_names_that_any_system_takes(course: Course, text:
 # --- a grader's failure
 
 
-def test_what_could_not_be_graded_has_no_score_on_gradescope(course: Course) -> None:
+def test_an_error_gives_no_score_on_gradescope(course: Course) -> None:
     found = document(course, "gradescope", EVE)
     assert "score" not in found
     assert not any("score" in test or "max_score" in test for test in found["tests"])
@@ -195,11 +195,11 @@ def test_what_could_not_be_graded_has_no_score_on_gradescope(course: Course) -> 
     assert [test.get("status") for test in found["tests"]] == ["passed", "failed", "passed", "failed", None]
 
 
-def test_what_could_not_be_graded_costs_no_attempt_on_prairielearn(course: Course) -> None:
+def test_an_error_costs_no_attempt_on_prairielearn(course: Course) -> None:
     assert document(course, "prairielearn", EVE) == {"gradable": False, "format_errors": [NOT_GRADED]}
 
 
-def test_what_cannot_be_read_as_python_costs_no_attempt_on_prairielearn(course: Course) -> None:
+def test_a_syntax_error_costs_no_attempt_on_prairielearn(course: Course) -> None:
     unread = wrong("b.g", "syntax-error", "line 3: '(' was never closed")
     record = handed(result("x", todo("inp.g"), unread, slope=todo()))
     assert document(course, "prairielearn", record) == {
@@ -209,12 +209,12 @@ def test_what_cannot_be_read_as_python_costs_no_attempt_on_prairielearn(course: 
     assert document(course, "prairielearn", handed(result("x", passed("inp.g"), unread)))["gradable"] is True
 
 
-def test_what_could_not_be_graded_is_a_failure_of_submittys_validator(course: Course) -> None:
+def test_an_error_is_a_failure_of_submittys_validator(course: Course) -> None:
     assert document(course, "submitty", EVE)["status"] == "failure"
 
 
 @pytest.mark.parametrize("platform", ["junit", "github"])
-def test_what_could_not_be_graded_is_told_apart_from_what_is_wrong(course: Course, platform: str) -> None:
+def test_an_error_differs_from_a_wrong_answer(course: Course, platform: str) -> None:
     files = exported(course, platform, EVE)
     if platform == "junit":
         assert junit_tests(files["junit.xml"])["relu_grad inp.g"] == ("error", NOT_GRADED)
@@ -223,13 +223,13 @@ def test_what_could_not_be_graded_is_told_apart_from_what_is_wrong(course: Cours
         assert files["summary.md"].startswith(b"## Not everything could be graded")
 
 
-def test_what_could_not_be_graded_is_no_file_for_classroom50_and_no_grade_for_vpl(course: Course) -> None:
+def test_an_error_gives_no_file_for_classroom50_and_no_grade_for_vpl(course: Course) -> None:
     assert exported(course, "classroom50", EVE) == {}
     assert vpl_grade(exported(course, "vpl", EVE)["vpl.txt"].decode())[0] == []
 
 
 @pytest.mark.parametrize("platform", ["gradescope", "junit", "github", "vpl", "submitty", "prairielearn"])
-def test_students_do_not_read_what_went_wrong_in_the_grader(course: Course, platform: str) -> None:
+def test_students_do_not_read_the_graders_own_errors(course: Course, platform: str) -> None:
     assert all(b"the worker is gone" not in content for content in exported(course, platform, EVE).values())
 
 
@@ -246,7 +246,7 @@ def test_every_answer_has_its_points_its_code_and_one_hint(course: Course) -> No
         assert "where?" not in said
 
 
-def test_the_score_is_a_share_of_all_that_there_was_to_get(course: Course) -> None:
+def test_the_score_is_a_share_of_all_possible_points(course: Course) -> None:
     """A record that lists only what was handed in says how many points there were."""
     record = replace(BEN, max_score=20.0)
     assert document(course, "prairielearn", record)["score"] == 0.1
@@ -267,7 +267,7 @@ def test_whole_numbers_add_up(course: Course) -> None:
     assert none["score"] == 0
 
 
-def test_classroom50_is_told_what_its_runner_did_not_say(course: Course) -> None:
+def test_classroom50_reviews_the_commit_when_its_runner_names_no_review(course: Course) -> None:
     found = document(course, "classroom50", BEN)
     assert found["review"] == found["commit"] == "c"
     assert [each["code"] for each in found["tests"] if not each["passed"]] == ["mean-for-sum"] * 2 + [
@@ -300,14 +300,14 @@ def test_no_file_is_larger_than_its_platform_takes(course: Course, platform: str
     assert max(map(len, files.values())) < most
 
 
-def test_a_record_of_nothing_is_a_score_of_nothing(course: Course) -> None:
+def test_an_empty_record_has_the_score_zero(course: Course) -> None:
     record = StudentResults("handgrad", "x", (), max_score=5.0)
     assert document(course, "gradescope", record)["score"] == 0
     assert document(course, "prairielearn", record)["score"] == 0
     assert junit_tests(exported(course, "junit", record)["junit.xml"]) == {}
 
 
-def test_an_export_of_nobody_is_empty(course: Course) -> None:
+def test_an_export_without_records_is_empty(course: Course) -> None:
     assert PLATFORMS["junit"](course, [], ExportOptions()) == Exported({})
 
 
@@ -331,7 +331,7 @@ def test_a_forged_record_leaves_a_file_that_can_be_read(course: Course, platform
 @pytest.mark.parametrize(
     "name", ["x" * 240, "é" * 120, "\U0001f600" * 60, "../../etc", "\x00", "a/b", ".", "..", " ", ""]
 )
-def test_every_student_has_files_of_a_name_that_may_be_written(course: Course, tmp_path: Path, name: str) -> None:
+def test_every_students_file_names_fit_the_file_system(course: Course, tmp_path: Path, name: str) -> None:
     """With the ending of a file that is not finished yet, which is written beside it."""
     records = [
         replace(handed(each), student=student) for each, student in zip(CLASS[:2], (name, f"{name}2"), strict=True)

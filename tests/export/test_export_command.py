@@ -61,7 +61,7 @@ def test_an_export_is_the_same_bytes_again(grades: Path) -> None:
     ]
 
 
-def test_a_grade_that_a_program_reads_is_printed_alone(grades: Path) -> None:
+def test_a_file_printed_for_a_program_has_nothing_around_it(grades: Path) -> None:
     done = export(grades / "ada.json", "--to", "vpl", "--out-of", "10", "--out", "-")
     assert done.stdout.endswith("--|>\nGrade :=>>10\n")
     assert "written" not in done.stdout
@@ -85,7 +85,7 @@ def test_the_sheet_of_a_class_names_whoever_has_no_row(grades: Path) -> None:
     assert "gone.csv cannot be read" in usage_error(grades, "--to", "moodle", "--fill", "gone.csv")
 
 
-def test_classroom50_takes_what_its_runner_says(grades: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classroom50_takes_the_runners_variables(grades: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in RUNNER.items():
         if name != "DATETIME":
             monkeypatch.setenv(name, value)
@@ -103,14 +103,14 @@ def test_annotations_point_to_the_function(grades: Path) -> None:
     assert workflow_commands(Path("annotations.txt").read_text())[0][1]["line"] == "4"
 
 
-def test_no_message_is_a_command_for_whoever_reads_the_log(grades: Path) -> None:
+def test_no_message_is_a_workflow_command(grades: Path) -> None:
     broken = grades / "eve.json"
     broken.write_text(broken.read_text().replace("the worker is gone", "##[add-mask]x\\n::add-mask::y"))
     done = export(grades, "--to", "vpl")
     assert workflow_commands(done.stderr) == []
 
 
-def test_what_is_no_record_is_named(grades: Path) -> None:
+def test_a_file_that_is_no_record_is_named(grades: Path) -> None:
     (grades / "ada.json").write_text("{")
     done = export(grades, "--to", "vpl")
     assert done.exit_code == 3

@@ -74,7 +74,7 @@ def test_a_student_is_known_by_number_login_or_name(course: Course, student: str
 
 
 @pytest.mark.parametrize("student", ["Ben", "1", "Section B", "nobody", "", "40.00", "Franklin"])
-def test_who_has_no_row_is_named_and_enters_nothing(course: Course, student: str) -> None:
+def test_a_student_without_a_row_is_named_and_enters_nothing(course: Course, student: str) -> None:
     made = canvas(course, [named(BEN, student)], ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
     assert made.files["canvas.csv"].decode() == CANVAS
     assert len(made.problems) == 1
@@ -87,7 +87,7 @@ def test_two_records_of_one_row_enter_nothing(course: Course) -> None:
     assert "12, Ben Franklin" in made.problems[0]
 
 
-def test_two_rows_of_one_name_are_nobodys(course: Course) -> None:
+def test_two_rows_with_the_same_name_get_no_points(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
     made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))
     assert made.files["canvas.csv"].decode() == twins
@@ -95,14 +95,14 @@ def test_two_rows_of_one_name_are_nobodys(course: Course) -> None:
 
 
 @pytest.mark.parametrize("platform", [canvas, moodle])
-def test_what_could_not_be_graded_leaves_the_cell_as_it_was(course: Course, platform: object) -> None:
+def test_an_error_leaves_the_cell_unchanged(course: Course, platform: object) -> None:
     sheet = CANVAS if platform is canvas else MOODLE
     wanted = ExportOptions(sheet=sheet.encode(), column="Linear, by hand" if platform is canvas else "")
     made = platform(course, [named(EVE, "Ben Franklin")], wanted)  # type: ignore[operator]
     assert next(iter(made.files.values())).decode() == sheet
 
 
-def test_which_column_must_be_clear(course: Course) -> None:
+def test_an_ambiguous_column_is_refused(course: Course) -> None:
     with pytest.raises(UsageError, match=r"--column. There are: Slopes \(901\), Linear, by hand \(902\)\.$"):
         canvas(course, [BEN], ExportOptions(sheet=CANVAS.encode()))
     with pytest.raises(UsageError, match="--column"):
@@ -112,13 +112,13 @@ def test_which_column_must_be_clear(course: Course) -> None:
 
 
 @pytest.mark.parametrize("sheet", ["", "\n", "a,b\n1,2\n", MOODLE])
-def test_what_is_no_gradebook_of_canvas_is_told(course: Course, sheet: str) -> None:
+def test_a_file_that_is_not_canvas_gradebook_is_refused(course: Course, sheet: str) -> None:
     with pytest.raises(UsageError, match=r"Canvas|empty"):
         canvas(course, [BEN], ExportOptions(sheet=sheet.encode(), column="Grade"))
 
 
 @pytest.mark.parametrize("platform", [canvas, moodle])
-def test_without_a_file_of_the_platform_it_says_where_to_get_one(course: Course, platform: object) -> None:
+def test_a_missing_sheet_is_explained_with_the_menu_to_export_it(course: Course, platform: object) -> None:
     with pytest.raises(UsageError, match=r"export it \(.+\), and name it with --fill"):
         platform(course, [BEN], ExportOptions())  # type: ignore[operator]
 
@@ -176,7 +176,7 @@ CELLS = st.text(alphabet='ab",;\t\r\n \ufeffé', max_size=8)
 @example('a,"unfinished')
 @example('x"y"z,"q"r,\n')
 @example("a\n\n")
-def test_any_file_is_written_as_it_was_read(text: str) -> None:
+def test_any_file_is_written_unchanged(text: str) -> None:
     content = f"h{text}".encode()
     assert CellTable(content).content() == content
 

@@ -35,7 +35,7 @@ def lesson(course: Course, text: str) -> Lesson:
 
 
 @pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit.id)
-def test_a_real_lesson_is_whole_and_sends_nobody_to_a_terminal(unit: Unit):
+def test_a_real_lesson_is_complete_and_has_no_terminal_commands(unit: Unit):
     text = notebook_lesson(REAL, unit).text
     written = (ROOT / "exercises" / unit.id / "README.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {int(unit.id[:2])}. ")
@@ -50,7 +50,7 @@ def test_a_link_to_another_lesson_leads_to_its_notebook(small: Course):
     assert text == "As in [unit\n2](../02_second/02_second.ipynb), or [unit 1](../01_first/01_first.ipynb)."
 
 
-def test_a_picture_of_the_unit_comes_along_and_what_lies_elsewhere_becomes_text(small: Course):
+def test_a_picture_of_the_unit_is_copied_and_other_links_become_text(small: Course):
     (small.root / "exercises" / "01_first" / "pictures" / "relu.png").write_bytes(b"png")
     (small.root / "secret.txt").write_text("not for a notebook")
     found = lesson(
@@ -65,7 +65,7 @@ def test_a_picture_of_the_unit_comes_along_and_what_lies_elsewhere_becomes_text(
     assert found.files == (Path("pictures/relu.png"),)
 
 
-def test_only_a_block_of_nothing_but_commands_is_replaced(small: Course):
+def test_only_a_block_of_commands_alone_is_replaced(small: Course):
     kept = "```\nout = inp\npytest_is_no_command = 1\n```\n\n```text\n   handgrad is named here\n```\n"
     text = lesson(small, f"{kept}\n```sh\npytest exercises/01_first/\n\nhandgrad check relu_grad\n```\n").text
     assert text == f"{kept}\n{HOW_TO_CHECK}"

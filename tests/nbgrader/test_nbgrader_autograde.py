@@ -108,7 +108,7 @@ def test_feedback_begins_with_the_points_of_each_exercise(course: Path):
     assert "The lesson</summary>" in page[:last]
 
 
-def test_a_students_text_stays_text_in_the_feedback(course: Path):
+def test_a_students_text_is_escaped_in_the_feedback(course: Path):
     page = feedback(course, "answer-scripts")
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page

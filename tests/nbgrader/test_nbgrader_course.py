@@ -106,7 +106,7 @@ def test_what_an_instructor_added_is_kept_and_what_was_changed_in_ours_is_backed
     assert build_folder(small, folder).files == ()
 
 
-def test_an_exercise_that_left_the_course_leaves_the_notebook_but_not_what_was_written_about_it():
+def test_cells_of_a_removed_exercise_go_and_own_cells_about_it_stay():
     existing = nbformat.from_dict(LINEAR)
     place = next(i for i, cell in enumerate(existing.cells) if grade_id(cell) == "lin_grad-check")
     existing.cells.insert(place + 1, own("A word on lin_grad."))
@@ -119,7 +119,7 @@ def test_an_exercise_that_left_the_course_leaves_the_notebook_but_not_what_was_w
     assert len(kept.cells) == len(without.cells) + 1
 
 
-def test_a_notebook_of_an_older_format_is_brought_up_to_date(small: Course, tmp_path: Path):
+def test_a_notebook_of_an_older_format_is_upgraded(small: Course, tmp_path: Path):
     build_folder(small, tmp_path / "nb")
     old = read(tmp_path / "nb" / RELU)
     old.cells.append(nbformat.v4.new_raw_cell("mine"))
@@ -155,7 +155,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path):
         build_folder(REAL, tmp_path / "notes.txt" / "nb")
 
 
-def test_an_edited_configuration_is_left_alone_and_it_is_said_whether_it_isolates(small: Course, tmp_path: Path):
+def test_an_edited_configuration_stays_with_a_note_on_whether_it_isolates(small: Course, tmp_path: Path):
     build_folder(small, tmp_path)
     path = tmp_path / "nbgrader_config.py"
     path.write_text(path.read_text() + "\nc.Exchange.root = '/srv'\n")
@@ -187,7 +187,7 @@ def test_the_preprocessors_are_nbgraders_own_but_for_ours():
     assert shown == named(GenerateFeedback.preprocessors.default_args[0])
 
 
-def test_the_configuration_names_the_course_where_it_could_not_be_found(small: Course, tmp_path: Path):
+def test_the_configuration_names_a_course_that_is_not_around_it(small: Course, tmp_path: Path):
     assert COURSE_VARIABLE not in config(REAL, tmp_path)
     assert COURSE_VARIABLE not in config(small, small.root / "nb")
     text = config(small, tmp_path / "nb")

@@ -49,7 +49,7 @@ def test_the_points_of_an_exercise_are_those_of_its_answers() -> None:
     assert found == [("lin_grad", 1.5, 3.0), ("lin_grad-nd", 2.0, 2.0), ("<b>mine</b>", 1.0, 3.0)]
 
 
-def test_the_summary_comes_first_and_leads_to_what_was_said() -> None:
+def test_the_summary_comes_first_with_links_to_the_comments() -> None:
     first, *_ = summarised()
     assert "<b>4.5</b> of 8 points" in first.source
     assert '<th><a href="#comment-lin_grad">lin_grad</a></th><td>1.5 of 3</td>' in first.source
@@ -58,7 +58,7 @@ def test_the_summary_comes_first_and_leads_to_what_was_said() -> None:
     assert "late" not in first.source
 
 
-def test_what_lateness_costs_is_a_line_of_the_summary() -> None:
+def test_the_late_penalty_is_a_line_of_the_summary() -> None:
     assert "<th>late</th><td>\N{MINUS SIGN}1.25</td>" in summarised(1.25)[0].source
 
 

@@ -28,7 +28,7 @@ def ours(graded_class: NbgraderClass) -> Path:
     return graded_class.folder
 
 
-def test_here_it_scores_nothing(ours: Path, forgeries: Mapping[str, str]):
+def test_a_forgery_scores_nothing_under_our_preprocessors(ours: Path, forgeries: Mapping[str, str]):
     for name in forgeries:
         student = name.replace(" ", "-")
         assert points_for("lin_grad", ours)[student] == 0.0, name
@@ -38,7 +38,7 @@ def test_here_it_scores_nothing(ours: Path, forgeries: Mapping[str, str]):
         assert "<script>document" not in page, name
 
 
-def test_here_the_gradebook_holds_what_everybody_earned_and_nothing_else(ours: Path, forgeries: Mapping[str, str]):
+def test_the_gradebook_holds_the_earned_points_and_nothing_else(ours: Path, forgeries: Mapping[str, str]):
     for student in (NEIGHBOUR, OTHER):
         assert points_for("lin_grad", ours)[student] == 2.0
     assert {manual for _, _, _, manual, _ in rows(ours, GRADES)} == {None}
@@ -49,7 +49,7 @@ def test_here_the_gradebook_holds_what_everybody_earned_and_nothing_else(ours: P
         assert "Hint" in text or "todo" in text, student
 
 
-def test_here_nothing_is_left_behind(ours: Path, forgeries: Mapping[str, str]):
+def test_a_forgery_leaves_no_file_behind(ours: Path, forgeries: Mapping[str, str]):
     assert not Path("/tmp/handgrad-was-here").exists()
     for name in forgeries:
         path = ours / "submitted" / name.replace(" ", "-") / UNIT / f"{UNIT}.ipynb"

@@ -127,7 +127,7 @@ def test_a_page_shows_the_files_with_their_verdicts(graded: Path):
     assert f"{UNIT}/extra.py was ignored" in odd.cells[0].source
 
 
-def test_again_the_same_and_manual_scores_stay(own: Path):
+def test_entering_a_class_again_keeps_manual_scores(own: Path):
     before = rows(own, GRADES)
     with open_book(own) as gradebook:
         gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob").manual_score = 0.5
@@ -182,7 +182,7 @@ def entered(course: Course, url: str, student: str, submission: SubmissionConten
         entry.write_student(student, course.root, submission, results)
 
 
-def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
+def test_an_error_is_left_to_manual_grading(course: Course, tmp_path: Path):
     failed = AnswerResult("w.g", "error", 0.0, 1.0, "error", "no worker")
     right = AnswerResult("b.g", "passed", 1.0, 1.0)
     submission = SubmissionContent({"lin_grad": b""})
@@ -192,7 +192,7 @@ def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
     assert found["lin_grad-b-g"] == (1.0, 0)
 
 
-def test_a_unit_of_which_nothing_was_handed_in_is_not_touched(course: Course, tmp_path: Path):
+def test_a_unit_without_a_submission_stays_unchanged(course: Course, tmp_path: Path):
     entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", SubmissionContent({}), record())
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
         assert gradebook.assignments == gradebook.students == []
@@ -211,7 +211,7 @@ def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: 
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 0.0
 
 
-def test_names_of_bytes_that_are_no_text_are_students_of_their_own(course: Course, tmp_path: Path):
+def test_names_that_are_not_utf_8_are_different_students(course: Course, tmp_path: Path):
     (tmp_path / "out").mkdir()
     for name, score in ((b"eve\xfe", 1.0), (b"eve\xff", 0.0), (rb"eve\xfe", 0.0)):
         folder = tmp_path / "in" / os.fsdecode(name)
@@ -226,7 +226,7 @@ def test_names_of_bytes_that_are_no_text_are_students_of_their_own(course: Cours
     assert found == {r"eve\xfe": 1.0, r"eve\xff": 0.0, r"eve\\xfe": 0.0}
 
 
-def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path: Path):
+def test_points_that_an_instructor_changed_are_used(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     answers = AnswerResult("w.g", "passed", 1.0, 1.0), AnswerResult("b.g", "failed", 0.0, 1.0, "unknown", "wrong")
     entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), record(*answers))
@@ -237,7 +237,7 @@ def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path:
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 10.0
 
 
-def test_an_exercise_that_a_released_notebook_did_not_have_is_added_for_all(course: Course, tmp_path: Path):
+def test_an_exercise_missing_from_a_released_notebook_is_added_for_all(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     submission, results = SubmissionContent({"lin_grad": b""}), record(AnswerResult("w.g", "passed", 1.0, 1.0))
     whole = (course.root / "course.yaml").read_text()
@@ -265,7 +265,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("what", ADDRESSES)
-def test_a_gradebook_that_cannot_be_written_is_found_out_before_grading(course: Course, what: str):
+def test_a_gradebook_that_cannot_be_written_is_refused_before_grading(course: Course, what: str):
     url, says = ADDRESSES[what]
     hand_in(course.root, "ann", lin_grad=RIGHT)
     said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", url, cwd=course.root, code=2)

@@ -38,7 +38,7 @@ def gradebook(written: Path, tmp_path: Path) -> str:
     return f"sqlite:///{shutil.copyfile(written, tmp_path / 'gradebook.db')}"
 
 
-def test_both_sources_tell_the_same_of_the_same_class(gradebook: str, tmp_path: Path) -> None:
+def test_records_and_gradebook_give_the_same_results(gradebook: str, tmp_path: Path) -> None:
     of_folder = from_source(read_folder(write_folder(tmp_path / "grades", CLASS)))
     of_gradebook = from_source(read_gradebook(gradebook))
     assert of_gradebook == of_folder == counted(CLASS)
@@ -60,7 +60,7 @@ def test_scores_agree_with_those_that_nbgrader_exports(gradebook: str) -> None:
     assert (exported["ben"], exported["gil"]) == (2.75, 3.5)
 
 
-def test_what_was_not_handed_in_or_touched_or_graded_is_told_apart(gradebook: str) -> None:
+def test_missing_untouched_and_ungraded_answers_differ(gradebook: str) -> None:
     with opened(gradebook) as book:
         book.add_assignment("09_later", course_id="course")
         book.add_notebook("09_later", "09_later")
@@ -133,7 +133,7 @@ def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(grade
         ("[[[", dict.fromkeys(LIN, AnswerComment("[[["))),
     ],
 )
-def test_a_comment_says_which_mistake_it_was(comment: str, found: dict[str, AnswerComment]) -> None:
+def test_a_comment_is_split_into_message_and_code(comment: str, found: dict[str, AnswerComment]) -> None:
     assert read_comment(comment, LIN) == found
 
 

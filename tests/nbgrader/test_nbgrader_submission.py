@@ -61,7 +61,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_a_file_that_is_no_notebook_is_one_without_cells_that_says_so(what: str):
+def test_a_file_that_is_no_notebook_becomes_a_notebook_with_a_note(what: str):
     notebook = sound(read_submitted(UNREADABLE[what]))
     (about,) = notebook.cells
     assert about.source.startswith(ABOUT)
@@ -108,7 +108,7 @@ def test_an_older_notebook_is_read_too():
     assert [cell.source for cell in sound(read_submitted(json.dumps(old).encode())).cells] == ["x = 1"]
 
 
-def test_what_is_far_too_much_is_left_out_and_said():
+def test_oversized_cells_are_left_out_with_a_note():
     notebook = sound(read_submitted(notebook_of(code("x" * (LONGEST + 1)), code("y" * LONGEST))))
     assert [len(cell.source) for cell in notebook.cells[1:]] == [len(TOO_LONG), LONGEST]
     assert "longer than 1 MiB" in notebook.cells[0].source
@@ -117,7 +117,7 @@ def test_what_is_far_too_much_is_left_out_and_said():
     assert f"more than {MOST_CELLS} cells" in many.cells[0].source
 
 
-def test_text_without_end_is_left_out_before_it_is_made_a_page():
+def test_oversized_text_is_left_out_before_it_is_rendered():
     text = {"cell_type": "markdown", "source": "\\begin{a} " * 6_000}
     notebook = sound(read_submitted(notebook_of({**text, "source": text["source"] * 2}, *[text] * 20, code("x = 1"))))
     kept = [cell for cell in notebook.cells[1:] if cell.cell_type == "markdown"]
@@ -226,7 +226,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_each_released_cell_is_there_once_and_as_it_was(folder: Path, what: str):
+def test_each_released_cell_is_restored_once(folder: Path, what: str):
     was = released(folder)
     notebook = answered(was, lin_grad=RIGHT)
     EDITS[what](notebook)
@@ -244,7 +244,7 @@ def test_each_released_cell_is_there_once_and_as_it_was(folder: Path, what: str)
     assert len(names) == len(set(names))
 
 
-def test_what_was_repaired_is_said_at_the_top(folder: Path):
+def test_repairs_are_noted_at_the_top(folder: Path):
     notebook = answered(released(folder), lin_grad=RIGHT)
     retyped(notebook)
     notebook.cells = [each for each in notebook.cells if grade_id(each) not in ("bmm_grad", "bmm_grad-a-g", "handgrad")]
@@ -261,7 +261,7 @@ def test_what_was_repaired_is_said_at_the_top(folder: Path):
     assert not restored(folder, released(folder)).cells[0].source.startswith(ABOUT)
 
 
-def test_what_is_the_same_for_many_cells_is_said_once_and_below_what_was_said_before(folder: Path):
+def test_the_same_repair_of_many_cells_is_one_note_below_earlier_notes(folder: Path):
     notebook = released(folder)
     for each in notebook.cells:
         each.source += " #" if each.metadata.get("nbgrader", {}).get("locked") and each.cell_type == "code" else ""
@@ -287,7 +287,7 @@ def test_work_in_cells_that_lost_their_names_is_kept(folder: Path):
     assert RIGHT in [each.source for each in result.cells if not grade_id(each)]
 
 
-def test_a_notebook_under_another_name_is_found(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_renamed_notebook_is_graded(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     place = tmp_path / "submitted" / "s" / UNIT
     place.mkdir(parents=True)
     (tmp_path / "source" / UNIT).mkdir(parents=True)
@@ -303,7 +303,7 @@ def test_a_notebook_under_another_name_is_found(folder: Path, tmp_path: Path, mo
     assert "handed in as `<b>Copy of 04.ipynb`, not as" in copied.cells[0].source
 
 
-def test_the_copy_of_a_renamed_notebook_is_made_anew_and_a_notebook_that_was_handed_in_is_never_replaced(
+def test_the_copy_of_a_renamed_notebook_is_renewed_and_never_replaces_a_submitted_one(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "source" / UNIT).mkdir(parents=True)
@@ -324,7 +324,7 @@ def test_the_copy_of_a_renamed_notebook_is_made_anew_and_a_notebook_that_was_han
     assert cell(read(Path(f"{UNIT}.ipynb")), "lin_grad").source == "wrong"
 
 
-def test_a_link_is_not_followed_and_of_two_notebooks_none_is_chosen(
+def test_links_and_two_candidates_are_not_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     (tmp_path / "source" / UNIT).mkdir(parents=True)
@@ -350,7 +350,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_comment_shows_a_students_text_and_makes_nothing_of_it(text: str):
+def test_a_students_text_is_inert_in_a_comment(text: str):
     page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(f"- w.g: {as_markdown(text)} [error]")
     assert set(re.findall(r"<(\w+)", page)) <= {"ul", "li", "code"}
     shown = unescape(re.sub(r"</?(ul|li|code)>", "", page))
@@ -371,7 +371,7 @@ PLAIN = set("p ul li code pre strong em del div span a img".split())
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
-def test_what_a_student_wrote_runs_in_nobodys_browser(text: str):
+def test_a_students_markdown_runs_no_script(text: str):
     page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(inert_markdown(text))
     assert {tag.removeprefix("/") for tag in re.findall(r"<([!?/]?\w*)", page)} <= PLAIN
     assert not re.search(r'(?:href|src)="(?!https?://a\.example)', page)
@@ -380,7 +380,7 @@ def test_what_a_student_wrote_runs_in_nobodys_browser(text: str):
     assert inert_markdown(inert_markdown(text)) == inert_markdown(text)
 
 
-def test_a_raw_cell_of_a_student_is_text_too(folder: Path):
+def test_a_students_raw_cell_is_inert_too(folder: Path):
     notebook = released(folder)
     raw = {"cell_type": "raw", "source": SCRIPTS[0] + "$\\href{}$"}
     notebook.cells += sound(read_submitted(notebook_of(raw))).cells
@@ -409,7 +409,7 @@ PASTED = {
 SHOWN = "![a](attachment:p.png) ![b](attachment:q.svg) ![c](attachment:p.png%20) ![d](attachment:) ![e](attachment:no)"
 
 
-def test_pasted_pictures_stay_and_what_shows_others_stops_nothing(folder: Path):
+def test_pasted_pictures_stay_and_missing_ones_stop_nothing(folder: Path):
     handed_in = {"cell_type": "markdown", "source": f"{SHOWN} <script>", "attachments": PASTED}
     found = sound(read_submitted(notebook_of(handed_in)))
     notebook = released(folder)

@@ -32,9 +32,7 @@ def test_everybody_else_is_graded_and_nothing_ends_in_a_traceback(graded: tuple[
 
 
 @pytest.mark.parametrize("student", GRADED)
-def test_a_notebook_that_is_no_file_of_the_students_scores_nothing_and_is_explained(
-    graded: tuple[Path, str], student: str
-):
+def test_a_notebook_that_must_not_be_opened_scores_nothing_with_a_note(graded: tuple[Path, str], student: str):
     folder, said = graded
     says = UNREAD[student][1]
     assert says in said
@@ -54,7 +52,7 @@ def test_the_report_says_that_it_was_not_read(graded: tuple[Path, str]):
 
 
 @pytest.mark.parametrize("student", COPIED)
-def test_what_nbgrader_would_stop_at_is_said(graded: tuple[Path, str], student: str):
+def test_traps_for_nbgrader_are_reported(graded: tuple[Path, str], student: str):
     folder, said = graded
     trap = TIMESTAMP if student.startswith("time") else "data.csv"
     assert f"{folder / 'submitted' / student / UNIT / trap} " in said
@@ -71,14 +69,14 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", BESIDE)
-def test_it_is_taken_away_or_set_aside(place: Path, what: str):
+def test_a_trap_is_removed_or_renamed(place: Path, what: str):
     BESIDE[what](place)
     remove_traps(place)
     assert {path.name for path in place.iterdir()} <= {TIMESTAMP + UNREADABLE_SUFFIX}
 
 
-def test_it_is_found_however_deep_a_folder_beside_it_is(place: Path):
-    """Deeper than Python calls itself."""
+def test_a_trap_is_removed_at_any_depth(place: Path):
+    """Remove traps below more folders than Python's recursion limit."""
     folders = [f"{place}/a" + "/b" * depth for depth in range(1200)]
     for folder in (*folders, place / "c"):
         os.mkdir(folder)
@@ -100,7 +98,7 @@ def test_it_is_not_opened(place: Path, what: str):
     assert f"it is {why_unread(place / NAME, place)}" == UNREAD[what][1]
 
 
-def test_what_a_student_may_hand_in_stays(tmp_path: Path):
+def test_allowed_files_stay(tmp_path: Path):
     own = tmp_path / "own"
     (own / "data").mkdir(parents=True)
     (own / "data" / "a.csv").write_text("1")

@@ -111,7 +111,7 @@ def test_a_copy_under_another_grade_id_is_the_instructors_own():
     assert not is_derived(nbformat.v4.new_code_cell("1 + 1"))
 
 
-def test_nothing_in_it_says_when_or_where_it_was_made():
+def test_it_holds_no_time_and_no_path():
     text = json.dumps([built(unit) for unit in REAL.config.units])
     assert str(ROOT) not in text
     assert not re.search(r"\d{4}-\d\d-\d\d", text)

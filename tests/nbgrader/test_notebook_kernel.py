@@ -48,7 +48,7 @@ session.course = dataclasses.replace(session.course, config=config, _specs=dict(
 
 @dataclass
 class Output:
-    """What one cell put under itself."""
+    """Hold the outputs of a cell."""
 
     plain: str = ""
     html: str = ""
@@ -69,7 +69,7 @@ class Shell:
         self.shell._showtraceback = lambda kind, error, lines: self.tracebacks.append(lines)
 
     def run(self, code: str) -> Output:
-        """Run a cell as a notebook does; returns what it put under itself."""
+        """Run a cell as a notebook does; return its outputs."""
         self.tracebacks.clear()
         with capture_output() as said:
             self.shell.display_trap.hook = sys.displayhook  # while a cell runs, its results go to the capture too
@@ -164,7 +164,7 @@ def test_an_untouched_cell_is_to_do_and_one_that_never_ran_is_missed(run: Run):
         assert run('score("lin_grad", "w.g")') == Output(plain="0.0")
 
 
-def test_an_error_is_told_with_its_line_and_what_was_printed_is_shown_as_text(run: Run):
+def test_an_error_is_shown_with_its_line_and_printed_text_is_escaped(run: Run):
     run(RIGHT.replace("w.g = inp.t()", 'print("<i>" + str(w.shape))\n    w.g = inp'))
     shown = run('check("lin_grad")')
     assert "RuntimeError: " in shown.plain
@@ -183,7 +183,7 @@ def test_the_definition_that_ran_last_counts(run: Run):
     assert ok(run('check("lin_grad")'))
 
 
-def test_a_cell_that_fails_stops_nothing_and_what_was_deleted_is_gone(run: Run):
+def test_a_failing_cell_stops_nothing_and_deleted_names_are_gone(run: Run):
     run(RIGHT)
     assert "ZeroDivisionError" in run("1 / 0").error[-1]
     assert "SyntaxError" in run("def broken(:").error[-1]
@@ -212,7 +212,7 @@ def test_a_wrong_name_is_one_sentence_and_no_traceback(run: Run):
     ]  # fmt: skip
 
 
-def test_what_a_notebook_sets_for_itself_changes_no_verdict(run: Run):
+def test_the_notebooks_own_torch_settings_change_no_verdict(run: Run):
     run("import warnings, numpy\nwarnings.simplefilter('error'); numpy.seterr(all='raise')")
     run("torch.set_grad_enabled(False); torch.set_default_dtype(torch.float64)")
     try:
@@ -226,7 +226,7 @@ def test_what_a_notebook_sets_for_itself_changes_no_verdict(run: Run):
         run("warnings.resetwarnings(); torch.set_grad_enabled(True); torch.set_default_dtype(torch.float32)")
 
 
-def test_grading_is_apart_from_the_settings_of_the_process():
+def test_grading_uses_default_settings_and_restores_the_notebooks():
     before = torch.get_default_dtype(), np.geterr()
     torch.set_default_device("meta")
     torch.set_default_dtype(torch.float64)
@@ -243,7 +243,7 @@ def test_grading_is_apart_from_the_settings_of_the_process():
     assert (torch.get_default_dtype(), np.geterr()) == before
 
 
-def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_scores_reuse_a_verdict_but_never_an_error(monkeypatch: pytest.MonkeyPatch):
     statuses: Iterator[Status] = iter(("error", "passed", "failed", "todo"))
 
     def grade(_session: Session, exercise: CourseExercise, _cells: list[str], *_more: object) -> ExerciseResult:
@@ -276,7 +276,7 @@ def test_only_a_cell_that_asks_for_nothing_but_verdicts_is_left_out():
         assert not VERDICT_CALLS.fullmatch(cell)
 
 
-def test_a_quiz_is_checked_and_scored_by_what_its_cell_says(run: Run):
+def test_a_quiz_is_checked_and_scored_by_its_cell(run: Run):
     run('quiz_01_slopes = dict(\n    variant=0,\n    how_far=4,\n    grad_shape=("bs", "n"),\n    calls=...,\n)')
     shown = run('check("quiz_01_slopes")')
     said = " ".join(shown.plain.split())

@@ -32,7 +32,7 @@ def test_the_forward_pass_is_shown_as_its_author_wrote_it(course: Course, exerci
     assert formula(course.find(exercise_id)) == expected
 
 
-def test_of_a_forward_pass_in_named_steps_the_last_is_shown(course: Course) -> None:
+def test_the_last_of_several_named_steps_is_shown(course: Course) -> None:
     exercise = course.find("batchnorm_steps_grad")
     answer = next(answer for answer in exercise.function.answers if answer.name == "inv.g")
     assert formula(exercise) == "out = gamma * hat + beta"
@@ -62,14 +62,14 @@ def test_a_forward_pass_that_is_no_lambda_is_shown_by_its_first_docstring_line(c
         ("slope", "return", "slope(f, x, h): The slope, one step ahead"),
     ],
 )
-def test_an_answer_is_asked_for_with_its_name_and_shape(
+def test_an_answer_is_described_with_its_name_and_shape(
     course: Course, exercise_id: str, answer: str, expected: str
 ) -> None:
     exercise = course.find(exercise_id)
     assert describe_answer(exercise, next(a for a in exercise.declaration.answers if a.name == answer)) == expected
 
 
-def test_every_answer_of_the_course_is_asked_for_in_one_line(course: Course) -> None:
+def test_every_answer_of_the_course_is_described_in_one_line(course: Course) -> None:
     for exercise in course.exercises:
         for answer in exercise.declaration.answers:
             text = describe_answer(exercise, answer)
@@ -89,12 +89,12 @@ def test_a_wildcard_shape_is_the_shape_of_its_owner(course: Course) -> None:
     assert "shaped like inp" in describe_answer(exercise, exercise.declaration.answers[0])
 
 
-def test_a_workspace_without_solutions_asks_the_same(course: Course, tmp_path: Path) -> None:
+def test_a_workspace_without_solutions_describes_answers_alike(course: Course, tmp_path: Path) -> None:
     mine = workspace.init(tmp_path / "ws")
     assert [formula(exercise) for exercise in mine.exercises] == [formula(exercise) for exercise in course.exercises]
 
 
-def test_nothing_of_the_declaration_alone_is_in_a_formula(course: Course) -> None:
+def test_a_formula_names_nothing_private_to_the_declaration(course: Course) -> None:
     """A number has its value; a function of the author's own is spoken of by the exercise's title."""
     exercises = [exercise for exercise in course.exercises if not exercise.is_quiz]
     assert not [exercise.id for exercise in exercises if re.search(r"(?<!\w)_\w", formula(exercise))]

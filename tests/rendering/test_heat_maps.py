@@ -50,11 +50,11 @@ def test_an_axis_without_a_name_is_called_by_its_number() -> None:
         (0.0, "0"), (-0.0, "0"),
     ],
 )  # fmt: skip
-def test_every_number_has_three_digits_that_count(value: float, text: str) -> None:
+def test_every_number_has_three_significant_digits(value: float, text: str) -> None:
     assert texts(only(grid([value], axes="m"))[0].tables[0]) == [[text]]
 
 
-def test_what_is_not_finite_has_a_mark_and_does_not_stretch_the_scale() -> None:
+def test_nonfinite_entries_are_marked_and_do_not_stretch_the_scale() -> None:
     (table,) = only(grid([np.nan, np.inf, -np.inf, 2.0], axes="m"))[0].tables
     assert texts(table) == [["nan", "inf", "-inf", "2.00"]]
     assert [(cell.mark, cell.level) for cell in table.rows[0]] == [("not finite", 0.0)] * 3 + [("", 1.0)]
@@ -81,7 +81,7 @@ def test_rows_and_columns_around_the_worst_entry_are_shown() -> None:
     assert difference.rows[1][2].text == "1.00"
 
 
-def test_of_many_slices_those_furthest_off_are_shown_and_counted() -> None:
+def test_only_the_slices_that_are_furthest_off_are_shown_and_counted() -> None:
     values = np.ones((5, 2, 2))
     off = np.zeros((5, 2, 2))
     off[1, 0, 0], off[3, 1, 1], off[4, 0, 1] = 0.1, np.nan, -3.0
@@ -114,7 +114,7 @@ def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
     assert texts(found[2].tables[0]) == [["1.00"] * 3] * 2
 
 
-def test_what_there_is_no_room_for_is_counted() -> None:
+def test_rows_and_columns_that_are_not_shown_are_counted() -> None:
     (table,) = only(grid(np.ones((40, 13)), axes="bs n"), room=TableLimits(rows=4, columns=12))[0].tables
     assert (len(table.rows), len(table.rows[0])) == (4, 12)
     assert omission(table) == "and 36 more rows and 1 more column"

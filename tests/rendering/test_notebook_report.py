@@ -32,7 +32,7 @@ def report(*answers: AnswerResult, printed: str = "", hints: int = 1) -> ResultD
 
 
 class Shown(HTMLParser):
-    """What a reader sees of a page, folded parts aside, and that every tag is closed in its turn."""
+    """Collect the visible text of a page, without folded parts, and check that every tag is closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Shown(HTMLParser):
 
     @property
     def text(self) -> str:
-        """Each line after a bar."""
+        """Return the visible text, each line behind a bar."""
         return re.sub(r"( [|])+ ", " | ", " ".join("".join(self.texts).split()))
 
 
@@ -67,7 +67,7 @@ def shown(found: ResultDisplay) -> str:
     return Shown(found._repr_html_()).text
 
 
-def test_as_text_it_is_what_handgrad_check_says_with_the_steps_of_a_notebook():
+def test_its_text_is_that_of_handgrad_check_with_the_next_steps_of_a_notebook():
     assert repr(report(PASSED, MEAN, TODO)).splitlines() == [
         "lin_grad                                                       out = inp @ w + b",
         "  inp.g  ok",
@@ -102,7 +102,7 @@ def test_where_nothing_is_drawn_nothing_is_folded_away():
     assert "see the mistake" not in replace(report(PASSED), shown=Seen("lin_grad"))._repr_html_()
 
 
-def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():
+def test_its_html_has_the_same_text_and_nests_further_hints_folded():
     assert shown(report(PASSED, MEAN, TODO)).split(" | ") == [
         "lin_grad out = inp @ w + b",
         "\u2713 inp.g ok",
@@ -128,12 +128,12 @@ def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():
          "Run the exercise's cell first, and check again."),
     ],
 )  # fmt: skip
-def test_where_no_hint_follows_it_ends_with_what_to_do(answers: tuple[AnswerResult, ...], step: str):
+def test_it_ends_with_the_next_step_when_no_hint_follows(answers: tuple[AnswerResult, ...], step: str):
     assert repr(report(*answers)).splitlines()[-1] == step
     assert shown(report(*answers)).endswith(step)
 
 
-def test_a_learners_text_is_text():
+def test_a_learners_text_is_escaped():
     evil = "<script>alert(1)</script>`<b>`\x1b[31m&"
     found = report(AnswerResult("w.g", "failed", 0, 1, "error", evil, evil, (evil,)), printed=evil)
     html = found._repr_html_()
@@ -144,7 +144,7 @@ def test_a_learners_text_is_text():
     assert "your code printed:\n  | &lt;script&gt;" in html
 
 
-def test_a_magic_that_was_passed_over_is_told_only_where_something_is_wrong():
+def test_an_ignored_magic_is_noted_only_when_something_is_wrong():
     note = "passed over, for it is no Python (cell 3, line 1: %matplotlib inline)"
     for answers, told in (((PASSED,), False), ((PASSED, MEAN), True), ((TODO,), True)):
         found = ResultDisplay(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, "7", (note,)))
@@ -169,7 +169,7 @@ def test_its_marks_are_seen_in_light_and_in_dark_notebooks(status: Status):
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance, by WCAG 2.2."""
+    """Return the relative luminance of a colour, by WCAG 2.2."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -27,7 +27,7 @@ ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<
 
 
 class Page(HTMLParser):
-    """Checks that every element is closed, and keeps the rows of the tables and all the words."""
+    """Check that every element is closed, and keep the rows of the tables and all words."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ def test_headings_name_the_axes() -> None:
     assert {"yours (n=2, m=3)", "measured (n=2, m=3)", "yours - measured (n=2, m=3)", "n \\ m"} <= set(words)
 
 
-def test_what_is_not_finite_and_where_nothing_is_wrong_is_seen() -> None:
+def test_nonfinite_and_right_entries_are_visible() -> None:
     odd = grid("yours", np.array([[np.nan, -np.inf, 1.0]]))
     difference = grid("yours - measured", np.array([[np.nan, 4.0, 0.0]]), kind="difference", shaded=True)
     found = page(Picture("w.g", "", (odd, difference)))
@@ -131,7 +131,7 @@ def test_the_graph_marks_what_is_named_and_describes_itself() -> None:
 
 
 def chain(length: int) -> Graph:
-    """A long chain whose first value is used at every step, and an input of its own at each."""
+    """Return a chain of nodes that all read the first value as well, and each an input of its own."""
     nodes = [GraphNode("x", "x", "()")]
     for i in range(length):
         nodes.append(GraphNode(f"p{i}", f"p{i}", "()"))
@@ -141,7 +141,7 @@ def chain(length: int) -> Graph:
 
 
 @pytest.mark.parametrize("drawn", [graph(), chain(2), chain(6)], ids=["diamond", "short", "long"])
-def test_no_box_lies_on_another_and_no_way_crosses_one(drawn: Graph) -> None:
+def test_no_box_overlaps_another_and_no_edge_crosses_a_box(drawn: Graph) -> None:
     found = layout(drawn)
     boxes = {key: found.places[key] for key in drawn.nodes}
     for key, (x, y) in boxes.items():

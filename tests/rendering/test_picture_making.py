@@ -70,7 +70,7 @@ def values(grid: Grid) -> np.ndarray:
 
 
 def marked(found: ExercisePictures) -> dict[str, tuple[str, ...]]:
-    """The answers marked at each operation, by its label."""
+    """Return the answers marked at each operation, by its label."""
     assert found.graph is not None
     return {node.label: node.marked for node in found.graph.nodes.values() if node.marked}
 
@@ -91,7 +91,7 @@ def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, co
     assert "finite differences" in drawn.note
 
 
-def test_numbers_alone_have_no_sizes_to_speak_of(see: See) -> None:
+def test_a_trial_of_plain_numbers_names_no_sizes(see: See) -> None:
     drawn = picture(see("slope", "def slope(f, x, h):\n    return f(x + h) - f(x) / h\n"), "return")
     assert (drawn.where, len(drawn.grids)) == ("", 3)
 
@@ -102,15 +102,15 @@ def test_only_wrong_answers_are_drawn(see: See) -> None:
     assert (passed.pictures, passed.graph, passed.is_drawn) == ((), None, False)
 
 
-def test_where_both_agree_the_difference_is_nothing_at_all(see: See) -> None:
+def test_the_difference_is_exactly_zero_where_both_agree(see: See) -> None:
     source = "def relu_grad(inp, out):\n    inp.g = out.g * (inp > 0)\n    inp.g[inp > 1] *= 2\n"
     yours, measured, difference = (values(grid) for grid in picture(see("relu_grad", source), "inp.g").grids)
     assert set(difference[np.isclose(yours, measured, rtol=1e-5)]) == {0.0}
     assert np.any(difference != 0)
 
 
-def test_what_is_nothing_is_measured_as_nothing(see: See, course: Course, grader: Grader) -> None:
-    """And not as the rounding of the measurement, whatever the scale of the wrong answer."""
+def test_a_zero_entry_is_measured_as_exactly_zero(see: See, course: Course, grader: Grader) -> None:
+    """Show no rounding of the measurement, whatever the scale of the wrong answer."""
     source = "def relu_grad(inp, out):\n    inp.g = out.g * 1e6\n"
     measured = values(picture(see("relu_grad", source), "inp.g").grids[1])
     right = grader.trials(course.find("relu_grad")).judged[0].expected["inp.g"]
@@ -166,7 +166,7 @@ def test_three_axes_keep_their_names(see: See) -> None:
     assert picture(found, "w.g").grids == ()
 
 
-def test_what_is_not_finite_is_drawn_as_it_is(see: See) -> None:
+def test_nonfinite_entries_are_drawn_unchanged(see: See) -> None:
     source = "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n"
     yours, _, difference = picture(see("relu_grad", source, expected=False), "inp.g").grids
     off = ~np.isfinite(values(yours))
@@ -187,7 +187,7 @@ def test_what_is_not_finite_is_drawn_as_it_is(see: See) -> None:
         ("def relu_grad(inp, out:\n", NOTHING),
     ],
 )
-def test_where_there_is_nothing_to_draw_one_line_says_why(see: See, source: str | None, note: str) -> None:
+def test_a_picture_without_arrays_has_one_line_that_says_why(see: See, source: str | None, note: str) -> None:
     found = see("relu_grad", source)
     (drawn,) = found.pictures
     assert (drawn.grids, drawn.note, found.graph) == ((), note, None)
@@ -199,7 +199,7 @@ def test_a_file_that_is_not_there_is_not_drawn(see: See) -> None:
 
 
 def test_a_verdict_without_arrays_is_one_line(course: Course) -> None:
-    """A quiz, as many of its questions as are wrong."""
+    """Check quizzes with some and with all questions wrong."""
     wrong = AnswerResult("a", "failed", 0, 1, "wrong-factor", "it is 2")
     answers = (
         AnswerResult("b", "passed", 1, 1),
@@ -219,7 +219,7 @@ def test_the_same_note_on_several_answers_is_one_line(see: See) -> None:
     assert pictures_html(found).count(WHY["todo"]) == 1
 
 
-def test_what_was_stored_before_is_part_of_what_is_measured(see: See, course: Course, grader: Grader) -> None:
+def test_a_gradient_stored_before_is_added_to_the_measured_one(see: See, course: Course, grader: Grader) -> None:
     source = (
         "def lin_grad_accumulate(inp, out, w, b):\n"
         "    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
@@ -231,14 +231,14 @@ def test_what_was_stored_before_is_part_of_what_is_measured(see: See, course: Co
     assert "added to the w.g that was there before" in drawn.note
 
 
-def test_a_routine_is_compared_with_what_is_right_and_has_no_graph(see: See) -> None:
+def test_a_routine_is_compared_with_the_right_value_and_has_no_graph(see: See) -> None:
     found = see("slope", "def slope(f, x, h):\n    return (f(x + h) + f(x)) / h\n")
     assert [grid.title for grid in found.pictures[0].grids] == ["yours", "right", "yours - right"]
     assert found.graph is None
 
 
 @pytest.mark.parametrize("expected", [True, False])
-def test_where_more_than_one_answer_is_right_only_yours_is_drawn(see: See, expected: bool) -> None:
+def test_only_the_learners_array_is_drawn_when_several_are_right(see: See, expected: bool) -> None:
     (drawn,) = see("pick_h", "def pick_h(dtype):\n    return 1.0\n", expected=expected).pictures
     assert ([grid.title for grid in drawn.grids], drawn.note) == (["yours"], MANY_RIGHT)
 
@@ -276,7 +276,7 @@ def test_the_operation_that_the_diagnosis_names_is_marked(see: See, slip: str) -
     assert named == expected
 
 
-def test_the_way_to_the_operand_is_marked_too(see: See) -> None:
+def test_the_edge_to_the_operand_is_marked_too(see: See) -> None:
     graph = see("lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:])).graph
     assert graph is not None
     assert {source for node in graph.nodes.values() for source in node.edges} == {"inp"}
@@ -284,7 +284,7 @@ def test_the_way_to_the_operand_is_marked_too(see: See) -> None:
     assert (graph.unmarked, graph.nodes["w"].shape[:3]) == ((), "(n=")
 
 
-def test_where_no_operation_is_named_none_is_marked_and_that_is_said(see: See) -> None:
+def test_a_diagnosis_without_an_operation_marks_none_and_has_a_note(see: See) -> None:
     source = "def relu_grad(inp, out):\n    inp.g = out.g.cos() * (inp > 0) + inp\n"
     found = see("relu_grad", source)
     assert marked(found) == {}
@@ -299,7 +299,7 @@ def test_the_shapes_in_the_graph_are_those_of_the_trial_drawn(see: See) -> None:
     assert found.graph.nodes["inp"].shape == f"({drawn.grids[0].shape[0]},)"
 
 
-def test_looking_on_changes_no_verdict_and_leaves_nothing_in_it(course: Course, worker: Worker) -> None:
+def test_making_pictures_leaves_the_verdict_unchanged(course: Course, worker: Worker) -> None:
     exercise = course.find("lin_grad")
     seen: list[Judge] = []
     first = Grader(SEED).grade(exercise, AVERAGED.encode(), worker)
@@ -308,7 +308,7 @@ def test_looking_on_changes_no_verdict_and_leaves_nothing_in_it(course: Course, 
     assert len(seen) == 1
 
 
-def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
+def test_a_verdict_survives_a_picture_that_fails(
     course: Course, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> ExercisePictures:
@@ -322,7 +322,7 @@ def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
     assert "no paint" in found.pictures[0].note
 
 
-def test_as_data_the_numbers_are_whole_and_what_is_not_finite_is_a_word(see: See) -> None:
+def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
     record = json.loads(dumps_with_pictures({"schema": "handgrad/result@1"}, [found]))
     assert (record["schema"], record["result"]["schema"]) == ("handgrad/shown@1", "handgrad/result@1")

@@ -58,7 +58,7 @@ def text(found: ExercisePictures, width: int) -> str:
 
 
 def styles(lines: Sequence[Line]) -> dict[str, str]:
-    """The style of each part, by its text."""
+    """Return the style of each part, by its text."""
     return {part.strip(): style for line in lines for part, style in line}
 
 
@@ -73,7 +73,7 @@ def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
     ]
 
 
-def test_in_a_narrow_window_they_stand_one_below_the_other() -> None:
+def test_grids_stand_one_below_the_other_in_a_narrow_window() -> None:
     lines = text(ExercisePictures("lin_grad", (three(),)), 40).splitlines()
     assert [line.strip() for line in lines if "(n=2" in line] == [
         "yours (n=2, m=3)",
@@ -95,8 +95,8 @@ def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
-def test_where_there_is_no_room_for_all_columns_the_worst_is_among_those_shown(width: int) -> None:
-    """Real numbers, and no stand-in for them."""
+def test_the_worst_column_is_shown_when_not_all_fit(width: int) -> None:
+    """Keep numbers, instead of shades for them, in narrow tables."""
     values = np.linspace(-1, 1, 30).reshape(1, 30)
     off = np.where(np.arange(30) == 25, 0.5, 0.0).reshape(1, 30)
     grids = (grid("yours", values, limit=1), grid("yours - measured", off, limit=1, kind="difference"))
@@ -107,13 +107,13 @@ def test_where_there_is_no_room_for_all_columns_the_worst_is_among_those_shown(w
     assert re.search(r"and \d+ more columns", found)
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_omitted_rows_and_columns_are_counted() -> None:
     values = np.ones((30, 2))
     found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 60)
     assert "and 18 more rows" in found
 
 
-def test_below_zero_is_cold_above_it_hot_and_near_it_plain() -> None:
+def test_negative_is_cold_positive_hot_and_near_zero_plain() -> None:
     found = styles(shown(three()))
     assert [found[number] for number in ("0.500", "-1.00", "0.250", "-2.00", "2.00")] == [
         "hot1", "cold2", "hot1", "cold4", "hot4",
@@ -121,7 +121,7 @@ def test_below_zero_is_cold_above_it_hot_and_near_it_plain() -> None:
     assert (found["-0.0100"], found["."]) == ("", "dim")
 
 
-def test_colours_come_out_as_colours_and_not_at_all_where_none_are_wanted() -> None:
+def test_colours_are_printed_unless_none_are_wanted() -> None:
     def printed(**options: object) -> str:
         file = io.StringIO()
         console = Console(file=file, width=100, **options)  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_shades_are_signs_and_no_numbers() -> None:
     ]  # fmt: skip
 
 
-def test_a_note_that_several_answers_share_is_said_once() -> None:
+def test_a_note_that_several_answers_share_is_printed_once() -> None:
     assert text(ExercisePictures("lin_grad", (three(), three())), 100).count("by finite differences") == 1
 
 
@@ -167,7 +167,7 @@ def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
     ]
 
 
-def test_what_the_diagnosis_names_is_marked_with_the_way_to_it() -> None:
+def test_the_named_operation_and_the_edge_to_it_are_marked() -> None:
     nodes = dict(graph().nodes)
     nodes["%0"] = GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
     lines = shown(drawn=Graph(nodes, "%2", unmarked=("w.g", "b.g")))
@@ -178,5 +178,5 @@ def test_what_the_diagnosis_names_is_marked_with_the_way_to_it() -> None:
     assert (styles(lines)["<== inp.g"], styles(lines)["<-- inp.g"], styles(lines)["@"]) == ("mark",) * 3
 
 
-def test_where_nothing_is_wrong_one_line_says_so() -> None:
+def test_a_right_exercise_is_one_line() -> None:
     assert text(ExercisePictures("lin_grad"), 80) == "  lin_grad  everything is right, so there is nothing to draw"

@@ -20,7 +20,7 @@ def told(*off: float, note: str = "", graph: Graph | None = None) -> list[str]:
     return as_text(pictures_in_words(ExercisePictures("lin_grad", (picture,), graph), 200)).splitlines()
 
 
-def test_the_entries_furthest_off_come_first_and_say_which_way() -> None:
+def test_the_entries_furthest_off_come_first_with_their_direction() -> None:
     assert told(0, 0.5, 0, -2, 0, 0) == [
         "w.g, a square case, n=2, m=3.",
         "Of 6 entries, 1 too high, 1 too low, 4 right.",
@@ -30,7 +30,7 @@ def test_the_entries_furthest_off_come_first_and_say_which_way() -> None:
     ]
 
 
-def test_what_is_no_number_is_told_first() -> None:
+def test_entries_that_are_not_numbers_come_first() -> None:
     assert told(0, 0.5, 0, np.nan, 0, 0)[1:4] == [
         "Of 6 entries, 1 too high, 4 right.",
         "The furthest off first:",
@@ -38,7 +38,7 @@ def test_what_is_no_number_is_told_first() -> None:
     ]
 
 
-def test_where_there_is_nothing_to_draw_it_says_why() -> None:
+def test_an_answer_without_arrays_is_its_note() -> None:
     shown = ExercisePictures("lin_grad", (Picture("w.g", note="it is not attempted yet"),))
     assert as_text(pictures_in_words(shown, 80)) == "w.g: it is not attempted yet."
     assert as_text(pictures_in_words(ExercisePictures("lin_grad"), 80)) == "lin_grad: everything is right."
@@ -54,7 +54,7 @@ def test_arrays_of_two_shapes_are_listed() -> None:
     ]
 
 
-def test_the_forward_pass_is_told_step_by_step_and_where_it_goes_wrong() -> None:
+def test_the_forward_pass_is_described_step_by_step_with_the_mistake() -> None:
     nodes = [
         GraphNode("inp", "inp", "(n=2)"), GraphNode("w", "w", "(n=2)"), GraphNode("b", "b", "(n=2)"),
         GraphNode("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",)), GraphNode("%4", "+", "(m=3,)", ("%3", "b")),

@@ -75,7 +75,7 @@ def test_one_exercise_with_a_pass_a_failure_and_a_todo(course: Course, width: in
 
 
 @pytest.mark.parametrize("width", [80, 60])
-def test_the_same_failure_on_three_answers_is_told_once(course: Course, width: int) -> None:
+def test_the_same_failure_of_three_answers_is_printed_once(course: Course, width: int) -> None:
     result = lin_grad(*[answer(name, "error", SHAPES) for name in ("inp.g", "w.g", "b.g")])
     text = as_text(exercise_report(course.find("lin_grad"), result, width, {})) + "\n"
     assert_exactly(f"same_on_three_{width}", text)
@@ -98,7 +98,7 @@ def test_hints_come_one_step_at_a_time_each_with_the_command_for_the_next(course
 
 @pytest.mark.parametrize("seen", [1, 2, 3])
 def test_every_failure_ends_with_what_to_do_next(course: Course, seen: int) -> None:
-    """A command; after the last hint, the lesson."""
+    """Name a command; after the last hint, the lesson."""
     last = as_text(failure_lines(course.find("lin_grad"), MEAN, 80, seen)).splitlines()[-1]
     assert ("handgrad hint lin_grad w.g" if seen < 3 else "exercises/04_linear/README.md") in last
 
@@ -148,7 +148,7 @@ def test_bars_shrink_with_the_terminal() -> None:
     assert line == "02_chain_rule  6 of 12  quiz 0 of 13"
 
 
-def test_in_plain_mode_progress_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_in_words_in_plain_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCESSIBLE", "1")
     (line,) = as_text(progress_bars([UnitProgress("04_linear", 1, 20, 0, 19)], 80)).splitlines()
     assert line == "04_linear: 1 of 20 answers, quiz 0 of 19 questions"
@@ -164,7 +164,7 @@ def test_the_next_step_is_a_file_or_the_end(course: Course) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 50])
-def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Course, width: int) -> None:
+def test_the_first_screen_tells_to_read_to_open_and_to_save(course: Course, width: int) -> None:
     text = as_text(first_steps(course.find("slope"), width))
     assert max(map(len, text.splitlines())) <= width
     said = " ".join(text.split())
@@ -184,7 +184,7 @@ def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Co
         ("return 'and so on ...'", "in the body of relu_grad"),
     ],
 )
-def test_the_dots_are_spoken_of_where_there_are_any(new_course: Course, body: str, place: str) -> None:
+def test_the_first_steps_mention_the_dots_of_a_stub_only(new_course: Course, body: str, place: str) -> None:
     exercise = new_course.find("relu_grad")
     exercise.path.write_text(f'"""A lesson ..."""\n\ndef relu_grad(inp, out):\n    """Store ..."""\n    {body}\n')
     assert f"write your answer {place}" in " ".join(as_text(first_steps(exercise, 80)).split())
@@ -211,13 +211,13 @@ def test_a_file_that_is_not_there_is_named_once(course: Course) -> None:
     assert narrow == [gone.message.removesuffix(" handgrad reset slope"), "  handgrad reset slope"]
 
 
-def test_a_wrong_answer_needs_a_hint_before_one_that_is_to_do() -> None:
+def test_a_wrong_answer_comes_before_an_untouched_one() -> None:
     assert answer_in_need(lin_grad(answer("inp.g"), TODO, MEAN)) is MEAN
     assert answer_in_need(lin_grad(answer("inp.g"), TODO)) is TODO
     assert answer_in_need(lin_grad(answer("inp.g"))) is None
 
 
-def test_nothing_is_said_after_a_hint_where_there_is_nothing_to_do_next(course: Course) -> None:
+def test_no_line_follows_a_hint_without_a_next_step(course: Course) -> None:
     lines = list(exercise_report(course.find("lin_grad"), lin_grad(MEAN), 80, {}, step=lambda *_: ""))
     assert as_text(lines).splitlines()[-1].strip() == f"hint 1/3: {HINTS[0]}"
 
@@ -231,7 +231,7 @@ def test_prints_are_shown_line_by_line_up_to_twenty_and_cut_at_the_edge() -> Non
     assert max(map(len, lines)) == 60
 
 
-def test_without_prints_nothing_is_said() -> None:
+def test_code_that_prints_nothing_adds_no_lines() -> None:
     assert list(printed_lines(ExerciseResult("slope", "01_slopes", (), printed=" \n"), 60)) == []
 
 
@@ -240,7 +240,7 @@ def test_prints_that_were_cut_say_so() -> None:
     assert "more" in as_text(printed_lines(result, 60)).splitlines()[-1]
 
 
-def test_learner_text_cannot_command_the_terminal() -> None:
+def test_control_characters_are_replaced_for_the_terminal() -> None:
     assert plain("a\x1b[31mb\x07\tc\n\x9b2Jé") == "a\ufffd[31mb\ufffd\tc\n\ufffd2Jé"
 
 

@@ -9,9 +9,9 @@ import pytest
 from helpers.nbgrader_class import UNIT, nbgrader, released_folder
 from helpers.nbgrader_students import EVERY_FORGERY, hand_in_forgeries
 from test_nbgrader_forgery import (
-    test_here_it_scores_nothing,
-    test_here_nothing_is_left_behind,
-    test_here_the_gradebook_holds_what_everybody_earned_and_nothing_else,
+    test_a_forgery_leaves_no_file_behind,
+    test_a_forgery_scores_nothing_under_our_preprocessors,
+    test_the_gradebook_holds_the_earned_points_and_nothing_else,
 )
 
 
