@@ -123,7 +123,7 @@ def _is_declared(exercise: CourseExercise) -> bool:
 
 
 def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
-    """Yield where the declarations of a unit's spec and the exercises that the course lists differ, in order too."""
+    """Yield the differences, in order too, between the exercises that a spec declares and those that are listed."""
     spec = _spec(unit.id)
     try:
         declared = list(course.declarations(unit.id))

@@ -34,7 +34,7 @@ from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 from grader.reference.trials import confirm, holds_in_a_similar_trial
 from grader.results.codes import CODES
 
-from .build import Worked, read_worked
+from .build import WorkedSolution, read_worked
 
 # --- numbers -------------------------------------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
         yield from ((f"a hint of {code}", step) for step in steps)
 
 
-def formulas(solution: Worked, *, final: bool = False) -> list[str]:
+def formulas(solution: WorkedSolution, *, final: bool = False) -> list[str]:
     """Return every right-hand side in the marked regions that is more than a name or a number.
 
     Args:

@@ -1,4 +1,4 @@
-"""Derives what a learner is given from worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
+"""Derives the stubs that learners fill in from worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def is_stale(path: Path, text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Worked:
+class WorkedSolution:
     """A worked solution with its marked regions.
 
     Args:
@@ -113,7 +113,7 @@ def solution_file(exercise: CourseExercise) -> str:
     return f"solutions/{exercise.unit}/{exercise.name}"
 
 
-def read_worked(exercise: CourseExercise) -> Worked:
+def read_worked(exercise: CourseExercise) -> WorkedSolution:
     """Read the worked solution of an exercise.
 
     Raises:
@@ -126,7 +126,7 @@ def read_worked(exercise: CourseExercise) -> Worked:
     lines = text.split("\n")
     in_classes = _class_regions(lines, tree)
     begin, end = _region(file, lines, function, in_classes)
-    return Worked(file, lines, tree, function, begin, end, in_classes)
+    return WorkedSolution(file, lines, tree, function, begin, end, in_classes)
 
 
 def computed_keys(exercise: CourseExercise) -> str:

@@ -1,4 +1,4 @@
-"""The commands for learners: begin a course, read lessons, check exercises, take quizzes, and see how far one is."""
+"""The commands for learners: begin a course, read lessons, check exercises, take quizzes, and see one's progress."""
 
 from __future__ import annotations
 

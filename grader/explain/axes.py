@@ -67,12 +67,12 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
         for group in groups:
             smallest = min(size, max((n for name, n in least.items() if name not in dict(group)), default=1))
             candidates = [n for n in _candidates(shapes, group) if n != size and n >= smallest]
-            tried = ((n, changed(shapes, {group: n})) for n in candidates)
+            tried = ((n, with_sizes(shapes, {group: n})) for n in candidates)
             others = tuple(n for n, other in tried if forward_takes(other) and code_takes(other))
             axes.append(Axis("", size, group, others, 0 if any(n > 1 for n in others) else _larger(shapes, group)))
         if fixed:
             axes.append(Axis("", size, tuple(fixed)))
-    return _named(axes, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
+    return _with_names(axes, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
 
 
 def smaller(shapes: Shapes) -> dict[str, tuple[int, ...]]:
@@ -92,7 +92,7 @@ def axes_of_inputs(axes: list[Axis], shapes: Shapes) -> dict[str, Axes]:
     return {name: tuple(name_of[name, i] for i in range(len(shape))) for name, shape in shapes.items()}
 
 
-def changed(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[str, tuple[int, ...]]:
+def with_sizes(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[str, tuple[int, ...]]:
     """Return the shapes with other sizes at some places.
 
     Args:
@@ -185,7 +185,7 @@ def _may_be_one_axis(shapes: Shapes, places: tuple[Place, ...], out_shape: OutSh
     """
     if len({name for name, _ in places}) < len(places):
         return False
-    before, after = out_shape(shapes), out_shape(changed(shapes, {places: _larger(shapes, places)}))
+    before, after = out_shape(shapes), out_shape(with_sizes(shapes, {places: _larger(shapes, places)}))
     return before is None or after is None or sum(m != n for m, n in zip(before, after, strict=False)) < 2
 
 
@@ -201,7 +201,7 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
     """Return whether inputs are taken in which the places of a group have a larger size, and the others theirs."""
     sizes = _larger(shapes, group), 2 * max(shapes[group[0][0]][group[0][1]], 2)
-    return any(takes(changed(shapes, {group: n})) for n in sizes)
+    return any(takes(with_sizes(shapes, {group: n})) for n in sizes)
 
 
 def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
@@ -221,11 +221,11 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
     """Return whether an axis is the first of a matrix, nowhere a later one, and the first of the output, if any."""
     if not _can_vary(axis) or any(i for _, i in axis.places) or all(len(shapes[name]) < 2 for name, _ in axis.places):
         return False
-    out = out_shape(changed(shapes, {axis.places: max(axis.others)}))
+    out = out_shape(with_sizes(shapes, {axis.places: max(axis.others)}))
     return not given or (out is not None and out[0] != given[0])
 
 
-def _named(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
+def _with_names(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
     """Return the axes with names, in the order of the inputs; the first that `is_batch` accepts is the batch."""
     order = {place: number for number, place in enumerate(_places(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])

@@ -16,7 +16,7 @@ from grader.diagnosis.words import listed
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer, one_thread
 
-from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes, smaller
+from .axes import Axis, Shapes, axes_of_inputs, find_axes, smaller, with_sizes
 from .code_under_test import Code, CodeCall, code_of_backward, code_of_function, code_of_numbers
 from .explanation import Explanation
 from .forward_pass import (
@@ -32,7 +32,7 @@ from .forward_pass import (
     outputs_of,
 )
 from .redrawing import GIVEN_KIND, exercise_of, resized
-from .trials import AS_GIVEN, Drawing, Tried, confirmed
+from .trials import AS_GIVEN, CodeTrial, Drawing, confirmed
 from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
 
 INDICES = (torch.int64, torch.int32)
@@ -174,7 +174,7 @@ class Question:
         if not refused:
             return ""
         first, (name, place) = refused[0], refused[0].places[0]
-        error = self._error_at(changed(self.shapes, {first.places: first.refused}))
+        error = self._error_at(with_sizes(self.shapes, {first.places: first.refused}))
         names = listed(f"{axis.name} = {axis.size}" for axis in refused)
         where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
         return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
@@ -260,9 +260,9 @@ def _explain_code(question: Question) -> Explanation:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
     notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
 
-    def takes(tried: Tried) -> bool:
+    def takes(code_trial: CodeTrial) -> bool:
         """Return whether the code under test runs in a trial of other sizes, or could not even run as given."""
-        return bool(first.error) or not code.observe(tried.call, at_other_sizes=True).error
+        return bool(first.error) or not code.observe(code_trial.call, at_other_sizes=True).error
 
     def explanation(measured: bool) -> Explanation | None:
         """Draw trials, and judge the code in them by finite differences if `measured`, else by torch's gradients.
@@ -304,8 +304,8 @@ def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream
         """Judge the numbers of the one call by measured gradients or by torch's own."""
         drawing = question.drawing(axes, judged, measured=measured)
         base = drawing.trial_of(drawing.setting(GIVEN_KIND), question.rng)
-        tried = None if base is None else drawing.with_upstream(base, joined_out_g, GIVEN_KIND)
-        return _explanation_of(question, drawing, [tried] if tried else [], [ONE_CALL])
+        code_trial = None if base is None else drawing.with_upstream(base, joined_out_g, GIVEN_KIND)
+        return _explanation_of(question, drawing, [code_trial] if code_trial else [], [ONE_CALL])
 
     return _by_torch_or_measured(question, explanation)
 
@@ -329,31 +329,36 @@ def _by_torch_or_measured(question: Question, explanation: Callable[[bool], Expl
     return by_differences
 
 
-def _explanation_of(question: Question, drawing: Drawing, tried: list[Tried], notes: list[str]) -> Explanation | None:
+def _explanation_of(
+    question: Question, drawing: Drawing, trials: list[CodeTrial], notes: list[str]
+) -> Explanation | None:
     """Run the code in the trials, and judge all gradients; `None` if finite differences refute torch's own gradients.
 
     Args:
         question: the forward pass, the given inputs and the code.
         drawing: the exercise, and what the trials were drawn from.
-        tried: the trials.
+        trials: the trials.
         notes: sentences that are added to the explanation.
 
     Raises:
         ValueError: no trial with the given inputs has a gradient that could be compared with.
     """
     exercise, code = drawing.exercise, question.code
-    if not any(trial.trial.setting.kind in AS_GIVEN for trial in tried):
+    if not any(code_trial.trial.setting.kind in AS_GIVEN for code_trial in trials):
         if not drawing.measured:
             return None
         raise ValueError(
             f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
         )
-    if not drawing.measured and not _is_confirmed(question, drawing, tried):
+    if not drawing.measured and not _is_confirmed(question, drawing, trials):
         return None
-    runs = [Run(trial, code.observe(trial.call, at_other_sizes=not drawing.has_given_sizes(trial))) for trial in tried]
-    counted = [run for run in runs if drawing.counts(run.tried)]
+    runs = [
+        Run(code_trial, code.observe(code_trial.call, at_other_sizes=not drawing.has_given_sizes(code_trial)))
+        for code_trial in trials
+    ]
+    counted = [run for run in runs if drawing.counts(run.code_trial)]
     others = [run for run in runs if run not in counted]
-    twice = counted[0].report, code.observe(counted[0].tried.call)
+    twice = counted[0].report, code.observe(counted[0].code_trial.call)
     verdicts = Verdicts(exercise, code, counted, others, twice, drawing.measured)
     findings = {answer.name: verdicts.finding_of(answer) for answer in exercise.answers}
     if all(finding.status == "passed" for finding in findings.values()):
@@ -364,7 +369,7 @@ def _explanation_of(question: Question, drawing: Drawing, tried: list[Tried], no
     passed = [answer for answer in exercise.answers if findings[answer.name].status == "passed"]
     all_notes = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
     all_notes += [*notes, *_notes(question, drawing, verdicts)]
-    about = _about(exercise, verdicts.shown_run.tried)
+    about = _about(exercise, verdicts.shown_run.code_trial)
     if not code.runs_forward:
         return Explanation(tuple(findings.values()), about, tuple(all_notes))
     all_findings = function_findings(findings, code, counted)
@@ -372,26 +377,26 @@ def _explanation_of(question: Question, drawing: Drawing, tried: list[Tried], no
     return Explanation(all_findings, about, (*all_notes, unasked) if unasked else tuple(all_notes))
 
 
-def _is_confirmed(question: Question, drawing: Drawing, tried: list[Tried]) -> bool:
+def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial]) -> bool:
     """Return whether finite differences agree with torch's own gradients in the trials."""
     held = not question.leaves_torch
     return all(
-        confirmed(drawing.exercise, answer, trial.trial, question.rng, held=held)
-        for trial in _first_with_inputs(tried)
+        confirmed(drawing.exercise, answer, code_trial.trial, question.rng, held=held)
+        for code_trial in _first_with_inputs(trials)
         for answer in drawing.exercise.answers
     )
 
 
-def _first_with_inputs(tried: list[Tried]) -> list[Tried]:
+def _first_with_inputs(trials: list[CodeTrial]) -> list[CodeTrial]:
     """Return the first trial with each set of inputs, and of large inputs the first one of each size.
 
     A gradient is linear in the upstream gradient, so one upstream gradient is enough.
     """
-    first: dict[Hashable, Tried] = {}
-    for trial in tried:
-        inputs = [value for value in trial.trial.inputs.values() if isinstance(value, torch.Tensor)]
+    first: dict[Hashable, CodeTrial] = {}
+    for code_trial in trials:
+        inputs = [value for value in code_trial.trial.inputs.values() if isinstance(value, torch.Tensor)]
         is_large = sum(value.numel() for value in inputs) > LARGE_CONFIRMED
-        first.setdefault(tuple(value.shape if is_large else id(value) for value in inputs), trial)
+        first.setdefault(tuple(value.shape if is_large else id(value) for value in inputs), code_trial)
     return list(first.values())
 
 
@@ -405,7 +410,11 @@ def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterat
     for answer in verdicts.exercise.answers:
         array = run.array(answer)
         own = autograd_answer(exercise, answer, run.trial.inputs, run.trial.out_g)
-        if array is not None and run.is_wrong(answer) and scaled_error(array, own) <= run.tried.bounds[answer.name]:
+        if (
+            array is not None
+            and run.is_wrong(answer)
+            and scaled_error(array, own) <= run.code_trial.bounds[answer.name]
+        ):
             yield answer.name
 
 
@@ -421,7 +430,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
     failing = [run for run in others if run.fails(answer)]
     if not failing:
         return
-    if any(drawing.has_given_sizes(run.tried) for run in failing):
+    if any(drawing.has_given_sizes(run.code_trial) for run in failing):
         tables = listed(drawing.tables)
         yield f"{answer.name} is right with the given {tables}, and wrong with others that were drawn in their range"
         return
@@ -439,14 +448,16 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         conditions.append(
             f"{axis} is not {drawing.sizes[axis]}" if is_right_at_given_alone else f"{axis} is {min(wrong)}"
         )
-    tried = listed(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
-    yield f"{answer.name} is right at the given sizes, and wrong where {listed(conditions)} ({tried} was tried)"
+    examples = listed(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
+    yield f"{answer.name} is right at the given sizes, and wrong where {listed(conditions)} ({examples} was tried)"
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
     """Return whether a gradient is wrong where one axis has another size and every other axis the given one."""
-    tried = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
-    return tried is not None and Run(tried, question.code.observe(tried.call, at_other_sizes=True)).fails(answer)
+    code_trial = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
+    return code_trial is not None and Run(
+        code_trial, question.code.observe(code_trial.call, at_other_sizes=True)
+    ).fails(answer)
 
 
 def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator[str]:
@@ -491,7 +502,9 @@ def _holds_tensor(value: Any) -> bool:
     return is_floating(value) or any(map(_holds_tensor, inner))
 
 
-def _about(exercise: Exercise, tried: Tried) -> str:
+def _about(exercise: Exercise, code_trial: CodeTrial) -> str:
     """Return the tensors among the inputs of a trial, with their axes and sizes, such as "x (bs=7, n=5), b (m=3,)"."""
-    arrays = {name: value for name, value in tried.trial.inputs.items() if isinstance(value, torch.Tensor)}
-    return ", ".join(f"{name} {describe(tuple(value.shape), tried.trial.axes(name))}" for name, value in arrays.items())
+    arrays = {name: value for name, value in code_trial.trial.inputs.items() if isinstance(value, torch.Tensor)}
+    return ", ".join(
+        f"{name} {describe(tuple(value.shape), code_trial.trial.axes(name))}" for name, value in arrays.items()
+    )

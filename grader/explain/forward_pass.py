@@ -287,7 +287,7 @@ def with_double_parameters(forward: Callable[..., Any], depth: int = 0) -> Calla
 
     Args:
         forward: a module, a partial, a method or a function; any other callable is returned unchanged.
-        depth: in how many other functions it is nested, of which only a few are followed.
+        depth: how many functions close over it, one inside the other; beyond a few it is returned unchanged.
     """
     if isinstance(forward, torch.nn.Module):
         return _double_copy(forward)

@@ -45,7 +45,7 @@ MOST_MEASURED, MOST_MEASURED_ELSEWHERE = 400, 100  # entries of a gradient that 
 
 
 @dataclass(frozen=True)
-class Tried:
+class CodeTrial:
     """A trial, with the call of the code under test that belongs to it.
 
     Args:
@@ -83,7 +83,7 @@ class Drawing:
     precision: str
     measured: bool = False
 
-    def trials(self, rng: np.random.Generator, takes: Callable[[Tried], bool]) -> list[Tried]:
+    def trials(self, rng: np.random.Generator, takes: Callable[[CodeTrial], bool]) -> list[CodeTrial]:
         """Draw the trials: the given inputs, other values, other sizes, other and large upstream gradients.
 
         Args:
@@ -101,7 +101,7 @@ class Drawing:
                 drawn.append(self._first(rng, kind, sizes, takes))
         if any(axis.name == BATCH and 1 in axis.others for axis in self.axes):
             drawn.append(self._first(rng, ONE_KIND, lambda: {**self.sizes, BATCH: 1}, takes))
-        trials = [tried for tried in drawn if tried is not None]
+        trials = [code_trial for code_trial in drawn if code_trial is not None]
         if trials and trials[0].trial.setting.kind == GIVEN_KIND:
             for kind in (OTHER_UPSTREAM_KIND, *LAYOUTS):
                 trials += self._with_other_upstream(trials[0], kind, rng)
@@ -123,23 +123,23 @@ class Drawing:
         judged = {answer.wrt for answer in self.exercise.answers}
         return [name for name in floating(self.given) if name not in judged]
 
-    def has_given_sizes(self, tried: Tried) -> bool:
+    def has_given_sizes(self, code_trial: CodeTrial) -> bool:
         """Return whether every axis has its given size in a trial."""
-        return dict(tried.trial.setting.sizes) == self.sizes
+        return dict(code_trial.trial.setting.sizes) == self.sizes
 
-    def counts(self, tried: Tried) -> bool:
+    def counts(self, code_trial: CodeTrial) -> bool:
         """Return whether a wrong gradient in this trial is a mistake: sizes, and tables if any, are the given ones."""
-        as_given = tried.trial.setting.kind in (*AS_GIVEN, KEPT_KIND, LARGE_UPSTREAM_KIND)
-        return self.has_given_sizes(tried) and (as_given or not self.tables)
+        as_given = code_trial.trial.setting.kind in (*AS_GIVEN, KEPT_KIND, LARGE_UPSTREAM_KIND)
+        return self.has_given_sizes(code_trial) and (as_given or not self.tables)
 
-    def trial_of(self, setting: Setting, rng: np.random.Generator) -> Tried | None:
+    def trial_of(self, setting: Setting, rng: np.random.Generator) -> CodeTrial | None:
         """Draw one trial; `None` where forward raises or is not finite, or its gradient is mostly rounding."""
         try:
-            return self.tried(exercise_trial(self.exercise, setting, rng))
+            return self.with_call(exercise_trial(self.exercise, setting, rng))
         except (SpecError, RuntimeError, ValueError, IndexError, TypeError):
             return None
 
-    def tried(self, trial: Trial) -> Tried | None:
+    def with_call(self, trial: Trial) -> CodeTrial | None:
         """Return a trial with its call, tolerances and allowed gradients; `None` where no gradient can be judged."""
         assert trial.out is not None
         assert trial.out_g is not None
@@ -158,7 +158,7 @@ class Drawing:
             answer.name: self._tolerance(answer, trial, call, allowed[answer.name], errors)
             for answer in self.exercise.answers
         }
-        return Tried(trial, call, bounds, allowed) if max(bounds.values()) <= DELICATE else None
+        return CodeTrial(trial, call, bounds, allowed) if max(bounds.values()) <= DELICATE else None
 
     def _measured_gradients(self, trial: Trial) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Measure the gradients of a trial by finite differences of the forward pass.
@@ -207,17 +207,17 @@ class Drawing:
 
         return AllowedGradient(known, sample)
 
-    def with_upstream(self, tried: Tried, upstream: np.ndarray, kind: str) -> Tried | None:
-        """Return the same inputs with another upstream gradient; `None` where `tried` returns `None`.
+    def with_upstream(self, code_trial: CodeTrial, upstream: np.ndarray, kind: str) -> CodeTrial | None:
+        """Return the same inputs with another upstream gradient; `None` where `with_call` returns `None`.
 
         Args:
-            tried: the trial with the inputs.
+            code_trial: the trial with the inputs.
             upstream: shaped like the (joined) output.
             kind: the kind of the new trial.
         """
-        return self.tried(with_upstream(self.exercise, tried.trial, upstream, self.setting(kind)))
+        return self.with_call(with_upstream(self.exercise, code_trial.trial, upstream, self.setting(kind)))
 
-    def _with_other_upstream(self, given: Tried, kind: str, rng: np.random.Generator) -> Iterator[Tried]:
+    def _with_other_upstream(self, given: CodeTrial, kind: str, rng: np.random.Generator) -> Iterator[CodeTrial]:
         """Yield the given inputs with another upstream gradient, in the memory layout of this kind of trial.
 
         Nothing is yielded if such a tensor is contiguous all the same, as one of a single entry is.
@@ -226,17 +226,19 @@ class Drawing:
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
         if kind == EXPANDED:
             upstream = np.full_like(upstream, upstream.flat[0] if upstream.size else 0.0)
-        tried = self.with_upstream(given, np.asarray(upstream), kind)
-        if tried is not None and (kind not in LAYOUTS or not all(g.is_contiguous() for g in tried.call.out_g)):
-            yield tried
+        code_trial = self.with_upstream(given, np.asarray(upstream), kind)
+        if code_trial is not None and (
+            kind not in LAYOUTS or not all(g.is_contiguous() for g in code_trial.call.out_g)
+        ):
+            yield code_trial
 
     def _first(
         self,
         rng: np.random.Generator,
         kind: str,
         sizes: Callable[[], Mapping[str, int]],
-        takes: Callable[[Tried], bool] | None = None,
-    ) -> Tried | None:
+        takes: Callable[[CodeTrial], bool] | None = None,
+    ) -> CodeTrial | None:
         """Return the first of a few drawn trials that forward takes and `takes` accepts; `None` if there is none.
 
         Args:
@@ -246,9 +248,9 @@ class Drawing:
             takes: returns whether the code under test takes a trial; `None` accepts every one.
         """
         for _ in range(ATTEMPTS):
-            tried = self.trial_of(self.setting(kind, sizes()), rng)
-            if tried is not None and (takes is None or takes(tried)):
-                return tried
+            code_trial = self.trial_of(self.setting(kind, sizes()), rng)
+            if code_trial is not None and (takes is None or takes(code_trial)):
+                return code_trial
         return None
 
     def _call(self, trial: Trial) -> CodeCall:
@@ -380,15 +382,15 @@ def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(array), array, 0.0)
 
 
-def clearness(tried: Tried) -> tuple[bool, bool]:
+def clearness(code_trial: CodeTrial) -> tuple[bool, bool]:
     """Return a sort key for trials that puts those first by which a finding is easily explained.
 
     That is, first those whose sizes tell the axes apart, and among them those with few entries.
     """
-    sizes = list(tried.trial.setting.sizes.values())
-    if len(tried.call.out_g) > 1:
-        sizes.append(sum(g.numel() for g in tried.call.out_g))  # that of the joined output
-    entries = sum(value.values.size for value in tried.trial.arguments.values() if isinstance(value, Array))
+    sizes = list(code_trial.trial.setting.sizes.values())
+    if len(code_trial.call.out_g) > 1:
+        sizes.append(sum(g.numel() for g in code_trial.call.out_g))  # that of the joined output
+    entries = sum(value.values.size for value in code_trial.trial.arguments.values() if isinstance(value, Array))
     return len(set(sizes)) < len(sizes) or 1 in sizes, entries > LARGEST_FIRST
 
 

@@ -32,7 +32,7 @@ from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 from .code_under_test import LAYOUTS, CallReport, Code, CodeCall, read_as_contiguous
 from .forward_pass import is_floating, joined
-from .trials import Tried, clearness
+from .trials import CodeTrial, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
 SHARES = "equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
@@ -66,13 +66,13 @@ class Finding:
 class Run:
     """Compare what the code under test did in one trial with what is right."""
 
-    tried: Tried
+    code_trial: CodeTrial
     report: CallReport
 
     @property
     def trial(self) -> Trial:
         """Return the trial."""
-        return self.tried.trial
+        return self.code_trial.trial
 
     def array(self, answer: Answer) -> np.ndarray | None:
         """Return the answer as float64; zeros for `None`, and at the entries that cannot be judged.
@@ -92,7 +92,7 @@ class Run:
 
     def unjudged(self, answer: Answer) -> np.ndarray:
         """Return a mask of the entries for which there is no gradient to compare with; shaped like the input."""
-        return np.asarray(~np.isfinite(self.tried.allowed[answer.name].expected))
+        return np.asarray(~np.isfinite(self.code_trial.allowed[answer.name].expected))
 
     def right(self, answer: Answer) -> np.ndarray:
         """Return the right gradient, shaped like the input; 0 at the entries for which it is not known."""
@@ -132,7 +132,7 @@ class Run:
         assert array is not None
         return self.trial.remember(  # type: ignore[no-any-return]
             ("compared", answer.name),
-            lambda: self.tried.allowed[answer.name].compare(array, self.tried.bounds[answer.name]),
+            lambda: self.code_trial.allowed[answer.name].compare(array, self.code_trial.bounds[answer.name]),
         )
 
     def fails(self, answer: Answer) -> bool:
@@ -182,24 +182,24 @@ class Verdicts:
 
     def finding_of(self, answer: Answer) -> Finding:
         """Return the verdict on an answer: the first check that it fails, or that it is right."""
-        diagnosis = self._structure(answer) or self._shape(answer) or self._use(answer)
+        diagnosis = self._diagnose_structure(answer) or self._diagnose_shape(answer) or self._diagnose_use(answer)
         if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
             if self._raised_by_layout is None:
                 return Finding(answer.name, "passed")
             return self._failed(answer, self._raised_by_layout)
         diagnosis = (
             diagnosis
-            or self._layout(answer)
-            or self._kink(answer)
-            or self._stale(answer)
+            or self._diagnose_layout(answer)
+            or self._diagnose_kink(answer)
+            or self._diagnose_stale_input(answer)
             or diagnosis_of(self._mistakes[answer.name].mistake)
         )
         return self._failed(answer, diagnosis)
 
     def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Finding:
         """Return the verdict that an answer fails with a diagnosis, with the place of the mistake and its evidence."""
-        place = self._place(answer) if diagnosis.mistake else ""
-        evidence = self._evidence(answer, diagnosis.mistake)
+        place = self._places_of_mistake(answer) if diagnosis.mistake else ""
+        evidence = self._evidence_of_nudge(answer, diagnosis.mistake)
         return Finding(answer.name, "failed", diagnosis.code, diagnosis.says, place, evidence, diagnosis.mistake)
 
     @cached_property
@@ -210,7 +210,9 @@ class Verdicts:
 
     @cached_property
     def _informative_runs(self) -> list[Run]:
-        """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first.
+        """Return the runs in which mistakes are looked for, those with most wrong answers first.
+
+        Their upstream gradients are contiguous, and the code did not raise; if there is no such run, all count.
 
         Runs whose arrays have wrong shapes only with sizes that nobody gave are left out: the code is for the given
         sizes.
@@ -219,7 +221,7 @@ class Verdicts:
         others = [run for run in self.others if self._has_shapes(run) or not has_shapes]
         plain = [run for run in (*self.runs, *others) if not run.layout and not run.report.error]
         wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
-        return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
+        return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.code_trial)))
 
     def _has_shapes(self, run: Run) -> bool:
         """Return whether every array that the code gave in a run has the right shape."""
@@ -243,8 +245,8 @@ class Verdicts:
 
     # --- before any number is compared -------------------------------------------------------------------------------
 
-    def _structure(self, answer: Answer) -> Diagnosis | None:
-        """Diagnose code that raises or returns no gradient, `None` for one that is not 0, or no tensor."""
+    def _diagnose_structure(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose code that raises, or returns no tensor for a gradient that is not 0; `None` if it does neither."""
         for run in self.runs:
             if run.report.error and run.layout:
                 continue  # `_raised_by_layout` reports it if nothing else is wrong
@@ -259,10 +261,10 @@ class Verdicts:
                 return Diagnosis("wrong-type", f"it is of type {type(value).__name__}, not a tensor")
         return None
 
-    def _shape(self, answer: Answer) -> Diagnosis | None:
-        """Diagnose a wrong shape, then a wrong dtype, then entries that are not finite."""
+    def _diagnose_shape(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose a wrong shape, else a wrong dtype, else entries that are not finite; `None` if there is none."""
         for run in self.runs:
-            value, owner = run.report.gradients.get(answer.name), run.tried.call.inputs[answer.name]
+            value, owner = run.report.gradients.get(answer.name), run.code_trial.call.inputs[answer.name]
             if value is None:
                 continue
             if value.shape != owner.shape:
@@ -284,7 +286,7 @@ class Verdicts:
         says = f"its shape is {describe(tuple(value.shape))}; it should be the shape of {answer.name}, {owner}"
         return Diagnosis("wrong-shape", says)
 
-    def _use(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_use(self, answer: Answer) -> Diagnosis | None:
         """Diagnose arguments that were changed, and another answer to an equal call; `None` if there is neither."""
         if changed := next((run.report.changed for run in self.runs if run.report.changed), ()):
             return Diagnosis("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
@@ -305,8 +307,8 @@ class Verdicts:
         says = f"where {g} is {run.layout}, {self.code.name} raises {run.report.error}: see {g}.contiguous()"
         return Diagnosis("error", says)
 
-    def _layout(self, answer: Answer) -> Diagnosis | None:
-        """Diagnose an answer that is wrong only for upstream gradients that are not contiguous."""
+    def _diagnose_layout(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose an answer that is wrong only for upstream gradients that are not contiguous; else return `None`."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         if not wrong or not all(run.layout for run in wrong):
             return None
@@ -315,7 +317,7 @@ class Verdicts:
         first = f"it reads {g} as if it were contiguous" if read else f"it is right only where {g} is contiguous"
         return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
 
-    def _kink(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_kink(self, answer: Answer) -> Diagnosis | None:
         """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
@@ -357,12 +359,12 @@ class Verdicts:
         """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
         array, out_g = run.array(answer), run.trial.out_g
         assert out_g is not None
-        read = joined(tuple(map(read_as_contiguous, run.tried.call.out_g))).double().reshape(out_g.shape)
+        read = joined(tuple(map(read_as_contiguous, run.code_trial.call.out_g))).double().reshape(out_g.shape)
         try:
             other = self._right_for(answer, replace(run.trial, out_g=read, memo={}))
         except IMPOSSIBLE:
             return False
-        return array is not None and scaled_error(array, other) <= max(MISREAD, run.tried.bounds[answer.name])
+        return array is not None and scaled_error(array, other) <= max(MISREAD, run.code_trial.bounds[answer.name])
 
     def _right_for(self, answer: Answer, trial: Trial) -> np.ndarray:
         """Return the right gradient in another trial, by torch or measured; shaped like the input."""
@@ -444,15 +446,15 @@ class Verdicts:
         except IMPOSSIBLE:
             return None
 
-    def _place(self, answer: Answer) -> str:
-        """Return the operations that a mistake is made at, with the inputs that the gradient goes to from there."""
+    def _places_of_mistake(self, answer: Answer) -> str:
+        """Return the place of a mistake in words, such as "`x @ w`, on the way to w"; empty if it has none."""
         search = self._mistakes[answer.name]
         if not search.mistake.at:
             return ""
         return describe_places(program_of(self.exercise, search.trial), search.mistake.at)
 
-    def _stale(self, answer: Answer) -> Diagnosis | None:
-        """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""
+    def _diagnose_stale_input(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose an answer whose wrong numbers are right for one input of an earlier call; else return `None`."""
         names = set[str]()
         for run in self.runs:
             if run.is_wrong(answer) and not run.layout:
@@ -476,10 +478,10 @@ class Verdicts:
                 if other.shape == value.shape and not torch.equal(other, value):
                     mixed = {**run.trial.inputs, name: other}
                     old = autograd_answer(self.exercise, answer, mixed, run.trial.out_g)
-                    if scaled_error(array, old) < run.tried.bounds[answer.name] < scaled_error(old, right):
+                    if scaled_error(array, old) < run.code_trial.bounds[answer.name] < scaled_error(old, right):
                         yield name
 
-    def _evidence(self, answer: Answer, mistake: Mistake | None) -> str:
+    def _evidence_of_nudge(self, answer: Answer, mistake: Mistake | None) -> str:
         """Return a sentence on what a nudge of the worst entry does to the loss; empty where none can be measured."""
         run = next((run for run in (*self._informative_runs, *self.runs) if run.is_wrong(answer)), None)
         if run is None:
@@ -550,7 +552,7 @@ def function_findings(findings: Mapping[str, Finding], code: Code, runs: Sequenc
     """
     new = dict(findings)
     if not any(run.report.error for run in runs):
-        call, report = runs[0].tried.call, runs[0].report
+        call, report = runs[0].code_trial.call, runs[0].report
         for fault in (*_state_outside_ctx(code, call, report), *_faults_of_single_gradients(code, call, report)):
             if fault.answer in new and new[fault.answer].status == "passed":
                 new[fault.answer] = fault
@@ -564,7 +566,7 @@ def unasked_gradients_note(code: Code, runs: Sequence[Run]) -> str:
         code: the function.
         runs: the runs with the given sizes, the given inputs first.
     """
-    call = runs[0].tried.call
+    call = runs[0].code_trial.call
     if len(call.wrt) < 2 or any(run.report.error for run in runs):
         return ""
     unasked = {other for name in call.wrt for other in code.observe(replace(call, wrt=(name,))).unasked}
@@ -580,7 +582,7 @@ def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Finding]:
         if not run.report.outputs or right is None:
             continue
         error = scaled_error(joined(run.report.outputs).double().numpy(), right.numpy())
-        if error > max(SAME, *run.tried.bounds.values()):
+        if error > max(SAME, *run.code_trial.bounds.values()):
             says = f"{code.name} computes another output than forward, off by {error:.1e} of its largest entry"
             yield Finding("out", "failed", "unknown", says)
             return
