@@ -74,7 +74,7 @@ def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
                 yield f"{answer.name} passes as {name}, which is not right elsewhere: let the samplers vary more."
     usual = [trial for trial in trials if trial.setting.kind != EXACT_KIND]
     for misconception in exercise.function.misconceptions:
-        yield from _misconception(exercise, misconception, usual)
+        yield from _misconception_problems(exercise, misconception, usual)
 
 
 def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[str]:
@@ -250,7 +250,9 @@ def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Seque
         ]
 
 
-def _misconception(exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]) -> Iterator[str]:
+def _misconception_problems(
+    exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]
+) -> Iterator[str]:
     """Yield what is wrong with a misconception: it cannot be computed at some size, is right, or is not recognised."""
     name, wrong = _name_of(misconception), {}
     for answer in exercise.function.answers:

@@ -75,7 +75,7 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
     return _with_names(axes, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
 
 
-def smaller(shapes: Shapes) -> dict[str, tuple[int, ...]]:
+def with_small_sizes(shapes: Shapes) -> dict[str, tuple[int, ...]]:
     """Return the shapes with a small size in place of each size, equal for equal ones; unchanged if they are not large.
 
     With small inputs axes are found sooner.

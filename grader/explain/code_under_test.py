@@ -11,7 +11,15 @@ from typing import Any
 
 import torch
 
-from .forward_pass import WrongUse, check_signature, copied, floating, is_floating, is_function, outputs_of
+from .forward_pass import (
+    WrongUse,
+    check_signature,
+    detached_copy,
+    floating_inputs,
+    is_floating,
+    is_function,
+    outputs_of,
+)
 
 OWN = Path(__file__).parent.parent
 TORCH = Path(torch.__file__).parent
@@ -113,7 +121,7 @@ def code_of_backward(forward: Callable[..., Any], backward: Callable[..., Any]) 
     def run(call: CodeCall, _: CodeCall | None) -> CallReport:
         """Run forward for the outputs, and then the backward pass."""
         with torch.no_grad():
-            out = forward(**{name: copied(value) for name, value in call.inputs.items()})
+            out = forward(**{name: detached_copy(value) for name, value in call.inputs.items()})
         is_several = isinstance(out, (tuple, list))
         gradients = iter(call.out_g)
         out_g: Any = call.out_g[0]
@@ -122,12 +130,12 @@ def code_of_backward(forward: Callable[..., Any], backward: Callable[..., Any]) 
         check_signature("backward", backward, "out", "out_g", named=call.inputs)
         returned = backward(tuple(out) if is_several else out, out_g, **call.inputs)
         if not isinstance(returned, Mapping):
-            example = next(iter(floating(call.inputs)))
+            example = next(iter(floating_inputs(call.inputs)))
             raise WrongUse(
                 f'backward must return a dict such as {{"{example}": gradient}}; it returns {type(returned).__name__}'
             )
-        if strange := [str(name) for name in returned if name not in floating(call.inputs)]:
-            known = ", ".join(floating(call.inputs))
+        if strange := [str(name) for name in returned if name not in floating_inputs(call.inputs)]:
+            known = ", ".join(floating_inputs(call.inputs))
             raise WrongUse(f"backward returns a gradient of {strange[0]!r}; the floating-point inputs are {known}")
         return CallReport(dict(returned))
 
@@ -229,7 +237,7 @@ def _run_backward(call: CodeCall, outputs: tuple[torch.Tensor, ...], returned: l
         return CallReport(dict(zip(call.wrt, gradients, strict=True)), changed=changed, outputs=values)
     last = returned[-1] if isinstance(returned[-1], tuple) else (returned[-1],)
     own = dict(zip(call.inputs, last, strict=False))
-    unasked = tuple(n for n in floating(call.inputs) if n not in call.wrt and own.get(n) is not None)
+    unasked = tuple(n for n in floating_inputs(call.inputs) if n not in call.wrt and own.get(n) is not None)
     return CallReport({name: own.get(name) for name in call.wrt}, changed=changed, outputs=values, unasked=unasked)
 
 

@@ -16,23 +16,23 @@ from grader.diagnosis.words import listed
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer, one_thread
 
-from .axes import Axis, Shapes, axes_of_inputs, find_axes, smaller, with_sizes
+from .axes import Axis, Shapes, axes_of_inputs, find_axes, with_sizes, with_small_sizes
 from .code_under_test import Code, CodeCall, code_of_backward, code_of_function, code_of_numbers
 from .explanation import Explanation
 from .forward_pass import (
     ForwardPass,
     checked_forward,
     checked_inputs,
-    copied,
-    floating,
+    detached_copy,
+    floating_inputs,
     in_double,
+    inputs_with_grad,
     is_floating,
-    joined,
-    marked,
+    join_outputs,
     outputs_of,
 )
-from .redrawing import GIVEN_KIND, exercise_of, resized
-from .trials import AS_GIVEN, CodeTrial, Drawing, confirmed
+from .redrawing import GIVEN_KIND, exercise_of, resize
+from .trials import AS_GIVEN, CodeTrial, Drawing, is_gradient_confirmed
 from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
 
 INDICES = (torch.int64, torch.int32)
@@ -127,7 +127,7 @@ class Question:
     @property
     def wrt(self) -> tuple[str, ...]:
         """Return the inputs that require a gradient in a call: those marked so, or else all floating-point ones."""
-        return marked(self.given) or floating(self.given)
+        return inputs_with_grad(self.given) or floating_inputs(self.given)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -162,7 +162,7 @@ class Question:
         tensors = {name: self.given[name] for name in self.shapes}
         indices = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
         least = {name: int(value.max()) + 1 for name, value in indices.items()}
-        small = smaller(self.shapes)
+        small = with_small_sizes(self.shapes)
         if indices or small == self.shapes or out_shape(small) is None or not code_takes(small):
             return find_axes(self.shapes, out_shape, code_takes, least)
         axes = find_axes(small, out_shape, code_takes, least)
@@ -189,18 +189,18 @@ class Question:
         """
         names = axes_of_inputs(axes, self.shapes)
         exercise = exercise_of(self.forward, self.given, names, answers, self.code.upstream_name, measured=measured)
-        double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
+        double = all(self.given[name].dtype == torch.float64 for name in floating_inputs(self.given))
         precision = "float64" if double else "float32"
         return Drawing(exercise, self.forward, self.given, axes, self.wrt, precision, measured)
 
     @cached_property
     def own_backwards(self) -> frozenset[str] | None:
         """Return the custom functions that torch's gradient of forward goes through; `None` if torch has none."""
-        leaves = {name: self._double[name].requires_grad_() for name in floating(self.given)}
+        leaves = {name: self._double[name].requires_grad_() for name in floating_inputs(self.given)}
         try:
             with torch.enable_grad():
                 outputs = outputs_of(self.forward(**{**self._double, **leaves}))
-                total = joined(outputs).sum()
+                total = join_outputs(outputs).sum()
             torch.autograd.grad(total, list(leaves.values()), retain_graph=True, allow_unused=True)
         except Exception:
             return None  # no output depends on an input, or a value that the backward pass needs was overwritten
@@ -214,7 +214,7 @@ class Question:
     @property
     def _double(self) -> dict[str, Any]:
         """Return copies of the given inputs, the floating-point ones in float64."""
-        return {name: copied(in_double(value)) for name, value in self.given.items()}
+        return {name: detached_copy(in_double(value)) for name, value in self.given.items()}
 
     def _error_at(self, shapes: Shapes) -> str | None:
         """Return what the code raises with inputs of other shapes, empty if nothing; `None` where forward raises."""
@@ -227,11 +227,11 @@ class Question:
     def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         """Return the floating-point outputs of the forward pass for these inputs, without a graph."""
         with torch.no_grad():
-            return outputs_of(self.forward(**{name: copied(value) for name, value in inputs.items()}))
+            return outputs_of(self.forward(**{name: detached_copy(value) for name, value in inputs.items()}))
 
     def _resized(self, shapes: Shapes) -> dict[str, Any]:
         """Return the given inputs with those tensors redrawn that have another shape."""
-        return resized(self.given, shapes, self.rng)
+        return resize(self.given, shapes, self.rng)
 
 
 def _custom_functions(out: torch.Tensor) -> frozenset[str]:
@@ -252,11 +252,12 @@ def _explain_code(question: Question) -> Explanation:
     """Explain the gradients of a backward pass or a function, which is run in trials like the given call."""
     code, given = question.code, question.given
     first = code.observe(question.call(given))
-    returned = [name for name in floating(given) if name in first.gradients]
-    judged = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
+    returned = [name for name in floating_inputs(given) if name in first.gradients]
+    candidates = {*inputs_with_grad(given), *returned}
+    judged = tuple(name for name in floating_inputs(given) if name in candidates) or question.wrt
     axes = question.axes(runs=not first.error)
     notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
-    if left_out := [name for name in floating(given) if name not in judged and not marked(given)]:
+    if left_out := [name for name in floating_inputs(given) if name not in judged and not inputs_with_grad(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
     notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
 
@@ -287,18 +288,18 @@ def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream
         ValueError: a gradient is not that of a floating-point input, or `upstream` has another shape than the output.
     """
     given = question.given
-    if not gradients or any(name not in floating(given) for name in gradients):
-        known = ", ".join(floating(given))
+    if not gradients or any(name not in floating_inputs(given) for name in gradients):
+        known = ", ".join(floating_inputs(given))
         raise ValueError(f"gradients must have gradients of the floating-point inputs ({known}); it has {[*gradients]}")
     outputs = outputs_of(question.forward(**given))
-    if upstream is None and joined(outputs).numel() == 1:
+    if upstream is None and join_outputs(outputs).numel() == 1:
         upstream = torch.ones_like(outputs[0])
     out_g = tuple(upstream) if isinstance(upstream, (tuple, list)) else (upstream,)
     if [getattr(g, "shape", None) for g in out_g] != [out.shape for out in outputs]:
         wanted = ", ".join(str(tuple(out.shape)) for out in outputs)
         raise ValueError(f"upstream must be the upstream gradient of that call, shaped like the output: {wanted}")
-    axes, judged = question.axes(), tuple(name for name in floating(given) if name in gradients)
-    joined_out_g = joined(tuple(g.detach().double() for g in out_g)).numpy()
+    axes, judged = question.axes(), tuple(name for name in floating_inputs(given) if name in gradients)
+    joined_out_g = join_outputs(tuple(g.detach().double() for g in out_g)).numpy()
 
     def explanation(measured: bool) -> Explanation | None:
         """Judge the numbers of the one call by measured gradients or by torch's own."""
@@ -381,7 +382,7 @@ def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial])
     """Return whether finite differences agree with torch's own gradients in the trials."""
     held = not question.leaves_torch
     return all(
-        confirmed(drawing.exercise, answer, code_trial.trial, question.rng, held=held)
+        is_gradient_confirmed(drawing.exercise, answer, code_trial.trial, question.rng, held=held)
         for code_trial in _first_with_inputs(trials)
         for answer in drawing.exercise.answers
     )

@@ -89,7 +89,7 @@ def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
             raise TypeError(_dtype_refusal(name, value))
         if value.device.type != "cpu":
             raise TypeError(f"{name} is on {value.device}: explain takes tensors on the CPU, such as {name}.cpu()")
-    if not floating(inputs):
+    if not floating_inputs(inputs):
         raise ValueError("none of the inputs is a floating-point tensor, so there is no gradient to judge")
     return dict(inputs)
 
@@ -185,7 +185,7 @@ def _run(forward: Callable[..., Any], inputs: Mapping[str, Any], where: str) -> 
     Raises:
         ValueError: it raises; `where` is added to the message.
     """
-    copies = {name: copied(value) for name, value in inputs.items()}
+    copies = {name: detached_copy(value) for name, value in inputs.items()}
     try:
         with torch.no_grad():
             result = forward(**copies)
@@ -193,20 +193,20 @@ def _run(forward: Callable[..., Any], inputs: Mapping[str, Any], where: str) -> 
         raise ValueError(f"forward cannot be run on the inputs{where} ({describe_error(error)})") from error
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     changed = (name for name, value in tensors.items() if not torch.equal(value, copies[name]))
-    return joined(outputs_of(result)).clone(), next(changed, "")
+    return join_outputs(outputs_of(result)).clone(), next(changed, "")
 
 
 # --- inputs and outputs --------------------------------------------------------------------------------------------
 
 
-def floating(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+def floating_inputs(inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the inputs that are floating-point tensors, which have a gradient."""
     return tuple(name for name, value in inputs.items() if is_floating(value))
 
 
-def marked(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+def inputs_with_grad(inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the floating-point inputs with `requires_grad=True`."""
-    return tuple(name for name in floating(inputs) if inputs[name].requires_grad)
+    return tuple(name for name in floating_inputs(inputs) if inputs[name].requires_grad)
 
 
 def is_floating(value: Any) -> bool:
@@ -238,7 +238,7 @@ def outputs_of(result: Any, who: str = "forward") -> tuple[torch.Tensor, ...]:
     return outputs
 
 
-def joined(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+def join_outputs(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """Return several tensors as one vector with all their entries in order; a single tensor unchanged."""
     if len(outputs) == 1:
         return outputs[0]
@@ -254,7 +254,7 @@ def _flatten(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return eval(compile("lambda out: out.reshape(-1)", f"<output {place}>", "eval"))  # type: ignore[no-any-return]
 
 
-def copied(value: Any) -> Any:
+def detached_copy(value: Any) -> Any:
     """Return a contiguous copy of a tensor without a graph; other values unchanged."""
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
 

@@ -17,7 +17,7 @@ from grader.course.sampling import Array, Marker, Sampler, output, upstream
 from grader.course.shapes import Axes
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, Setting
 
-from .forward_pass import in_double, joined, outputs_of
+from .forward_pass import in_double, join_outputs, outputs_of
 
 Shape = tuple[int, ...]
 GIVEN_KIND = "the given inputs"
@@ -51,8 +51,8 @@ def exercise_of(
         """Run the forward pass, and return all its floating-point outputs as one tensor."""
         if measured:
             with torch.no_grad():
-                return joined(outputs_of(forward(**given)))
-        out = joined(outputs_of(forward(**given)))
+                return join_outputs(outputs_of(forward(**given)))
+        out = join_outputs(outputs_of(forward(**given)))
         if out.requires_grad and not any(map(_requires_grad, given.values())):
             with torch.no_grad():  # it closes over parameters: this is nothing that forward itself detaches
                 return out.detach()
@@ -70,12 +70,12 @@ def exercise_of(
     )
 
 
-def resized(inputs: Mapping[str, Any], shapes: Mapping[str, Shape], rng: np.random.Generator) -> dict[str, Any]:
+def resize(inputs: Mapping[str, Any], shapes: Mapping[str, Shape], rng: np.random.Generator) -> dict[str, Any]:
     """Return the inputs by name, with those tensors redrawn that have another shape in `shapes`."""
     changed = dict(inputs)
     for name, shape in shapes.items():
         if tuple(inputs[name].shape) != shape:
-            array = Array(redrawn(_numbers(inputs[name]), shape, rng), ())
+            array = Array(redraw(_numbers(inputs[name]), shape, rng), ())
             changed[name] = tensor_of(array, inputs[name])
     return changed
 
@@ -109,7 +109,7 @@ def _sampler_like(value: Any, axes: Axes, *, judged: bool) -> Sampler:
             or (setting.kind == SAME_MARKS_KIND and not value.is_floating_point())
             or (setting.kind in (KEPT_KIND, LARGE_UPSTREAM_KIND) and value.is_floating_point() and not judged)
         )
-        drawn = values.copy() if is_kept else redrawn(values, shape, rng)
+        drawn = values.copy() if is_kept else redraw(values, shape, rng)
         return drawn if axes else Array(drawn, ())
 
     return Sampler(" ".join(axes), draw, differentiable=value.is_floating_point())
@@ -137,7 +137,7 @@ def _requires_grad(value: Any) -> bool:
 # --- other values of the same kind ---------------------------------------------------------------------------------
 
 
-def redrawn(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return other values of the same kind and dtype as the given ones.
 
     Indices stay between the least and the greatest given, and sorted if they are; a permutation stays one. Masks, and

@@ -27,7 +27,7 @@ from grader.reference.trials import exercise_trial, with_upstream
 
 from .axes import Axis, other_sizes
 from .code_under_test import EXPANDED, LAYOUTS, CodeCall, same_layout, with_layout
-from .forward_pass import floating, joined, outputs_of
+from .forward_pass import floating_inputs, join_outputs, outputs_of
 from .redrawing import GIVEN_KIND, KEPT_KIND, SAME_MARKS_KIND, is_symmetric, tensor_of
 
 LARGEST_FIRST = 400  # entries of all inputs: trials with no more come before those with more
@@ -121,7 +121,7 @@ class Drawing:
     def tables(self) -> list[str]:
         """Return the floating-point inputs whose gradients are not judged, and whose values may have to be as given."""
         judged = {answer.wrt for answer in self.exercise.answers}
-        return [name for name in floating(self.given) if name not in judged]
+        return [name for name in floating_inputs(self.given) if name not in judged]
 
     def has_given_sizes(self, code_trial: CodeTrial) -> bool:
         """Return whether every axis has its given size in a trial."""
@@ -286,14 +286,16 @@ class Drawing:
         least = tolerance(expected, self.precision)
         if self.measured:
             return max(least, ROUNDING * errors[answer.name])
-        own = _zero_if_not_finite(autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g)))
+        own = _zero_if_not_finite(autograd_answer(self.exercise, answer, call.inputs, join_outputs(call.out_g)))
         if ROUNDING * scaled_error(own, expected) > least:  # in its own dtype it may be on the other side of a kink
             compared = allowed.compare(own, least)
             own = np.where(compared.convention | compared.unjudged, expected, own)
         return max(least, ROUNDING * scaled_error(own, expected))
 
 
-def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator, *, held: bool) -> bool:
+def is_gradient_confirmed(
+    exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator, *, held: bool
+) -> bool:
     """Return whether finite differences of the forward pass along random directions agree with a trial's gradient.
 
     Where they do not, the input may lie on a kink: then the gradient at a nearby input has to agree there. A symmetric

@@ -31,7 +31,7 @@ from grader.reference.references import autograd_answer, loss_of
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 from .code_under_test import LAYOUTS, CallReport, Code, CodeCall, read_as_contiguous
-from .forward_pass import is_floating, joined
+from .forward_pass import is_floating, join_outputs
 from .trials import CodeTrial, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
@@ -359,7 +359,7 @@ class Verdicts:
         """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
         array, out_g = run.array(answer), run.trial.out_g
         assert out_g is not None
-        read = joined(tuple(map(read_as_contiguous, run.code_trial.call.out_g))).double().reshape(out_g.shape)
+        read = join_outputs(tuple(map(read_as_contiguous, run.code_trial.call.out_g))).double().reshape(out_g.shape)
         try:
             other = self._right_for(answer, replace(run.trial, out_g=read, memo={}))
         except IMPOSSIBLE:
@@ -581,7 +581,7 @@ def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Finding]:
         right = run.trial.out
         if not run.report.outputs or right is None:
             continue
-        error = scaled_error(joined(run.report.outputs).double().numpy(), right.numpy())
+        error = scaled_error(join_outputs(run.report.outputs).double().numpy(), right.numpy())
         if error > max(SAME, *run.code_trial.bounds.values()):
             says = f"{code.name} computes another output than forward, off by {error:.1e} of its largest entry"
             yield Finding("out", "failed", "unknown", says)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch.autograd import Function
 
 from grader.explain import verdicts
-from grader.explain.axes import smaller
+from grader.explain.axes import with_small_sizes
 from grader.results.codes import CODES
 from handgrad import explain
 
@@ -823,8 +823,8 @@ def test_axes_of_large_inputs_are_found_with_small_ones() -> None:
     x, w = torch.randn(300, 128, requires_grad=True), torch.randn(128, 128, requires_grad=True)
     (mistake,) = explain(forward, {"x": x, "w": w}, backward=backward).mistakes
     assert (mistake.answer, mistake.code) == ("w", "mean-for-sum")
-    assert smaller({"x": (300, 128), "w": (128, 128)}) == {"x": (2, 3), "w": (3, 3)}
-    assert smaller({"x": (3, 4)}) == {"x": (3, 4)}
+    assert with_small_sizes({"x": (300, 128), "w": (128, 128)}) == {"x": (2, 3), "w": (3, 3)}
+    assert with_small_sizes({"x": (3, 4)}) == {"x": (3, 4)}
     assert sum(shape[0] < 300 for shape in runs) > sum(shape[0] > 300 for shape in runs)
 
 
