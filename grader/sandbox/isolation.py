@@ -91,7 +91,9 @@ def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--i
         )
     if wanted in offered.unavailable:
         less = option.format(offered.strongest)
-        raise InfrastructureError(f"there is no {wanted} here: {offered.unavailable[wanted]}. Grade without: {less}")
+        raise InfrastructureError(
+            f"the isolation {wanted!r} is not available here: {offered.unavailable[wanted]}. Grade with: {less}"
+        )
     return wanted or offered.strongest
 
 

@@ -276,7 +276,7 @@ def test_the_isolation_of_a_cluster_is_what_all_of_its_workers_have() -> None:
     near = dask_worker.facts()
     cluster = Cluster(_Answering({"a": {**near, "machine": strong}, "b": {**near, "machine": weak}}))
     assert cluster.isolation(None) == "seccomp"
-    with pytest.raises(InfrastructureError, match="On the worker at b, there is no box here"):
+    with pytest.raises(InfrastructureError, match=r"On the worker at b, the isolation .box. is not available here"):
         cluster.isolation("box")
 
 

@@ -355,7 +355,7 @@ def test_the_strongest_isolation_is_chosen() -> None:
         (CONTAINER, "kernel", r"no Landlock.*--isolation seccomp"),
     ],
 )
-def test_what_cannot_be_had_is_refused(found: Machine, wanted: Isolation | None, says: str) -> None:
+def test_an_isolation_that_is_not_available_is_refused(found: Machine, wanted: Isolation | None, says: str) -> None:
     with pytest.raises(InfrastructureError, match=says) as raised:
         choose(found, wanted)
     assert raised.value.exit_code == 3
