@@ -144,17 +144,17 @@ def showing_progress(on_terminal: bool, clock: Callable[[], float] = time.monoto
 
         def report(progress: GradingProgress) -> None:
             nonlocal last
-            bar.update(task, completed=progress.done, total=progress.total, pace=_pace(progress))
+            bar.update(task, completed=progress.done, total=progress.total, pace=pace(progress))
             if progress.done == progress.total:
                 bar.stop()  # or it would be drawn over a question
             if not on_terminal and clock() >= last + LOG_INTERVAL:
                 last = clock()
-                print(f"graded {progress.done} of {progress.total}, {_pace(progress)}", file=sys.stderr, flush=True)
+                print(f"graded {progress.done} of {progress.total}, {pace(progress)}", file=sys.stderr, flush=True)
 
         yield report
 
 
-def _pace(progress: GradingProgress) -> str:
+def pace(progress: GradingProgress) -> str:
     """Return the rate and the time that remains at this rate; empty if all is done and nothing was graded."""
     if not progress.rate:
         return "starting" if progress.done < progress.total else ""

@@ -60,7 +60,7 @@ def report(
     entries, source, folder = _open_source(results, gradebook)
     page = out or folder / PAGE
     class_report = _write_report(entries, source, page, unit or ())
-    print(_questions_json(class_report) if as_json else _summary(class_report, page))
+    print(questions_json(class_report) if as_json else summary_line(class_report, page))
     if class_report.broken:
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
         more = f"; and {len(class_report.broken) - MOST_NAMED} more" if len(class_report.broken) > MOST_NAMED else ""
@@ -181,7 +181,7 @@ def _course_file(course: str) -> CourseFile | None:
     return config if config.course == course else None
 
 
-def _summary(class_report: ClassReport, page: Path) -> str:
+def summary_line(class_report: ClassReport, page: Path) -> str:
     """Return one line on the class: the files that were written, how many students, their median, weak questions."""
     from grader.classroom.report_files import count_of, points
 
@@ -216,7 +216,7 @@ def _questions(class_report: ClassReport) -> Iterator[tuple[ExerciseReport, Answ
                 yield from ((exercise, answer) for answer in exercise.answers)
 
 
-def _questions_json(class_report: ClassReport) -> str:
+def questions_json(class_report: ClassReport) -> str:
     """Return as JSON, for each quiz question, how many answered it right and wrong, and how well it separates."""
     import json
 

@@ -47,7 +47,7 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from grader.rendering.render_html import ResultDisplay
 
-    exercise, result, seen = _kernel_session().check_with_pictures(exercise_id, _cells(shell))
+    exercise, result, seen = kernel_session().check_with_pictures(exercise_id, _cells(shell))
     display(ResultDisplay(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
 
 
@@ -65,7 +65,7 @@ def score(exercise_id: str, answer: str) -> float:
     shell = _shell()
     if shell is None:
         raise UsageError(NO_NOTEBOOK)
-    _, result = _kernel_session().check(exercise_id, _cells(shell))
+    _, result = kernel_session().check(exercise_id, _cells(shell))
     wanted = next((known for known in result.answers if known.name == answer), None)
     if wanted is None:
         names = ", ".join(known.name for known in result.answers)
@@ -152,7 +152,8 @@ class KernelSession:
 
 
 @cache
-def _kernel_session() -> KernelSession:
+def kernel_session() -> KernelSession:
+    """Return the state of this kernel; its worker ends with the process."""
     kernel = KernelSession()
     atexit.register(kernel.session.close)
     return kernel

@@ -56,13 +56,13 @@ def entering_in_gradebook(
     yield
     try:
         with explain_errors(url, "written"):
-            _write_class(names, url, submissions, out)
+            write_class(names, url, submissions, out)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
 
 
-def _write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path) -> None:
+def write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path) -> None:
     """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
 
     Args:

@@ -70,7 +70,7 @@ class Worker(Closing):
         with self._is_answering:
             reply = self._attempt(job, time_limit)
             if reply.killed and not self._stopped:
-                self._replace()
+                self.replace_process()
                 reply = self._attempt(job, time_limit)
             return reply
 
@@ -80,7 +80,7 @@ class Worker(Closing):
             return process.answer(job, time_limit, self._set_end_job)
         finally:
             if process.is_spent:
-                self._replace()
+                self.replace_process()
 
     def stop(self) -> None:
         """End the job that is running, and every later one as soon as it runs, until `resume`; for other threads."""
@@ -122,7 +122,7 @@ class Worker(Closing):
             raise
         return self.process
 
-    def _replace(self) -> None:
+    def replace_process(self) -> None:
         """End the process and start another one; if that fails, the next job tries again and reports the error."""
         self.close()
         with contextlib.suppress(InfrastructureError):

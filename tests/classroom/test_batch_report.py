@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.class_grading import GradingProgress
-from grader.classroom.grade_terminal import _pace, print_summary, showing_progress
+from grader.classroom.grade_terminal import pace, print_summary, showing_progress
 from grader.classroom.grades_table import ClassSummary, Failure, NothingToGrade
 from grader.course.course import Course
 
@@ -27,7 +27,7 @@ from grader.course.course import Course
 )
 def test_the_rate_and_the_time_left(progress: GradingProgress, says: str) -> None:
     """Of what is graded now: what an earlier run finished takes no time."""
-    assert _pace(progress) == says
+    assert pace(progress) == says
 
 
 def test_what_students_named_their_folders_and_files_controls_no_terminal(

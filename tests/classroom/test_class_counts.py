@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from grader.classroom.class_report import Counts, Tally
 from grader.classroom.graded_exercise import mistake_meaning, mistake_name
 from grader.classroom.report_files import PageSource, html
-from grader.cli.results import _questions_json, _summary
+from grader.cli.results import questions_json, summary_line
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
 from grader.results.records import AnswerResult, CourseResult, ExerciseResult
@@ -116,9 +116,9 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     assert asked["alike"].separation is None, "all are alike"
     few = counted(class_[:9]).units[0].exercises[0]
     assert {answer.separation for answer in few.answers} == {None}, "nine students tell nothing"
-    text = _summary(counted(class_), Path("report.html"))
+    text = summary_line(counted(class_), Path("report.html"))
     assert text.endswith("Hardly separates strong from weak: quiz_01_slopes upside_down (-1.00).")
-    found = json.loads(_questions_json(counted(class_)))["questions"]
+    found = json.loads(questions_json(counted(class_)))["questions"]
     assert {"quiz": "quiz_01_slopes", "question": "telling", "passed": 8, "wrong": 12, "not_read": 0, "separation": 1.0,
             "wrong_answers": {"up": 9, "down": 3}} in found  # fmt: skip
     page = html(counted(class_), PageSource("grades", "report.csv", datetime(2026, 1, 1)))
@@ -140,7 +140,7 @@ def test_an_answer_that_could_not_be_read_says_nothing_of_its_question() -> None
     assert (asked.counts, asked.given) == (Counts(passed=6, wrong=6, unread=8), (("3", 6),))
     assert asked.separation == pytest.approx(1), "of those whose answer could be read"
     assert {"question": "asked", "not_read": 8, "wrong": 6}.items() <= next(
-        each for each in json.loads(_questions_json(report))["questions"] if each["question"] == "asked"
+        each for each in json.loads(questions_json(report))["questions"] if each["question"] == "asked"
     ).items()
 
 

@@ -74,9 +74,10 @@ def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
 
 def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course) -> None:
     script = (
-        "import sys; from grader.course.course import load_course; from grader.learner.session import Session\n"
-        f"with Session(load_course(__import__('pathlib').Path({str(course.root)!r}))) as s: s.progress\n"
-        "assert s._worker is None and 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
+        "import sys; from grader.course.course import load_course; from grader.learner import session\n"
+        "session.start_worker = None\n"
+        f"with session.Session(load_course(__import__('pathlib').Path({str(course.root)!r}))) as s: s.progress\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

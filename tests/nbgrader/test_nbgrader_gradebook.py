@@ -37,7 +37,7 @@ from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course, load_course
 from grader.nbgrader.course_folder import build_folder
-from grader.nbgrader.gradebook_class import _write_class as enter_class
+from grader.nbgrader.gradebook_class import write_class
 from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results.records import AnswerResult, ExerciseResult
 
@@ -221,7 +221,7 @@ def test_names_that_are_not_utf_8_are_different_students(course: Course, tmp_pat
         result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
     submissions = find_submissions(course, tmp_path / "in", tmp_path / "out").submissions
     names = ExerciseNames(course, course.exercises)
-    enter_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", submissions, tmp_path / "out")
+    write_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", submissions, tmp_path / "out")
     found = {name: each["lin_grad-w-g"] for name, each in scores(tmp_path).items()}
     assert found == {r"eve\xfe": 1.0, r"eve\xff": 0.0, r"eve\\xfe": 0.0}
 

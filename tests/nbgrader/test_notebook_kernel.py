@@ -39,10 +39,10 @@ LIMIT = 60
 HURRY = """
 import dataclasses
 import grader.nbgrader.cells as cells
-session = cells._kernel_session().session
+session = cells.kernel_session().session
 policy = session.course.policy.model_copy(update=dict(time_limit={time_limit}))
 config = session.course.config.model_copy(update=dict(policy=policy))
-session.course = dataclasses.replace(session.course, config=config, _specs=dict())
+session.course = dataclasses.replace(session.course, config=config)
 """
 
 
@@ -85,8 +85,8 @@ class Shell:
 
     def close(self) -> None:
         """Leave no shell behind in this process."""
-        cells._kernel_session().session.close()
-        cells._kernel_session.cache_clear()
+        cells.kernel_session().session.close()
+        cells.kernel_session.cache_clear()
         self.shell.history_manager.end_session()
         InteractiveShell.clear_instance()
 
@@ -109,7 +109,7 @@ def shell(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sh
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(COURSE_VARIABLE, str(folder))
         patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
-        cells._kernel_session.cache_clear()
+        cells.kernel_session.cache_clear()
         started = Shell()
         assert started.run(SETUP) == Output()
         yield started

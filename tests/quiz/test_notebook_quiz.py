@@ -14,6 +14,7 @@ from grader.child import ipython_cells
 from grader.course.course import CourseExercise, load_course
 from grader.errors import ReadError
 from grader.judging.grading import Grader
+from grader.learner import session as session_module
 from grader.learner.session import Session
 from grader.nbgrader.source_notebook import notebook_lesson
 from grader.quiz.answer_sheet import Sheet
@@ -189,10 +190,10 @@ def test_any_cell_is_read_or_refused(text: str) -> None:
             sheet_in(QUIZ.id, QUIZ.quiz, [cell])
 
 
-def test_a_session_judges_a_quiz_in_cells_without_a_worker() -> None:
+def test_a_session_judges_a_quiz_in_cells_without_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "start_worker", None)
     with Session(REAL) as session:
         result = session.check_cells(QUIZ, ["quiz_01_slopes = dict(variant=0, how_far=0.004)"], Path())
-        assert session._worker is None
         assert "grader" not in vars(session)
     assert [answer.name for answer in result.answers if answer.status == "passed"] == ["how_far"]
 

@@ -288,7 +288,7 @@ def test_a_changed_question_is_graded_anew(real: Course, tmp_path: Path) -> None
     for old, new in (("", ""), ("", ""), ("{2*n*m}", "{2 * n * m}")):
         source = tmp_path / f"solutions/{UNIT}/quiz.yaml"
         source.write_text(source.read_text().replace(old, new) if old else source.read_text())
-        fresh = replace(course, _specs={})
+        fresh = Course(course.root, course.solutions, course.config)
         counts.append(grade_folder(fresh, tmp_path / "in", tmp_path / "out", workers=1, isolation="none").graded)
     assert counts == [1, 0, 1]
 
@@ -411,7 +411,7 @@ def test_a_sheet_that_is_stale_and_a_lesson_that_hides_the_quiz_are_found(
 def test_a_question_that_holds_the_answer_to_an_exercise_is_found(real: Course, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "solutions/04_linear", tmp_path / "04_linear")
     edit(tmp_path / "04_linear/quiz.yaml", "For b.g the rows of out.g are added up.", "We write b.g = out.g.sum(0).")
-    exercise = replace(real, solutions=tmp_path, _specs={}).find("quiz_04_linear")
+    exercise = Course(real.root, tmp_path, real.config).find("quiz_04_linear")
     says = "why_sum_0 contains the answer to an exercise (out.g.sum(0)): ask in other words."
     assert list(check_quiz(exercise)) == [says]
 

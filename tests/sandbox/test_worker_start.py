@@ -70,7 +70,7 @@ def test_killed_stopped_or_refused_it_says_so_and_starts_again(mode: str) -> Non
     """
     with mode_worker(mode) as worker:
         assert_ended_by(worker, signal.SIGKILL)
-        worker._replace()
+        worker.replace_process()
         assert_stopped(worker, 0)
         assert_refused_for_want_of_descriptors(worker)
         assert_still_honest(worker)

@@ -47,10 +47,10 @@ def test_ended_or_stopped(starting: Worker) -> None:
     """One after the other: by each signal, and at each of its processes."""
     for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
         assert_ended_by(starting, number)
-        starting._replace()
+        starting.replace_process()
     for which in (0, -1):
         assert_stopped(starting, which)
-        starting._replace()
+        starting.replace_process()
     assert_still_honest(starting)
 
 
@@ -77,7 +77,7 @@ def start_after(worker: Any, statement: str) -> None:
     code = f"import os, resource, sys; {statement}; os.execv(sys.argv[1], sys.argv[1:])"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(warm_process, "_command", lambda *given: [sys.executable, "-c", code, *plain(*given)])
-        worker._replace()
+        worker.replace_process()
 
 
 HOW_AN_INTERPRETER_ENDS = {

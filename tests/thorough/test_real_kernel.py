@@ -16,7 +16,7 @@ from test_notebook_kernel import CLEAR, MEAN, RIGHT, Output, Run, ok
 from grader.course.course import COURSE_VARIABLE
 from grader.nbgrader.source_notebook import SETUP
 
-WORKER = "import grader.nbgrader.cells as cells; print(cells._kernel_session().session._worker.process.popen.pid)"
+WORKER = "import grader.nbgrader.cells as cells; print(cells.kernel_session().session.warm_up().pid)"
 TIMEOUT = 600
 
 
