@@ -317,6 +317,19 @@ class Case:
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
+    def further_listings(self) -> tuple[Program, ...]:
+        """Return right programs of other structure than `listing`: one for each structure that usual trials have.
+
+        A structure is the number of axes of each array that the forward pass takes, and which of them have one entry.
+        There is no further one unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
+        """
+        programs = {_structure(self.listing): self.listing}
+        for sample in sorted(self.samples, key=_screening_order):
+            if not sample.trial.setting.is_special:
+                programs.setdefault(_structure(sample.program), sample.program)
+        return tuple(programs.values())[1:]
+
+    @cached_property
     def screens(self) -> tuple[Screen, ...]:
         """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
 
@@ -561,6 +574,11 @@ def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, int]:
         iterations == 2,
         sum(node.value.size for node in forward.nodes),
     )
+
+
+def _structure(program: Program) -> tuple[tuple[bool, ...], ...]:
+    """Return for each input of a program, for each of its axes, whether it has a single entry."""
+    return tuple(tuple(size == 1 for size in shape) for shape in program.forward.shapes)
 
 
 def work_of(program: Program, full: bool = False) -> float:

@@ -27,6 +27,7 @@ from .operators.contract import Operator
 from .operators.places import Spot, expression_of
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
+STRUCTURE_RANK = 1.0  # that it is not listed in the usual trial
 OUTPUT_RANK = 0.4  # and that the last derivative is taken at the output of the right forward pass
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
 SECOND_RANK = 2.0  # and an edit that explains another answer: a second mistake beside it is not so rare
@@ -166,11 +167,12 @@ def wording_program(edit: DescribedRewriting, case: Case) -> Program:
     """Return the right program whose names and sizes stand in the message about a rewriting: that of the first trial.
 
     It is `Case.listing` where the first trial lacks a place of the rewriting, or an operation that `Case.listing` has
-    and a choice may name.
+    and a choice may name; if that lacks a place too, the first of `Case.further_listings` that has all of them.
     """
     first, listing = case.samples[0].program, case.listing
     has_steps = first.forward.by_key.keys() >= listing.forward.by_key.keys()
-    return first if has_steps and all(spot.places(first) for spot in edit.spots) else listing
+    programs = (*([first] if has_steps else []), listing, *case.further_listings)
+    return next((program for program in programs if all(spot.places(program) for spot in edit.spots)), listing)
 
 
 def edited_places(edit: DescribedRewriting, case: Case) -> tuple[Place, ...]:
@@ -299,6 +301,21 @@ class WithoutIdleEdges(EditVariant):
         if edited.results or (idle and not behind):
             raise NoCandidate("no path that contributes nothing is behind it")
         return edited.without(*behind)
+
+
+@dataclass(frozen=True, eq=False)
+class OfOtherStructure(EditVariant):
+    """An edit that is not listed in the usual trial, but in one of another structure, see `Case.further_listings`."""
+
+    added_rank: ClassVar[float] = STRUCTURE_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the program with the edit.
+
+        Raises:
+            NoCandidate: as the edit.
+        """
+        return self.edit.apply(program)
 
 
 @dataclass(frozen=True, eq=False)

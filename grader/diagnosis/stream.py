@@ -30,12 +30,14 @@ from .edits import (
     ROWS,
     ROWS_RANK,
     SCALED_PATH_RANK,
+    STRUCTURE_RANK,
     Edit,
     EditInRows,
     EditOnPath,
     FactorOnPath,
     NoEdit,
     NoGradient,
+    OfOtherStructure,
     Rows,
     TwoEdits,
     WithFactor,
@@ -73,7 +75,8 @@ def stream(
 ) -> Iterator[Candidate]:
     """Yield every candidate of a search in rising rank; of the same rank, in the order of the list below.
 
-    They are `others`; every edit, as it is, without idle edges, and with the right output; and what the combinators
+    They are `others`; every edit, as it is, without idle edges, and with the right output; edits that only trials of
+    another structure have; and what the combinators
     make of the edits that have been tried by then: edits in rows or on a path, with a factor, and pairs.
 
     Args:
@@ -94,6 +97,11 @@ def stream(
             for make, added_rank in variants
             for operator in operators
         ]
+        if case.further_listings:
+            sources += [
+                Source(operator.rank + STRUCTURE_RANK, partial(edits_of_other_structures, operator, case))
+                for operator in operators
+            ]
         sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
     return merge_sources(sources)
 
@@ -148,6 +156,16 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     yield from listed
 
 
+def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[OfOtherStructure]:
+    """Yield the edits with an operator in `case.further_listings` that there are not in `case.listing`."""
+    listed = set(edits(operator, case.listing))
+    for program in case.further_listings:
+        for edit in edits(operator, program):
+            if edit not in listed:
+                listed.add(edit)
+                yield OfOtherStructure(edit)
+
+
 _EDITS: WeakKeyDictionary[Program, dict[Operator[Hashable], list[Edit]]] = WeakKeyDictionary()
 
 
@@ -185,7 +203,8 @@ def edits_in_rows(case: Case) -> Iterator[Candidate]:
     The rows are a key of `ROWS`, such as the last one. First, as `EditInRows`, a gradient of 0 in these rows; then each
     single edit so far with a rank up to `LIKELY` that changes the gradient of the answer's target.
     """
-    wrong_rows = {name: rows for screen in case.screens for name in screen.names if (rows := _wrong_rows(screen, name))}
+    names = [name for screen in case.screens for name in screen.names]
+    wrong_rows = {name: rows for name in names if (rows := _wrong_rows(case, name))}
     yield from (EditInRows(NoGradient(), name, rows) for name, rows in wrong_rows.items())
     for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELY:
@@ -196,19 +215,22 @@ def edits_in_rows(case: Case) -> Iterator[Candidate]:
             )
 
 
-def _wrong_rows(screen: Screen, name: str) -> Rows | None:
-    """Return which rows (entries along the first axis) of an answer are wrong in one trial, as a key of `ROWS`.
+def _wrong_rows(case: Case, name: str) -> Rows | None:
+    """Return which rows (entries along the first axis) of an answer are wrong, as a key of `ROWS`.
 
-    These are "first", "last", "all but the first" and "all but the last". Return `None` where exactly the wrong rows
-    are none of these, or the answer has less than `LEAST_ROWS`.
+    These are "first", "last", "all but the first" and "all but the last", as they are in the first trial in which the
+    answer is wrong and has at least `LEAST_ROWS`. Return `None` where exactly the wrong rows are none of these, or no
+    trial has as many.
 
     Args:
-        screen: the trial.
+        case: the wrong answers.
         name: the target of the answer.
     """
-    given, right = screen.sample.given[name], screen.sample.right[name]
-    if not given.ndim or len(given) < LEAST_ROWS:
+    usable = (sample for sample in case.samples if sample.is_wrong(name) and sample.has_shape(name))
+    sample = next((s for s in usable if s.given[name].ndim and len(s.given[name]) >= LEAST_ROWS), None)
+    if sample is None:
         return None
+    given, right = sample.given[name], sample.right[name]
     bound = MATCH * np.abs(right).max(initial=0.0)
     wrong = np.array([bool((np.abs(a - b) > bound).any()) for a, b in zip(given, right, strict=True)])
     for rows, part in ROWS.items():
