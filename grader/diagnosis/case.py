@@ -1,8 +1,8 @@
 """The wrong answers of one function as a `Case`, which compares what a candidate gives with the learner's arrays.
 
-A rewriting is compared in two steps: a `Screen` asks in one trial whether it moves the projections of the gradients on
-random directions to those of the learner's arrays, which costs one vjp and one product; and the gradients of what
-passes are computed in full in every trial.
+A rewriting is compared in two steps: a `ScreeningTrial` asks in one trial whether it moves the projections of the
+gradients on random directions to those of the learner's arrays, which costs one vjp and one product; and the gradients
+of what passes are computed in full in every trial.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def is_near(array: Array, other: Array, right: Array) -> bool:
 
 
 class Effect(NamedTuple):
-    """What a rewriting does in one trial.
+    """The effect of a rewriting in one trial.
 
     Args:
         work: the calls of numpy that computing it takes.
@@ -209,7 +209,7 @@ Effects = WeakKeyDictionary[Rewriting, Effect]
 _EFFECTS: WeakKeyDictionary[Program, dict[tuple[str, ...], Effects]] = WeakKeyDictionary()  # by the right program
 
 
-class Screen:
+class ScreeningTrial:
     """One trial in which it is cheap to see whether a rewriting gives the learner's gradients.
 
     It compares projections on random directions: a rewriting passes for a target if it moves each of the target's
@@ -330,7 +330,7 @@ class Case:
         return tuple(programs.values())[1:]
 
     @cached_property
-    def screens(self) -> tuple[Screen, ...]:
+    def screens(self) -> tuple[ScreeningTrial, ...]:
         """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
 
         For each target there is one in which its answer is wrong. There is none for an answer that has the wrong shape
@@ -350,7 +350,7 @@ class Case:
                 break
             samples = [each for each in samples if each is not sample]
             if all(sample.rounding[name] <= DELICATE for name in names) or not samples:
-                screens.append(Screen(sample, names))
+                screens.append(ScreeningTrial(sample, names))
                 open_names = [name for name in open_names if name not in names]
         return tuple(screens)
 

@@ -35,7 +35,7 @@ class Engine:
         in_place: operations that write their value into the array of their first operand, where it fits.
         made_of: for an operation the steps that it is written out in; see `grader.program.steps.expand_steps`.
         walk: how the engine goes back: the arguments of `grader.program.walks.Walk`.
-        session: what it does between several calls: the arguments of `grader.program.walks.Session`.
+        session: what it does between several calls: the arguments of `grader.program.walks.BackwardCalls`.
     """
 
     rules: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Engine:
             inputs: the values 0, 1, ..., as numbers.
         """
         from grader.program.steps import script_of_steps
-        from grader.program.walks import Session, Walk
+        from grader.program.walks import BackwardCalls, Walk
 
-        session = Session(Walk(**self.walk), **self.session)
+        session = BackwardCalls(Walk(**self.walk), **self.session)
         return session.gradients(script_of_steps(steps, inputs, self._operations()))
 
     def _operations(self) -> dict[str, Operation]:

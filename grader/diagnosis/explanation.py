@@ -20,7 +20,7 @@ CHANGES_RIGHT_ANSWER = 1.0  # what it adds to the rank of a candidate that an an
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainedMistake:
     """The explanation of one wrong answer.
 
     Args:
@@ -53,11 +53,11 @@ def explain(
     others: Iterable[Candidate] = (),
     budget: float = MOST_WORK,
     earlier: Case | None = None,
-) -> dict[str, Explanation]:
+) -> dict[str, ExplainedMistake]:
     """Search for the likeliest candidates that explain the wrong answers, and return an explanation of each, by target.
 
-    An `Explanation` is the likeliest mistake, further ones that are hardly less likely, and the target nearer to the
-    loss whose wrong answer has the same cause. Answers without any are missing.
+    An `ExplainedMistake` is the likeliest mistake, further ones that are hardly less likely, and the target nearer to
+    the loss whose wrong answer has the same cause. Answers without any are missing.
 
     Args:
         case: the wrong answers.
@@ -120,7 +120,7 @@ def last_rank(case: Case, fits: Sequence[Fit]) -> float:
     return max(ranks.values()) + (TIED if is_shared else SHARED)
 
 
-def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
+def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, ExplainedMistake]:
     """Return an explanation of each answer by as few of the candidates as explain all answers, the likeliest of these.
 
     A candidate that explains several answers is reported at the one nearest to the loss, and the explanations of the
@@ -133,7 +133,7 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
     Returns:
         By target; answers that no fit explains are missing.
     """
-    ranks, explanations = _least_ranks(fits), dict[str, Explanation]()
+    ranks, explanations = _least_ranks(fits), dict[str, ExplainedMistake]()
 
     def explained(fit: Fit) -> list[str]:
         """Return the targets that a fit explains, that have no explanation yet, and for which it is likely enough."""
@@ -145,7 +145,7 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Explanation]:
         likely = [fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED]
         for name in (cause, *followers):
             ties = [fit.mistakes[name] for fit in likely if name in fit.mistakes]
-            explanations[name] = Explanation(best.mistakes[name], tuple(ties), "" if name == cause else cause)
+            explanations[name] = ExplainedMistake(best.mistakes[name], tuple(ties), "" if name == cause else cause)
     return explanations
 
 

@@ -20,7 +20,7 @@ from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges
 from grader.reference.compare import MATCH
 
-from .case import Candidate, Case, Rewriting, Screen, reaches_targets
+from .case import Candidate, Case, Rewriting, ScreeningTrial, reaches_targets
 from .edits import (
     FACTOR_RANK,
     IDLE_RANK,
@@ -58,7 +58,7 @@ LEAST = 1.0  # no operator has a lesser rank
 
 
 @dataclass(frozen=True)
-class Source:
+class CandidateSource:
     """A source of candidates in rising rank, such as all edits with one operator.
 
     Args:
@@ -84,7 +84,7 @@ def stream(
         operators: the operators of which edits are made.
         others: further candidates: observations of the numbers, and mistakes that the exercise declares.
     """
-    sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
+    sources = [CandidateSource(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
         operators = list(operators)
         variants: list[tuple[Callable[[Operator[Hashable], Program], Iterator[Candidate]], float]] = [(edits, 0.0)]
@@ -93,16 +93,16 @@ def stream(
         if has_output_in_derivative(case.listing):
             variants.append((edits_with_right_output, OUTPUT_RANK))
         sources += [
-            Source(operator.rank + added_rank, partial(make, operator, case.listing))
+            CandidateSource(operator.rank + added_rank, partial(make, operator, case.listing))
             for make, added_rank in variants
             for operator in operators
         ]
         if case.further_listings:
             sources += [
-                Source(operator.rank + STRUCTURE_RANK, partial(edits_of_other_structures, operator, case))
+                CandidateSource(operator.rank + STRUCTURE_RANK, partial(edits_of_other_structures, operator, case))
                 for operator in operators
             ]
-        sources += [Source(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
+        sources += [CandidateSource(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
     return merge_sources(sources)
 
 
@@ -113,11 +113,11 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
         suspects: the field `suspects` of the earlier search's case: the candidates that were compared in full there.
         others: observations of the numbers, and mistakes that the exercise declares.
     """
-    sources = [Source(candidate.rank, partial(iter, [candidate])) for candidate in others]
-    return merge_sources([*sources, Source(LEAST, partial(iter, suspects))])
+    sources = [CandidateSource(candidate.rank, partial(iter, [candidate])) for candidate in others]
+    return merge_sources([*sources, CandidateSource(LEAST, partial(iter, suspects))])
 
 
-def merge_sources(sources: Iterable[Source]) -> Iterator[Candidate]:
+def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
     """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn.
 
     Args:
@@ -136,7 +136,7 @@ def merge_sources(sources: Iterable[Source]) -> Iterator[Candidate]:
             heapq.heappush(begun, (max(rank, following.rank), order, following, more))
 
 
-def _candidates_of(source: Source) -> Iterator[Candidate]:
+def _candidates_of(source: CandidateSource) -> Iterator[Candidate]:
     """Yield the candidates of a source, whose function is called only when the first of them is asked for."""
     yield from source.candidates()
 
@@ -429,7 +429,7 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
 }
 
 
-def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
+def _changes_by_screen(case: Case) -> list[tuple[object, ScreeningTrial, Array]]:
     """Return how each rewriting tried so far moves the projections, as (rewriting, screen, change), likeliest first.
 
     A change is what is added to each projection in this screen; shape: (rows of the screen,).
@@ -441,7 +441,7 @@ def _changes_by_screen(case: Case) -> list[tuple[object, Screen, Array]]:
     ]
 
 
-def _moved_targets(screen: Screen, change: Array) -> list[str]:
+def _moved_targets(screen: ScreeningTrial, change: Array) -> list[str]:
     """Return the targets with a projection in a screen that a change moves by more than rounding.
 
     Args:
@@ -471,7 +471,7 @@ def _change_table(
     return made, table.reshape(len(made), len(case.screens[number].wanted))
 
 
-def _targets_with_multiple(screen: Screen, projections: Array, given: Array | None = None) -> list[list[str]]:
+def _targets_with_multiple(screen: ScreeningTrial, projections: Array, given: Array | None = None) -> list[list[str]]:
     """Return for each edit the targets whose given projections are a multiple of the edit's, by a factor that is not 1.
 
     Args:

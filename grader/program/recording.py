@@ -126,7 +126,7 @@ def _array(value: object) -> Array:
     return np.array(array, dtype=np.float64 if array.dtype.kind == "f" else array.dtype)
 
 
-class Expression(NamedTuple):
+class SourceExpression(NamedTuple):
     """An expression in the source of a forward pass.
 
     Args:
@@ -156,7 +156,7 @@ class Expression(NamedTuple):
 
 
 @cache
-def expression_at(code: CodeType, instruction: int) -> Expression:
+def expression_at(code: CodeType, instruction: int) -> SourceExpression:
     """Return the piece of source whose value an instruction computes, with its line and what is done with the value.
 
     For `h = x @ w` and the instruction of `@`: the text `x @ w`, its line, and the variables ("h",). The text is empty
@@ -170,13 +170,13 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
     line, following = begin or code.co_firstlineno, _following_instructions(code, instruction)
     variables, is_returned = _assigned_variables(following), following[:1] == [("RETURN_VALUE", None)]
     if begin is None or end is None or first is None or last is None:
-        return Expression("", line, variables, is_returned)
+        return SourceExpression("", line, variables, is_returned)
     lines = [linecache.getline(code.co_filename, number).encode() for number in range(begin, end + 1)]
     lines[-1] = lines[-1][:last]  # the columns are those of the encoded line
     lines[0] = lines[0][first:]
     text = " ".join(b" ".join(lines).decode(errors="replace").split())
     shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-    return Expression(shown, line, variables, is_returned)
+    return SourceExpression(shown, line, variables, is_returned)
 
 
 def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str, object]]:
@@ -220,7 +220,7 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
+def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], SourceExpression]:
     """Return where the forward pass is at this moment: the instructions being executed, and the current expression.
 
     The author is who wrote the forward pass. The expression is the innermost one of a file that is neither of torch nor
@@ -233,7 +233,7 @@ def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], Expressi
     """
     frames = list(_frames())
     own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((HERE, TORCH, EXPLAIN))]
-    expression, *callers = own or [Expression("", 0)]
+    expression, *callers = own or [SourceExpression("", 0)]
     variables, returned = expression.variables, expression.is_returned
     for caller in callers:
         if not returned or not caller.text:

@@ -203,8 +203,8 @@ def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> 
 
 
 @dataclass(frozen=True)
-class Session:
-    """What an engine does in a script that calls `backward` several times, between one call and the next.
+class BackwardCalls:
+    """The backward passes of a script that calls `backward` several times, and what happens between them.
 
     Args:
         walk: the backward pass that each call of `backward` makes.

@@ -14,11 +14,11 @@ from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.edits import Edit
-from grader.diagnosis.explanation import Explanation, explain
+from grader.diagnosis.explanation import ExplainedMistake, explain
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import Source, edits, merge_sources, stream
+from grader.diagnosis.stream import CandidateSource, edits, merge_sources, stream
 from grader.program.operation import NoCandidate
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
@@ -45,7 +45,7 @@ def case_of(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> Case:
     return Case(samples, names, tuple(name for name in samples[0].given if name not in names))
 
 
-def said(explanation: Explanation) -> str:
+def said(explanation: ExplainedMistake) -> str:
     """The code, and what is said of all edits or facts."""
     mistake = explanation.mistake
     clauses = (fact.says or f"{fact.operator} {dict(fact.parameters)}" for fact in mistake.facts)
@@ -309,11 +309,11 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     assert ranks == sorted(ranks)
     begun = []
 
-    def source(rank: float) -> Source:
-        return Source(rank, lambda: begun.append(rank) or iter(()))  # type: ignore[func-returns-value]
+    def source(rank: float) -> CandidateSource:
+        return CandidateSource(rank, lambda: begun.append(rank) or iter(()))  # type: ignore[func-returns-value]
 
     candidates = merge_sources(
-        [source(1.0), Source(2.0, lambda: edits(NAMED["sign-flipped"], case.listing)), source(3.0)]
+        [source(1.0), CandidateSource(2.0, lambda: edits(NAMED["sign-flipped"], case.listing)), source(3.0)]
     )
     next(candidates)
     assert begun == [1.0]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grader.program.steps import autograd_of_steps, expand_steps, program_of_steps, script_of_steps
-from grader.program.walks import Session, Skip, Walk, skipped_edges
+from grader.program.walks import BackwardCalls, Skip, Walk, skipped_edges
 
 NUMBERS = [
     ("mul", 0, 1), ("sub", 3, 2), ("tanh", 4), ("div", 5, 0), ("exp", 6), ("pow", 7, 1.5), ("log", 8), ("const", 2.0),
@@ -63,19 +63,20 @@ SCRIPT = [
 
 def test_several_calls_have_torch_s_gradients() -> None:
     right = autograd_of_steps(SCRIPT, torch.tensor([0.5, 0.7], dtype=torch.float64).unbind())
-    np.testing.assert_allclose(Session().gradients(script_of_steps(SCRIPT, [0.5, 0.7])), right, rtol=1e-12)
+    np.testing.assert_allclose(BackwardCalls().gradients(script_of_steps(SCRIPT, [0.5, 0.7])), right, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     "session",
     [
-        Session(kept="nothing"), Session(kept="all"), Session(cleared="nothing"), Session(newest=True),
-        Session(done="made"), Session(done="walked"), Session(cut=True), Session(Walk(keep=lambda old, new, _: new)),
+        BackwardCalls(kept="nothing"), BackwardCalls(kept="all"), BackwardCalls(cleared="nothing"),
+        BackwardCalls(newest=True), BackwardCalls(done="made"), BackwardCalls(done="walked"), BackwardCalls(cut=True),
+        BackwardCalls(Walk(keep=lambda old, new, _: new)),
     ],
 )  # fmt: skip
-def test_every_other_session_gives_other_gradients(session: Session) -> None:
+def test_every_other_session_gives_other_gradients(session: BackwardCalls) -> None:
     script = script_of_steps(SCRIPT, [0.5, 0.7])
-    assert not np.allclose(session.gradients(script), Session().gradients(script))
+    assert not np.allclose(session.gradients(script), BackwardCalls().gradients(script))
 
 
 def test_what_a_walk_hands_on_too_early_is_not_all_that_arrives() -> None:

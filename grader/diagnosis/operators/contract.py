@@ -1,4 +1,4 @@
-"""What an operator is, and the registry of all: each names a kind of mistake and makes the program that has it.
+"""The contract and registry of operators: each names a kind of mistake and makes the program that has it.
 
     @operator("sign-flipped", code="wrong-sign", rank=2.0, at=edges, message="... {step} ...")
     def flip_sign(program: Program, place: Place, choice: None) -> Program | None:

@@ -767,7 +767,7 @@ def with_inverted_mask(node: Node) -> Node:
 
 
 @dataclass(frozen=True)
-class Function:
+class OtherFunction:
     """A function that may be taken by mistake in place of a node's operation.
 
     Args:
@@ -779,58 +779,62 @@ class Function:
     code: str
 
 
-REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[Function, Change]] = {
-    "add": {Function("a difference", "wrong-sign"): to_operation("sub")},
-    "sub": {Function("a sum", "wrong-sign"): to_operation("add")},
-    "mul": {Function("a quotient", "wrong-operand"): to_operation("div")},
-    "div": {Function("a product", "wrong-operand"): to_operation("mul")},
-    "sin": {Function("the cosine", "wrong-local"): to_operation("cos"),
-            Function("the negative sine", "wrong-sign"): negate_value},
-    "cos": {Function("the sine", "wrong-local"): to_operation("sin")},
-    "exp": {Function("the exponential less 1", "wrong-point"): to_operation("expm1")},
-    "log": {Function("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
-            Function("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
-    "sqrt": {Function("the square", "wrong-local"): to_operation("square")},
-    "square": {Function("the absolute value", "wrong-local"): to_operation("abs")},
-    "abs": {Function("the square", "wrong-local"): to_operation("square")},
-    "tanh": {Function("the sigmoid", "wrong-local"): to_operation("sigmoid")},
-    "sigmoid": {Function("the tanh", "wrong-local"): to_operation("tanh"),
-                Function("its logarithm", "wrong-local"): to_operation("logsigmoid")},
-    "silu": {Function("the sigmoid", "wrong-local"): to_operation("sigmoid"),
-             Function("the relu", "wrong-local"): to_operation("relu")},
-    "gelu": {Function("the relu", "wrong-local"): to_operation("relu")},
-    "softplus": {Function("the relu", "wrong-local"): to_operation("relu")},
-    "softmax": {Function("the log-softmax", "wrong-local"): to_operation("log_softmax"),
-                Function("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
-    "log_softmax": {Function("the softmax", "wrong-local"): to_operation("softmax")},
-    "logsumexp": {Function("the maximum", "wrong-local"): to_operation("amax")},
-    "amax": {Function("the minimum", "inverted-mask"): to_operation("amin"),
-             Function("the mean", "wrong-local"): to_operation("mean")},
-    "amin": {Function("the maximum", "inverted-mask"): to_operation("amax"),
-             Function("the mean", "wrong-local"): to_operation("mean")},
-    "mean": {Function("the maximum", "wrong-local"): to_operation("amax")},
-    "max": {Function("the minimum", "inverted-mask"): to_operation("min"),
-            Function("the mean", "wrong-local"): to_operation("mean")},
-    "min": {Function("the maximum", "inverted-mask"): to_operation("max"),
-            Function("the mean", "wrong-local"): to_operation("mean")},
-    "maximum": {Function("the minimum", "inverted-mask"): to_operation("minimum")},
-    "minimum": {Function("the maximum", "inverted-mask"): to_operation("maximum")},
-    "var": {Function("the standard deviation", "wrong-local"): to_operation("std")},
-    "std": {Function("the variance", "wrong-local"): to_operation("var")},
-    "gt": {Function("`<`", "inverted-mask"): to_operation("lt"), Function("`>=`", "inverted-mask"): to_operation("ge")},
-    "lt": {Function("`>`", "inverted-mask"): to_operation("gt"), Function("`<=`", "inverted-mask"): to_operation("le")},
-    "ge": {Function("`<=`", "inverted-mask"): to_operation("le"), Function("`>`", "inverted-mask"): to_operation("gt")},
-    "le": {Function("`>=`", "inverted-mask"): to_operation("ge"), Function("`<`", "inverted-mask"): to_operation("lt")},
-    "eq": {Function("`!=`", "inverted-mask"): to_operation("ne")},
-    "ne": {Function("`==`", "inverted-mask"): to_operation("eq")},
-    "logical_and": {Function("`or`", "inverted-mask"): to_operation("logical_or")},
-    "logical_or": {Function("`and`", "inverted-mask"): to_operation("logical_and")},
-    "where": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-              Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "masked_fill": {Function("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-                    Function("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "topk": {Function("the first entries", "wrong-operand"): take_first_entries},
-    "sort": {Function("the entries in their own order", "wrong-operand"): take_first_entries},
+REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[OtherFunction, Change]] = {
+    "add": {OtherFunction("a difference", "wrong-sign"): to_operation("sub")},
+    "sub": {OtherFunction("a sum", "wrong-sign"): to_operation("add")},
+    "mul": {OtherFunction("a quotient", "wrong-operand"): to_operation("div")},
+    "div": {OtherFunction("a product", "wrong-operand"): to_operation("mul")},
+    "sin": {OtherFunction("the cosine", "wrong-local"): to_operation("cos"),
+            OtherFunction("the negative sine", "wrong-sign"): negate_value},
+    "cos": {OtherFunction("the sine", "wrong-local"): to_operation("sin")},
+    "exp": {OtherFunction("the exponential less 1", "wrong-point"): to_operation("expm1")},
+    "log": {OtherFunction("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
+            OtherFunction("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
+    "sqrt": {OtherFunction("the square", "wrong-local"): to_operation("square")},
+    "square": {OtherFunction("the absolute value", "wrong-local"): to_operation("abs")},
+    "abs": {OtherFunction("the square", "wrong-local"): to_operation("square")},
+    "tanh": {OtherFunction("the sigmoid", "wrong-local"): to_operation("sigmoid")},
+    "sigmoid": {OtherFunction("the tanh", "wrong-local"): to_operation("tanh"),
+                OtherFunction("its logarithm", "wrong-local"): to_operation("logsigmoid")},
+    "silu": {OtherFunction("the sigmoid", "wrong-local"): to_operation("sigmoid"),
+             OtherFunction("the relu", "wrong-local"): to_operation("relu")},
+    "gelu": {OtherFunction("the relu", "wrong-local"): to_operation("relu")},
+    "softplus": {OtherFunction("the relu", "wrong-local"): to_operation("relu")},
+    "softmax": {OtherFunction("the log-softmax", "wrong-local"): to_operation("log_softmax"),
+                OtherFunction("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
+    "log_softmax": {OtherFunction("the softmax", "wrong-local"): to_operation("softmax")},
+    "logsumexp": {OtherFunction("the maximum", "wrong-local"): to_operation("amax")},
+    "amax": {OtherFunction("the minimum", "inverted-mask"): to_operation("amin"),
+             OtherFunction("the mean", "wrong-local"): to_operation("mean")},
+    "amin": {OtherFunction("the maximum", "inverted-mask"): to_operation("amax"),
+             OtherFunction("the mean", "wrong-local"): to_operation("mean")},
+    "mean": {OtherFunction("the maximum", "wrong-local"): to_operation("amax")},
+    "max": {OtherFunction("the minimum", "inverted-mask"): to_operation("min"),
+            OtherFunction("the mean", "wrong-local"): to_operation("mean")},
+    "min": {OtherFunction("the maximum", "inverted-mask"): to_operation("max"),
+            OtherFunction("the mean", "wrong-local"): to_operation("mean")},
+    "maximum": {OtherFunction("the minimum", "inverted-mask"): to_operation("minimum")},
+    "minimum": {OtherFunction("the maximum", "inverted-mask"): to_operation("maximum")},
+    "var": {OtherFunction("the standard deviation", "wrong-local"): to_operation("std")},
+    "std": {OtherFunction("the variance", "wrong-local"): to_operation("var")},
+    "gt": {OtherFunction("`<`", "inverted-mask"): to_operation("lt"),
+           OtherFunction("`>=`", "inverted-mask"): to_operation("ge")},
+    "lt": {OtherFunction("`>`", "inverted-mask"): to_operation("gt"),
+           OtherFunction("`<=`", "inverted-mask"): to_operation("le")},
+    "ge": {OtherFunction("`<=`", "inverted-mask"): to_operation("le"),
+           OtherFunction("`>`", "inverted-mask"): to_operation("gt")},
+    "le": {OtherFunction("`>=`", "inverted-mask"): to_operation("ge"),
+           OtherFunction("`<`", "inverted-mask"): to_operation("lt")},
+    "eq": {OtherFunction("`!=`", "inverted-mask"): to_operation("ne")},
+    "ne": {OtherFunction("`==`", "inverted-mask"): to_operation("eq")},
+    "logical_and": {OtherFunction("`or`", "inverted-mask"): to_operation("logical_or")},
+    "logical_or": {OtherFunction("`and`", "inverted-mask"): to_operation("logical_and")},
+    "where": {OtherFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+              OtherFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "masked_fill": {OtherFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+                    OtherFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "topk": {OtherFunction("the first entries", "wrong-operand"): take_first_entries},
+    "sort": {OtherFunction("the entries in their own order", "wrong-operand"): take_first_entries},
 }  # fmt: skip
 
 
@@ -843,7 +847,7 @@ class FunctionReplacement:
         affects: what the change affects, see `Program.with_nodes`.
     """
 
-    function: Function
+    function: OtherFunction
     affects: Affects
 
 
@@ -882,8 +886,8 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
     Args:
         program: the right program.
         place: a node.
-        choice: which function, and where the change takes effect: with `FunctionReplacement(Function("the tanh", ...),
-            "backward")` a sigmoid gets the vjp of tanh.
+        choice: which function, and where the change takes effect: with
+            `FunctionReplacement(OtherFunction("the tanh", ...), "backward")` a sigmoid gets the vjp of tanh.
 
     Returns:
         The rewritten program; `None` where this node's operation is never taken for that function.

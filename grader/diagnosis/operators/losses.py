@@ -80,7 +80,7 @@ class Difference:
 
 
 class Prediction(NamedTuple):
-    """What the prediction in a gradient may be, see `Difference`: for x in a cross entropy, softmax(x).
+    """A choice of the prediction in a gradient, see `Difference`: for x in a cross entropy, softmax(x).
 
     Args:
         array: the prediction, shaped like x.
@@ -96,7 +96,7 @@ class Prediction(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What the label in a gradient may be, see `Difference`: for a cross entropy, the one-hot classes.
+    """A choice of the label in a gradient, see `Difference`: for a cross entropy, the one-hot classes.
 
     Args:
         array: the label, shaped like x.

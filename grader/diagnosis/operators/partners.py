@@ -856,7 +856,7 @@ RATES = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001)  # of a step of gradient descent
 
 @dataclass(frozen=True)
 class PartnerUpdate:
-    """What gradient descent makes of a partner operand: its gradient, or the operand after a step of training.
+    """A partner operand replaced by its gradient, or by itself after a step of gradient descent.
 
     Args:
         slot: the slot of the partner operand in its reader.
@@ -1002,7 +1002,7 @@ GATED = ("silu", "gelu", "mish", "hardswish")  # functions that are their operan
 
 @dataclass(frozen=True)
 class GateReplacement:
-    """What a vjp uses in place of a gated partner operand, such as silu(a) = a * sigmoid(a): its gate, sigmoid(a).
+    """A replacement of a gated partner operand in a vjp: for silu(a) = a * sigmoid(a) its gate, sigmoid(a).
 
     Args:
         slot: the slot of the gated operand in its reader.

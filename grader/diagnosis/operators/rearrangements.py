@@ -589,7 +589,7 @@ SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all an
 
 
 @dataclass(frozen=True)
-class Cut:
+class WrongCut:
     """A wrong way to cut the gradient of `cat` into the gradients of the joined arrays.
 
     Args:
@@ -601,16 +601,16 @@ class Cut:
     every: bool
 
 
-def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield `Cut`s: which wrong part of the gradient of a `cat` the joined array of the edge `place` gets.
+def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
+    """Yield `WrongCut`s: which wrong part of the gradient of a `cat` the joined array of the edge `place` gets.
 
     A part of the right length `"from the other end"`, `"one entry too early"`, `"one entry too late"` or as if all
     parts were equal; or one of a wrong length. With `every=True`, only at the `cat`'s first edge, all arrays get such a
     part.
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
-    yield from (Cut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
-    yield from (Cut(how, every=False) for how in (*CUTS, *SHARES))
+    yield from (WrongCut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
+    yield from (WrongCut(how, every=False) for how in (*CUTS, *SHARES))
 
 
 @operator(
@@ -625,12 +625,12 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[Cut]:
         "arrays": "every operand" if choice.every else program.name_of(program.source(place)),
     },
 )
-def cut_gradient_wrongly(program: Program, place: Place, choice: Cut) -> Program | None:
+def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Program | None:
     """Contribute a wrong part of the upstream gradient of `cat` to one joined array, the operand of `place`, or to all.
 
-    For cat([x, h]) and `Cut("from the other end", every=False)` at the edge of x: the last len(x) rows of g in place of
-    the first. Returns `None` where the part has a wrong length, and the operand is no target that only this edge leads
-    to.
+    For cat([x, h]) and `WrongCut("from the other end", every=False)` at the edge of x: the last len(x) rows of g in
+    place of the first. Returns `None` where the part has a wrong length, and the operand is no target that only this
+    edge leads to.
     """
 
     def share(at: EdgeContext) -> Array:
@@ -750,7 +750,7 @@ MOVES: Mapping[str, Callable[[Array, int], Array]] = {
 
 
 @dataclass(frozen=True)
-class Move:
+class Displacement:
     """A displacement of the entries of an array along one axis, in the contribution of an edge.
 
     Args:
@@ -766,8 +766,8 @@ class Move:
     how: str
 
 
-def name_of_moved_axis(program: Program, place: Place, move: Move) -> str:
-    """Return what a learner calls the axis along which a `Move` displaces entries, such as `t`, or `axis 0 of x`.
+def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> str:
+    """Return the name of the axis along which a `Displacement` moves entries, such as `t`, or `axis 0 of x`.
 
     Args:
         program: the program of a trial.
@@ -805,8 +805,8 @@ def ordered_sizes(program: Program) -> frozenset[int]:
     return _ORDERED[program.forward]
 
 
-def axis_moves(program: Program, place: Place) -> Iterator[Move]:
-    """Yield `Move`s: which array in the contribution of the edge `place` is displaced, along which axis, and how.
+def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
+    """Yield `Displacement`s: which array in the contribution of the edge `place`, along which axis, and how.
 
     It is reversed, shifted by one entry with zeros moved in, or rolled by one, towards the end or the beginning. The
     arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and the
@@ -833,7 +833,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
         axes["partner"] = [axis for axis, size in enumerate(sizes) if size > 1 and size in ordered]
     for part, chosen in axes.items():
         for axis in chosen:
-            yield from (Move(part, axis, how) for how in MOVES)
+            yield from (Displacement(part, axis, how) for how in MOVES)
 
 
 @operator(
@@ -849,12 +849,12 @@ def axis_moves(program: Program, place: Place) -> Iterator[Move]:
         "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.array, "the other operand"),
     },
 )
-def move_along_axis(program: Program, place: Place, choice: Move) -> Program | None:
+def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program | None:
     """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.
 
     The array is the upstream gradient (`"upstream"`), the partner operand (`"partner"`) or the contribution itself
-    (`"result"`). With `Move("partner", 0, "rolled by one entry towards the end")` for x * gate and its edge of x: g *
-    gate.roll(1, 0).
+    (`"result"`). For x * gate, its edge of x and `Displacement("partner", 0, "rolled by one entry towards the end")`
+    the contribution is g * gate.roll(1, 0).
     """
     move = MOVES[choice.how]
 

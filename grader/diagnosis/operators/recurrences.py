@@ -331,7 +331,7 @@ def _() -> Example:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Truncation:
     """The iterations at which the gradient of loop-carried values stops on its way to the first iteration.
 
     Args:
@@ -366,17 +366,17 @@ class Cut:
         return f"{'in front of' if self.end == 'last' else 'behind'} the {self.end} {which}"
 
 
-def cuts(program: Program, place: Place) -> Iterator[Cut]:
-    """Yield `Cut`s: before which iterations the gradient of the loop-carried value `place` stops in the backward pass.
+def cuts(program: Program, place: Place) -> Iterator[Truncation]:
+    """Yield `Truncation`s: before which iterations the gradient of the loop-carried value `place` stops.
 
     Before the last, the last two or the last three iterations; behind the first or the first two; or after every two
     iterations, counted from the last or the first. Each for the value alone, and, at the loop's first loop-carried
     value, for all of them.
     """
     for keys in keys_carried_together(program, place):
-        yield from (Cut(keys, "last", count) for count in (1, 2, 3))
-        yield from (Cut(keys, "first", count) for count in (1, 2))
-        yield from (Cut(keys, end, 2, again=True) for end in ("last", "first"))
+        yield from (Truncation(keys, "last", count) for count in (1, 2, 3))
+        yield from (Truncation(keys, "first", count) for count in (1, 2))
+        yield from (Truncation(keys, end, 2, again=True) for end in ("last", "first"))
 
 
 @operator(
@@ -388,11 +388,11 @@ def cuts(program: Program, place: Place) -> Iterator[Cut]:
     message="the gradient of {names} stops {where} on its way back",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
-def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
+def truncate(program: Program, place: Place, choice: Truncation) -> Program | None:
     """Leave out the contributions of later iterations to loop-carried values at one iteration, or at every so many.
 
-    With `Cut((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before them, so
-    that the backward pass of h goes through these two only.
+    With `Truncation((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before
+    them, so that the backward pass of h goes through these two only.
     """
     cut = []
     for key in choice.keys:
