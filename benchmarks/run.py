@@ -469,8 +469,8 @@ Other scripts measure other things:
   torch's gradcheck of the same function. It takes any units.
 - `python benchmarks/corpus_names.py 04_linear` prints the codes, the operators and the candidates of a unit's
   submissions.
-- `python benchmarks/suites.py`: the time of `pytest tests/ -n 2`, in multiples of `import torch` before and after it: at
-  most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that suite three times and installs
+- `python benchmarks/suites.py`: the time of `pytest tests/ -n 2`, in multiples of `import torch` before and after it:
+  at most 180. `python benchmarks/suites.py --ci` adds all of `.ci/run`, which runs that suite three times and installs
   torch twice: at most 2400.
 - `python benchmarks/sweeping.py`: the cost of a sweep and of a candidate of a program, in multiples of torch's backward
   pass.
