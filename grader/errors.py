@@ -47,7 +47,7 @@ class InfrastructureError(HandgradError):
 
 
 def file_error(message: str, error: OSError) -> HandgradError:
-    """Return the error for a file that cannot be used: wrong usage if another name could help, else a fault.
+    """Return a `UsageError` for a file that cannot be used if another name could help, else an `InfrastructureError`.
 
     Args:
         message: the sentence of the error.

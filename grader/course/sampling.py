@@ -136,7 +136,7 @@ class Sampler:
 
     @property
     def least_trials(self) -> int:
-        """Return how many trials it takes until every value had its turn."""
+        """Return the least number of trials in which every value has its turn."""
         turns = max(self.turns, len(alternatives(self.spec)))
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 

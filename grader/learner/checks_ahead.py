@@ -54,7 +54,7 @@ class ChecksAhead:
             unit = next(self._units)
             self._coming -= {each.id for each in unit.exercises}
             found = unit.together.results_of(unit.reply.result())
-            self._found |= {name: result.of(unit.contents[name]) for name, result in found.items()}
+            self._found |= {name: result.with_hash_of(unit.contents[name]) for name, result in found.items()}
         return self._found.pop(exercise.id, None)
 
     def close(self) -> None:

@@ -166,7 +166,7 @@ class QuizSession(Practice):
         content = self.exercise.path.read_bytes()
         from grader.judging.quiz_sheets import grade_quiz
 
-        return grade_quiz(self.exercise, content).of(content)
+        return grade_quiz(self.exercise, content).with_hash_of(content)
 
     def _write(self, text: str) -> None:
         path: Path = self.exercise.path

@@ -80,7 +80,9 @@ class Session(Closing):
             return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, folder, on_judged)).of(content)
+        return _with_errors_explained(
+            exercise, lambda: self._verdict(exercise, content, folder, on_judged)
+        ).with_hash_of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         """The verdict on the learner's file as it is now, and the pictures of what is wrong.

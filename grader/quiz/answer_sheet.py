@@ -185,8 +185,8 @@ def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
     for number, name in enumerate(quiz.questions, 1):
         question = question_with_key(quiz, name, variant)
         because = [f"# {line}".rstrip() for line in _wrapped(question.because, "   ", "   ")]
-        asked = _question(number, name, question_of(quiz, name, variant), variant)
-        lines += ["", *asked, f"{name}: {_yaml(right_answer(question))}", *because]
+        question_lines = _question(number, name, question_of(quiz, name, variant), variant)
+        lines += ["", *question_lines, f"{name}: {_yaml(right_answer(question))}", *because]
     return "\n".join(lines) + "\n"
 
 

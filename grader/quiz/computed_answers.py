@@ -27,7 +27,7 @@ def compute_keys(quiz: Quiz) -> Keys:
     """
     return {
         name: {
-            values_text(values): _outcome(name, fill_in_values(question, values).listing)
+            values_text(values): _computed_answer(name, fill_in_values(question, values).listing)
             for values in every_values(question)
         }
         for name, question in quiz.questions.items()
@@ -41,7 +41,7 @@ def keys_text(keys: Keys) -> str:
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
 
-def _outcome(name: str, listing: str) -> dict[str, str]:
+def _computed_answer(name: str, listing: str) -> dict[str, str]:
     """Return the value of a listing's last line, or the exception that ends it, as `{"kind": ..., "right": ...}`.
 
     Raises:

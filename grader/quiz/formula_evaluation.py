@@ -53,13 +53,13 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 for statement in statements:
-                    value = self.of(statement.value)
+                    value = self.value_of(statement.value)
                     self._assign(statement.targets, value)
         except RecursionError as error:
             raise ExpressionError("it is nested too deeply: the answer is much simpler") from error
         return value
 
-    def of(self, node: ast.expr) -> Any:
+    def value_of(self, node: ast.expr) -> Any:
         """Return the value of a part of the formula.
 
         Raises:
@@ -74,23 +74,25 @@ class Evaluation:
             case ast.BinOp(ast.BinOp(left, ast.Mult(), ast.Name(name)), ast.Mult(), right) if name in INFIX:
                 if isinstance(right, ast.Tuple):
                     raise ExpressionError("brackets behind something that is no function: write * between them")
-                return perform(self.work, name, [self.of(left), self.of(right)], title=INFIX[name])
+                return perform(self.work, name, [self.value_of(left), self.value_of(right)], title=INFIX[name])
             case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
                 return self._sign(sign, [left, right])
             case ast.UnaryOp(sign, operand):
                 return self._sign(sign, [operand])
             case ast.IfExp(condition, first, second):
-                return perform(self.work, "if", [self.of(condition), self.of(first), self.of(second)])
+                return perform(self.work, "if", [self.value_of(condition), self.value_of(first), self.value_of(second)])
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(owner, name):
-                return self._constant(name) if self._is_library(owner) else self._apply(f".{name}", [self.of(owner)])
+                return (
+                    self._constant(name) if self._is_library(owner) else self._apply(f".{name}", [self.value_of(owner)])
+                )
             case ast.Subscript(owner, ast.Tuple(parts)) if parts:
-                return perform(self.work, "[]", [self.of(owner), tuple(map(self.of, parts))])
+                return perform(self.work, "[]", [self.value_of(owner), tuple(map(self.value_of, parts))])
             case ast.Subscript(owner, part):
-                return perform(self.work, "[]", [self.of(owner), (self.of(part),)])
+                return perform(self.work, "[]", [self.value_of(owner), (self.value_of(part),)])
             case ast.Slice(start, stop, step):
-                bounds = [None if bound is None else self.of(bound) for bound in (start, stop, step)]
+                bounds = [None if bound is None else self.value_of(bound) for bound in (start, stop, step)]
                 return perform(self.work, ":", bounds, title="a slice")
             case ast.Tuple(items) | ast.List(items):
                 return tuple(self._items(items))
@@ -107,25 +109,27 @@ class Evaluation:
         if type(sign) not in SIGNS:
             raise ExpressionError("in has no place here but behind for")
         name = SIGNS[type(sign)]
-        return perform(self.work, name, [self.of(operand) for operand in operands], title=name.replace("neg", "-"))
+        return perform(
+            self.work, name, [self.value_of(operand) for operand in operands], title=name.replace("neg", "-")
+        )
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
         """Yield the values of some parts, and all items of a starred one."""
         for node in nodes:
             if isinstance(node, ast.Starred):
-                yield from self.work.items(self.of(node.value))
+                yield from self.work.items(self.value_of(node.value))
             else:
-                yield self.of(node)
+                yield self.value_of(node)
 
     def _looped(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
         """Yield the value of the body in every iteration of all loops."""
         if not loops:
-            yield self.of(body)
+            yield self.value_of(body)
             return
         loop, *others = loops
         if loop.ifs:
             raise ExpressionError("a loop with if cannot be read here: multiply by the condition")
-        for value in self.work.items(self.of(loop.iter)):
+        for value in self.work.items(self.value_of(loop.iter)):
             self._unpack(loop.target, value)
             yield from self._looped(body, others)
 
@@ -232,7 +236,7 @@ class Evaluation:
             bare = name.strip(".")
             hint = f": write {bare}()" if bare in OPERATIONS and name.startswith(".") else ""
             raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._known_names()}")
-        named = {option: self.of(value) for option, value in (options or {}).items()}
+        named = {option: self.value_of(value) for option, value in (options or {}).items()}
         return perform(self.work, key, values, named, title=name.strip("."))
 
 

@@ -169,8 +169,9 @@ def _tokens(text: str) -> Iterator[Token]:
             pieces = [Token(*piece, written) for piece in _meanings(kind, written)]
         for last in pieces:
             if len(last.text) > LONGEST_TOKEN and last.kind != "text":
-                says = f"there is a {last.kind} of {len(last.text)} characters in it"
-                raise ExpressionError(f"{says}: {LONGEST_TOKEN} are more than enough")
+                raise ExpressionError(
+                    f"there is a {last.kind} of {len(last.text)} characters in it: {LONGEST_TOKEN} are more than enough"
+                )
             depth += last.opens - last.closes
             yield last
 

@@ -74,7 +74,7 @@ class TrialsOfRun:
 
     @cached_property
     def with_repetitions(self) -> list[Trial]:
-        """Return the trials in the order in which the learner's function is called with them."""
+        """Return the trials in the order of the calls of the learner's function, some of them repeated."""
         return repeat_some(self.declaration, self.judged)
 
     def confirm(self) -> None:
@@ -101,6 +101,7 @@ class TrialsOfRun:
         return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
 
     def _random(self, *stream: int) -> np.random.Generator:
+        """Return the random numbers of a stream of this exercise, from its start."""
         return random_numbers(self.seed, self.name, *stream)
 
 

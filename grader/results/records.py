@@ -84,7 +84,7 @@ class ExerciseResult:
         if not math.isclose(self.max_score, listed, rel_tol=ROUNDED):
             object.__setattr__(self, "max_score", listed)
 
-    def of(self, content: bytes | None) -> ExerciseResult:
+    def with_hash_of(self, content: bytes | None) -> ExerciseResult:
         """Return the same result with the hash of a file's content, or no hash if there is no file."""
         return replace(self, made_from=content_hash(content))
 

@@ -39,7 +39,7 @@ def verdict(exercise: CourseExercise, *codes: str | None) -> ExerciseResult:
         )
         for answer, code in zip(exercise.declaration.answers, codes, strict=True)
     ]
-    return ExerciseResult(exercise.id, exercise.unit, tuple(answers)).of(exercise.path.read_bytes())
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers)).with_hash_of(exercise.path.read_bytes())
 
 
 def solved(exercise: CourseExercise) -> ExerciseResult:
@@ -315,7 +315,7 @@ def test_a_quiz_that_was_skipped_comes_last(course: Course) -> None:
 def test_a_verdict_belongs_to_the_bytes_that_it_was_made_from(course: Course, lin_grad: CourseExercise) -> None:
     """A file that was saved again before its verdict was recorded has none."""
     progress, graded = Progress.load(course.root), lin_grad.path.read_bytes()
-    result = solved(lin_grad).of(graded)
+    result = solved(lin_grad).with_hash_of(graded)
     lin_grad.path.write_text("something else")
     progress.record(lin_grad, result)
     assert progress.result(lin_grad) is None
