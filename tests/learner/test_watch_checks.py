@@ -38,7 +38,7 @@ class Judge:
         self.begun.put(exercise.id)
         if not self.gates.get(timeout=PATIENCE):
             raise SpecError("its declaration is broken")
-        return ExerciseResult(exercise.id, exercise.unit, ()).of(content)
+        return ExerciseResult(exercise.id, exercise.unit, ()).with_hash_of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         return self.check(exercise), ExercisePictures(exercise.id)
