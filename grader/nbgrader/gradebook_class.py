@@ -17,6 +17,7 @@ from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.judging.verdicts import not_handed_in
 from grader.rendering.console import Spinner
+from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
@@ -129,7 +130,8 @@ def _enter_student(
     try:
         content = SubmissionFacts.from_json(facts).content
         record = json.loads(result_file(out, submission.key).read_bytes())
-        writer.write_student(submission.student, submission.path, content, _with_whole_units(names, record))
+        results = _with_whole_units(names, [exercise_from_json(result) for result in record["exercises"]])
+        writer.write_student(submission.student, submission.path, content, results)
     except OperationalError:
         raise
     except Exception as error:  # what the gradebook refuses of one student, it may take of another
@@ -141,13 +143,12 @@ def _enter_student(
     return ""
 
 
-def _with_whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with every graded exercise of the units that it has any of; exercises not handed in are added."""
-    results = {result["id"]: result for result in record["exercises"]}
-    units = {result["unit"] for result in results.values()}
+def _with_whole_units(names: ExerciseNames, results: Sequence[ExerciseResult]) -> list[ExerciseResult]:
+    """Return results with every graded exercise of their units; exercises that were not handed in are added."""
+    by_id = {result.id: result for result in results}
+    units = {result.unit for result in results}
     wanted = [exercise for exercise in names.wanted if exercise.unit in units]
-    complete = [results.get(exercise.id) or not_handed_in(exercise).record for exercise in wanted]
-    return {**record, "exercises": complete}
+    return [by_id.get(exercise.id) or not_handed_in(exercise) for exercise in wanted]
 
 
 def _name_list(blank: Sequence[tuple[str, str]]) -> str:

@@ -31,7 +31,7 @@ from grader.course.course import Course
 from grader.course.course_file import Unit
 from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
-from grader.results.records import ExerciseResult, exercise_from_json
+from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 
 from .feedback import comment, points_for_share, write_outputs
@@ -102,7 +102,7 @@ class GradebookWriter:
         self.gradebook.db.rollback()
 
     def write_student(
-        self, student: str, folder: Path | None, content: SubmissionContent, record: Mapping[str, Any]
+        self, student: str, folder: Path | None, content: SubmissionContent, results: Sequence[ExerciseResult]
     ) -> None:
         """Enter a student's result for each unit that the submission has a file of; manual scores stay.
 
@@ -113,18 +113,18 @@ class GradebookWriter:
             student: the student's id.
             folder: the student's folder on disk; `None` if there is none.
             content: the submission's files and notes.
-            record: the student's `handgrad/result@1`.
+            results: the student's results, of all exercises in the units that the submission has a file of.
 
         Raises:
             ValueError: the gradebook refuses something, such as a name that is too long.
         """
         for unit in self.course.config.units:
             if any(name in content.files for name in unit.ids):
-                results = [exercise_from_json(result) for result in record["exercises"] if result["unit"] == unit.id]
-                if all(result.status == "todo" for result in results) and self._is_graded(unit, student):
+                unit_results = [result for result in results if result.unit == unit.id]
+                if all(result.status == "todo" for result in unit_results) and self._is_graded(unit, student):
                     self.blank.append((student, unit.id))
                 else:
-                    self._write_unit(unit, student, folder, content, results)
+                    self._write_unit(unit, student, folder, content, unit_results)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
         """Return whether the gradebook has points of a student for a unit."""

@@ -173,11 +173,13 @@ def course(tmp_path: Path) -> Course:
     return small_course(tmp_path / "course")
 
 
-def record(*answers: AnswerResult) -> dict[str, Any]:
-    return {"exercises": [ExerciseResult("lin_grad", UNIT, answers).record]}
+def lin_grad_results(*answers: AnswerResult) -> list[ExerciseResult]:
+    return [ExerciseResult("lin_grad", UNIT, answers)]
 
 
-def entered(course: Course, url: str, student: str, submission: SubmissionContent, results: dict[str, Any]) -> None:
+def entered(
+    course: Course, url: str, student: str, submission: SubmissionContent, results: list[ExerciseResult]
+) -> None:
     with open_gradebook(course, url) as entry:
         entry.write_student(student, course.root, submission, results)
 
@@ -186,14 +188,14 @@ def test_an_error_is_left_to_manual_grading(course: Course, tmp_path: Path):
     failed = AnswerResult("w.g", "error", 0.0, 1.0, "error", "no worker")
     right = AnswerResult("b.g", "passed", 1.0, 1.0)
     submission = SubmissionContent({"lin_grad": b""})
-    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", submission, record(failed, right))
+    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", submission, lin_grad_results(failed, right))
     found = {name: (score, waits) for _, name, score, _, waits in rows(tmp_path, GRADES)}
     assert found["lin_grad-w-g"] == (None, 1)
     assert found["lin_grad-b-g"] == (1.0, 0)
 
 
 def test_a_unit_without_a_submission_stays_unchanged(course: Course, tmp_path: Path):
-    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", SubmissionContent({}), record())
+    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", SubmissionContent({}), lin_grad_results())
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
         assert gradebook.assignments == gradebook.students == []
 
@@ -201,13 +203,15 @@ def test_a_unit_without_a_submission_stays_unchanged(course: Course, tmp_path: P
 def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     submission, todo = SubmissionContent({"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
-    entered(course, url, "ann", submission, record(AnswerResult("w.g", "passed", 1.0, 1.0)))
+    entered(course, url, "ann", submission, lin_grad_results(AnswerResult("w.g", "passed", 1.0, 1.0)))
     with open_gradebook(course, url) as entry:
-        entry.write_student("ann", course.root, submission, record(todo))
-        entry.write_student("bob", course.root, submission, record(todo))
+        entry.write_student("ann", course.root, submission, lin_grad_results(todo))
+        entry.write_student("bob", course.root, submission, lin_grad_results(todo))
         assert entry.blank == [("ann", UNIT)]
     assert [scores(tmp_path)[name]["lin_grad-w-g"] for name in ("ann", "bob")] == [1.0, 0.0]
-    entered(course, url, "ann", submission, record(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong")))
+    entered(
+        course, url, "ann", submission, lin_grad_results(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong"))
+    )
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 0.0
 
 
@@ -217,8 +221,10 @@ def test_names_that_are_not_utf_8_are_different_students(course: Course, tmp_pat
         folder = tmp_path / "in" / os.fsdecode(name)
         (folder / UNIT).mkdir(parents=True)
         (folder / UNIT / "lin_grad.py").touch()
-        found = record(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
-        result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
+        results = lin_grad_results(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
+        result_file(tmp_path / "out", folder.name).write_text(
+            json.dumps({"exercises": [result.record for result in results]})
+        )
     submissions = find_submissions(course, tmp_path / "in", tmp_path / "out").submissions
     names = ExerciseNames(course, course.exercises)
     write_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", submissions, tmp_path / "out")
@@ -229,17 +235,18 @@ def test_names_that_are_not_utf_8_are_different_students(course: Course, tmp_pat
 def test_points_that_an_instructor_changed_are_used(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     answers = AnswerResult("w.g", "passed", 1.0, 1.0), AnswerResult("b.g", "failed", 0.0, 1.0, "unknown", "wrong")
-    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), record(*answers))
+    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), lin_grad_results(*answers))
     with Gradebook(url) as gradebook:
         gradebook.find_grade_cell("lin_grad-w-g", UNIT, UNIT).max_score = 10.0
         gradebook.db.commit()
-    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), record(*answers))
+    entered(course, url, "ann", SubmissionContent({"lin_grad": b""}), lin_grad_results(*answers))
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 10.0
 
 
 def test_an_exercise_missing_from_a_released_notebook_is_added_for_all(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
-    submission, results = SubmissionContent({"lin_grad": b""}), record(AnswerResult("w.g", "passed", 1.0, 1.0))
+    submission = SubmissionContent({"lin_grad": b""})
+    results = lin_grad_results(AnswerResult("w.g", "passed", 1.0, 1.0))
     whole = (course.root / "course.yaml").read_text()
     (course.root / "course.yaml").write_text(whole.replace("      - {id: bmm_grad, points: 2}\n", ""))
     entered(load_course(course.root), url, "ann", submission, results)

@@ -23,7 +23,7 @@ from helpers.nbgrader_class import (
     totals,
 )
 from nbgrader.api import Gradebook
-from test_nbgrader_gradebook import URL, course, graded, hand_in, own, record
+from test_nbgrader_gradebook import URL, course, graded, hand_in, lin_grad_results, own
 
 from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course
@@ -106,7 +106,7 @@ def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path:
     folder.mkdir()
     (folder / "timestamp.txt").write_text(stamp)
     with open_gradebook(course, url) as entry:
-        entry.write_student("ann", folder, SubmissionContent({"lin_grad": b""}), record())
+        entry.write_student("ann", folder, SubmissionContent({"lin_grad": b""}), lin_grad_results())
     with Gradebook(url) as gradebook:
         assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
 
