@@ -1,4 +1,4 @@
-"""A class of submissions, good, bad and hostile: every one gets its result, and nothing is done twice."""
+"""A class of right, wrong and hostile submissions: each gets its result, and nothing is graded twice."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def hand_in(submissions: Path, student: str, files: dict[str, str | bytes]) -> P
 
 
 def small_course(root: Path) -> Course:
-    """Two exercises of the real course, and a second for each."""
+    """Return a course with two exercises of the real one, and a time limit of one second for each."""
     course = load_course(root)
     wanted = {"lin_grad", "relu_grad"}
     units = [
@@ -111,14 +111,14 @@ def graded(course: Course, school: Path, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Path:
-    """Two quick students."""
+    """Return the folder of a class of two students whose code runs fast."""
     hand_in(tmp_path / "submissions", "ada", {LIN: RIGHT})
     hand_in(tmp_path / "submissions", "bob", {LIN: MEAN})
     return tmp_path / "submissions"
 
 
 class Lost:
-    """A worker that answers what is tried before a class, and is lost as soon as it is asked for more."""
+    """Act as a worker that answers the probe before a class, and is lost at the first job."""
 
     pid = 0
 
@@ -142,7 +142,7 @@ class Lost:
 
 
 class Crashing(Lost):
-    """A worker whose every job crashes: a result, and at once."""
+    """Act as a worker whose every job crashes at once."""
 
     def end(self) -> Reply:
         return Reply("crash", detail="it was asked to")
@@ -150,7 +150,7 @@ class Crashing(Lost):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker processes, where what they answer does not matter."""
+    """Replace worker processes by objects that crash, for tests in which answers do not matter."""
     monkeypatch.setattr(grading_pool, "start_worker", Crashing)
 
 
@@ -210,7 +210,7 @@ def test_every_result_validates_against_the_schema(graded) -> None:
         {"notes": None},
     ],
 )
-def test_the_schema_refuses_what_is_no_result(graded, change) -> None:
+def test_the_schema_refuses_an_invalid_result(graded, change) -> None:
     assert not validator().is_valid({**record(graded[0], "mean"), **change})
 
 
@@ -240,7 +240,7 @@ def test_each_submission_has_its_one_outcome(graded, student, expected) -> None:
     assert codes(graded[0], student) == expected
 
 
-def test_a_record_holds_what_was_handed_in_and_the_points_of_what_was_asked_for(graded) -> None:
+def test_a_record_holds_the_submitted_exercises_and_the_points_of_all_graded_ones(graded) -> None:
     held = {student: [each["id"] for each in record(graded[0], student)["exercises"]] for student in CLASS}
     assert held["all right"] == ["lin_grad", "relu_grad"]
     assert held["mean"] == ["lin_grad"]
@@ -319,7 +319,7 @@ def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) 
     assert files_in(out) == before
 
 
-def test_what_changed_is_graded_again(course, pair, tmp_path, quick) -> None:
+def test_a_changed_submission_is_graded_again(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
     grade_folder(course, pair, out, workers=1)
     (pair / "bob" / LIN).write_text(PARTLY)
@@ -377,7 +377,7 @@ def test_a_stored_result_that_is_broken_is_made_again(course, tmp_path, quick) -
     assert files_in(out) == whole
 
 
-def test_the_record_says_with_which_seed_in_what_and_from_what_it_was_made(graded) -> None:
+def test_a_record_holds_its_seed_its_isolation_and_its_hash(graded) -> None:
     made = {student: record(graded[0], student) for student in CLASS}
     assert {(found["seed"], found["isolation"]) for found in made.values()} == {(SEED, "none")}
     same = made["all right"]["made_from"] == made["flat"]["made_from"]
@@ -386,14 +386,14 @@ def test_the_record_says_with_which_seed_in_what_and_from_what_it_was_made(grade
 
 
 def test_the_seed_is_in_the_record_alone_and_there_once(course, pair, tmp_path, quick) -> None:
-    """Not in the gradebook, which may be handed on; what reaches a learner is made from the exercises of a record."""
+    """It is not in the gradebook, which others may see, nor in what learners see, which is made from the exercises."""
     grade_folder(course, pair, tmp_path / "out", workers=1)
     written = files_in(tmp_path / "out")
     seed = str(record(tmp_path / "out", "ada")["seed"]).encode()
     assert {name: data.count(seed) for name, data in written.items()} == {"ada.json": 1, "bob.json": 1, "grades.csv": 0}
 
 
-def test_what_a_killed_run_left_unfinished_is_removed(course, pair, tmp_path, quick, monkeypatch) -> None:
+def test_unfinished_files_of_a_killed_run_are_removed(course, pair, tmp_path, quick, monkeypatch) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / ".notes.tmp").write_text("not ours")
@@ -440,7 +440,7 @@ def test_each_submission_is_read_once_and_never_in_the_process_of_the_class(
     assert read() == sorted(CLASS)
 
 
-def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
+def test_a_submission_that_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(grading_pool, "start_worker", Lost)
@@ -560,7 +560,7 @@ def test_a_full_disk_stops_the_run_with_one_sentence(course, pair, tmp_path, qui
     assert not list(out.iterdir())
 
 
-def test_a_record_that_cannot_be_written_is_that_students_alone(course, pair, tmp_path, quick) -> None:
+def test_a_record_that_cannot_be_written_costs_one_student_alone(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
     (out / "ada.json").mkdir(parents=True)
     summary = grade_folder(course, pair, out, workers=1)

@@ -1,4 +1,4 @@
-"""No hand-in ends a class: whatever is handed in, and whatever is raised over it, is the end of that one student.
+"""No submission stops the grading of a class: whatever it holds, and whatever error it raises, costs one student alone.
 
 `thorough/test_every_class_wall.py` has every way to lose a process, and every error at every step.
 """
@@ -46,13 +46,13 @@ def course() -> Course:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker processes, where what they answer does not matter."""
+    """Replace worker processes by objects that crash, for tests in which answers do not matter."""
     monkeypatch.setattr(grading_pool, "start_worker", Crashing)
 
 
 @pytest.fixture
 def school(tmp_path: Path) -> Path:
-    """A class whose other students are honest; `eve` comes between them."""
+    """Return a class of honest students; tests add `eve`, whose name sorts between theirs."""
     for name in ("ada", "zoe"):
         hand_in(tmp_path / "class", name, HONEST)
     return tmp_path / "class"
@@ -74,7 +74,7 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.Captu
 
 
 def one_sentence(ended: Ended) -> str:
-    """What was said; the exit code is 3, and there is no traceback."""
+    """Return the one sentence on stderr; assert that the exit code is 3, without a traceback."""
     code, said = ended
     assert code == 3
     assert "Traceback" not in said
@@ -87,7 +87,7 @@ def graded(course: Course, school: Path, **more: Any) -> tuple[ClassSummary, Pat
 
 
 def tar(names: list[bytes], content: bytes = b"", kind: str = "w:gz") -> bytes:
-    """A tar of files, under names of any bytes."""
+    """Return a tar of files under names of any bytes."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=kind) as archive:  # type: ignore[call-overload]
         for name in names:
@@ -100,7 +100,7 @@ def tar(names: list[bytes], content: bytes = b"", kind: str = "w:gz") -> bytes:
 # Names
 
 
-def test_a_name_that_is_no_text_is_a_file_like_any_other(course: Course, school: Path, quick: None) -> None:
+def test_a_file_whose_name_is_no_utf_8_is_graded(course: Course, school: Path, quick: None) -> None:
     hand_in(school, "eve", HONEST)
     for name in (b"\xff.py", b"caf\xe9.py", b"\xed\xa0\x80.py"):
         Path(os.fsdecode(os.fsencode(school / "eve") + b"/" + name)).touch()
@@ -113,7 +113,7 @@ def test_a_name_that_is_no_text_is_a_file_like_any_other(course: Course, school:
     assert [each["id"] for each in record(out, "mallory")["exercises"]] == ["lin_grad"]
 
 
-def test_such_a_name_alone_holds_nothing_and_says_so(course: Course, school: Path, quick: None) -> None:
+def test_a_submission_with_only_such_a_name_has_nothing_to_grade(course: Course, school: Path, quick: None) -> None:
     (school / "eve").mkdir()
     Path(os.fsdecode(os.fsencode(school / "eve") + b"/\xff.py")).touch()
     summary, _ = graded(course, school)
@@ -125,14 +125,18 @@ TOOLS = ("env", "venv", "node_modules", "__pycache__", ".x", "__MACOSX", ".git")
 
 
 @pytest.mark.parametrize("name", TOOLS[::4])
-def test_a_student_with_a_name_that_tools_use_is_graded(course: Course, school: Path, quick: None, name: str) -> None:
+def test_a_student_called_like_a_folder_of_a_tool_is_graded(
+    course: Course, school: Path, quick: None, name: str
+) -> None:
     hand_in(school, name, {"lin_grad.py": RIGHT})
     summary, out = graded(course, school)
     assert summary.students == 3
     assert name in [row["student"] for row in gradebook(out)]
 
 
-def test_what_has_such_a_name_and_is_nobody_s_is_named(course: Course, school: Path, quick: None) -> None:
+def test_a_folder_of_a_tool_without_a_submission_is_listed_as_ignored(
+    course: Course, school: Path, quick: None
+) -> None:
     hand_in(school, "venv", {"bin/activate": "", "lib/python/site.py": ""})
     hand_in(school, ".x", {"deeper/still/lin_grad.py": RIGHT})
     hand_in(school, "__MACOSX", {"ada/._lin_grad.py": ""})
@@ -160,7 +164,7 @@ def test_two_students_never_share_a_record_file(tmp_path: Path) -> None:
     assert result_file(tmp_path, "ada").name == "ada.json"
 
 
-def test_two_students_of_two_sections_are_never_taken_for_one(course: Course, tmp_path: Path, quick: None) -> None:
+def test_students_of_two_sections_are_never_joined(course: Course, tmp_path: Path, quick: None) -> None:
     for section, students in (("A", ("ada", "bob", "x")), ("A B", ("ada", "x", "cem")), ("B", ("A ada", "eli"))):
         for student in students:
             hand_in(tmp_path / "class" / section, student, HONEST)
@@ -172,7 +176,7 @@ def test_two_students_of_two_sections_are_never_taken_for_one(course: Course, tm
 
 
 def unlistable(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
-    """Let the folder of this name be one that cannot be listed, whoever asks."""
+    """Make listing any folder of this name raise an error."""
     scandir = os.scandir
 
     def refuse(path: Any) -> Any:
@@ -191,7 +195,7 @@ def unlistable(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> 
         ("zzz", ValueError("x")),
     ],
 )
-def test_a_folder_that_cannot_be_listed_is_that_student_s_alone(
+def test_a_folder_that_cannot_be_listed_costs_one_student_alone(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
 ) -> None:
     hand_in(school, name, HONEST)
@@ -204,7 +208,7 @@ def test_a_folder_that_cannot_be_listed_is_that_student_s_alone(
 
 
 def burn() -> None:
-    """As an archive that is unpacked for ever: no signal handler is asked."""
+    """Spend processor time in one call of C code, as unpacking an archive may: no signal handler runs meanwhile."""
     pow(3, 10**9)
 
 
@@ -246,10 +250,10 @@ LOSSES = [
 
 
 @pytest.mark.parametrize(("happen", "says"), LOSSES[2::3])
-def test_whoever_loses_the_process_that_reads_is_alone(
+def test_a_submission_that_crashes_its_reader_costs_no_other(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], None], says: str
 ) -> None:
-    """And on a resume, where stored results are compared."""
+    """The same holds when the command runs again and compares stored results."""
     read = submissions.read_submission
 
     def reading(names: Any, one: Any) -> Any:
@@ -274,7 +278,7 @@ def test_whoever_loses_the_process_that_reads_is_alone(
     assert (summary.reused, summary.errors) == (2, ())
 
 
-def test_the_file_that_was_read_is_named(
+def test_an_error_while_a_file_is_read_names_the_file(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -289,10 +293,10 @@ def test_the_file_that_was_read_is_named(
 
 
 @pytest.mark.parametrize("name", ["helper.py", "homework.ipynb", "lin_grad (1).py"])
-def test_a_file_that_cannot_be_opened_is_no_file_that_is_not_there(
+def test_a_file_that_cannot_be_opened_does_not_count_as_missing(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """It may be what was to be graded, or what that imports: nobody loses points over it."""
+    """It may be an answer, or a file that an answer imports, so the student gets an error and no points are lost."""
     folder = hand_in(school, "eve", {"lin_grad.py": RIGHT, name: RIGHT})
     os.utime(folder / "lin_grad.py", (1, 1))
     opened = os.open
@@ -312,7 +316,7 @@ READERS = ("_read_zip", "_zip_entries", "_build_tree", "_open_zip_member", "_arc
 
 
 @pytest.mark.parametrize("where", READERS[::4])
-def test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(
+def test_a_bug_in_reading_an_archive_is_not_reported_as_damage(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     def fail(*_: object) -> None:
@@ -352,7 +356,7 @@ MAKERS = ("course_result", "dumps", "count")
 
 @pytest.mark.parametrize("where", MAKERS)
 @pytest.mark.parametrize("error", [MemoryError()])
-def test_a_record_that_cannot_be_made_is_that_student_s_alone(
+def test_a_record_that_cannot_be_made_costs_one_student_alone(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
 ) -> None:
     place = {
@@ -397,7 +401,7 @@ def test_an_output_folder_that_was_moved_is_noticed(
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
-def test_signals_end_a_class_alike(
+def test_every_signal_ends_a_class_in_the_same_way(
     school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     number = getattr(signal, name)
@@ -420,7 +424,7 @@ def test_signals_end_a_class_alike(
 
 
 def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[GradingProgress], None]], None]:
-    """Have a function told how far the class is, in the place of the progress bar."""
+    """Replace the progress bar by a function."""
 
     def set_report(report: Callable[[GradingProgress], None]) -> None:
         @contextmanager
@@ -432,7 +436,7 @@ def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[GradingPro
     return set_report
 
 
-def test_a_progress_bar_that_cannot_be_drawn_costs_nobody_a_record(course: Course, school: Path, quick: None) -> None:
+def test_a_progress_bar_that_fails_costs_no_record(course: Course, school: Path, quick: None) -> None:
     def fail(progress: GradingProgress) -> None:
         raise ValueError("not foreseen")
 
@@ -441,7 +445,7 @@ def test_a_progress_bar_that_cannot_be_drawn_costs_nobody_a_record(course: Cours
 
 
 class Watched(Lost):
-    """A worker that remembers whether it was closed."""
+    """Act as a worker that records whether it was closed."""
 
     alive = 0
 
@@ -466,7 +470,7 @@ def test_a_process_that_cannot_be_forked_leaves_no_worker_behind(
     assert Watched.alive == 0
 
 
-def test_one_process_that_cannot_be_forked_costs_nobody_anything(
+def test_one_process_that_cannot_be_forked_costs_no_record(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, calls = multiprocessing.context.ForkProcess.start, []
@@ -487,11 +491,11 @@ STEPS = ("grader.classroom.class_folder.find_submissions", "grader.classroom.res
 
 
 @pytest.mark.parametrize(("where", "error"), [*zip(STEPS, UNFORESEEN, strict=False)])
-def test_what_nobody_foresaw_is_one_sentence_that_says_where_to_report_it(
+def test_an_unexpected_error_is_one_sentence_that_says_where_to_report_it(
     school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     where: str, error: Exception,
 ) -> None:  # fmt: skip
-    """And no record is changed, and the same command goes on."""
+    """No record is changed, and the same command completes the class."""
     assert command("--yes")[0] == 0
     before = files_in(tmp_path / "out")
     shutil.rmtree(school / "zoe")
@@ -528,7 +532,7 @@ def test_one_submission_that_cannot_be_read_is_an_error_record(
     assert exercise["status"] == "error"
 
 
-def test_reading_waits_for_no_pipe(course: Course, school: Path, quick: None) -> None:
+def test_reading_does_not_wait_for_a_pipe(course: Course, school: Path, quick: None) -> None:
     folder = hand_in(school, "eve", HONEST)
     os.mkfifo(folder / "relu_grad.py")
     os.mkfifo(folder / "archive.zip")

@@ -1,4 +1,4 @@
-"""What goes over the wire to other machines and back, and what a coordinator makes of workers that fail or lie."""
+"""The messages to other machines and back, and how a coordinator handles workers that fail or lie."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def setting(course: Course) -> bytes:
 
 @pytest.fixture(scope="module")
 def batch(course: Course) -> list[list[Part]]:
-    """A right one, a wrong one with a notebook and a file to import, one that cannot be read, and nothing."""
+    """Return a right submission, a wrong notebook with a file to import, an unreadable one and an empty one."""
     right = solution(course, NAME)
     wrong = right.replace(b"out.g.sum(0)", b"half(out.g.mean(0))").replace(b"def ", b"from mine import half\n\ndef ", 1)
     return [
@@ -48,7 +48,7 @@ def batch(course: Course) -> list[list[Part]]:
 
 @pytest.fixture(scope="module")
 def graded(course: Course, batch: list[list[Part]]) -> Results:
-    """What one machine makes of it."""
+    """Return the results of the batch on one machine."""
     with GradingPool(course, "none", 1, SEED) as pool:
         found = {each.key: each.results for each in pool.grade(enumerate(batch)) if each is not None}
     return [found[place] for place in range(len(batch))]
@@ -81,7 +81,7 @@ def test_a_service_that_was_killed_says_so(setting: bytes, batch: Any) -> None:
         service.grade(wire.pack_batch(batch))
 
 
-def test_a_service_refuses_what_another_version_wrote(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_refuses_a_setting_of_another_version(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "__version__", "0.0.1")
     service = Service(wire.pack_setting(wire.GradingSetting(course, SEED, "none", ())), 1)
     with pytest.raises(InfrastructureError, match=r"and the class is graded with 0\.0\.1"):
@@ -145,19 +145,21 @@ def test_an_error_beyond_every_number_is_refused(course: Course, graded: Results
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", packed({}), wire.pack_batch([])])
-def test_a_reply_that_is_none_is_refused(data: bytes, course: Course) -> None:
+def test_a_reply_of_another_form_is_refused(data: bytes, course: Course) -> None:
     with pytest.raises(ProtocolError):
         wire.unpack_results(data, course, [[Part(NAME, b"")]])
 
 
 @pytest.mark.parametrize("said", [{"printed": 1}, {"notes": [1]}, {"notes": "a note"}, {"notes": None}])
-def test_what_is_said_beside_a_result_is_text(said: dict[str, Any], course: Course, graded: Results) -> None:
+def test_the_output_and_the_notes_of_a_result_must_be_text(
+    said: dict[str, Any], course: Course, graded: Results
+) -> None:
     with pytest.raises(ProtocolError):
         wire.unpack_results(packed(graded[0][0].record, **said), course, [[Part(NAME, b"")]])
 
 
 class Future:
-    """A job that was done at once, or failed."""
+    """Act as a future whose task is done, or has failed."""
 
     def __init__(self, run: Callable[[], bytes]) -> None:
         self.run = run
@@ -167,7 +169,7 @@ class Future:
 
 
 class Workers:
-    """As much of a Dask client as a coordinator asks for; what is submitted is done by functions of the test."""
+    """Act as the part of a Dask client that a coordinator uses; functions of the test perform the tasks."""
 
     def __init__(self, **workers: Callable[[list[list[Part]]], bytes]) -> None:
         self.workers, self.asked = workers, list[tuple[str, int]]()
@@ -219,14 +221,16 @@ def finished(pool: ClusterPool, submissions: int) -> dict[int, list[ExerciseResu
     [fails, lambda batch: b"", lambda batch: wire.pack_results([], 0.1)],
     ids=["fails", "nonsense", "nothing"],
 )
-def test_what_a_worker_cannot_do_another_one_does(wrong: Any, pool_of: Any, honest: Any, graded: Results) -> None:
+def test_a_batch_that_one_worker_cannot_grade_goes_to_another(
+    wrong: Any, pool_of: Any, honest: Any, graded: Results
+) -> None:
     client, pool = pool_of(good=honest, bad=wrong)
     assert finished(pool, 40) == dict.fromkeys(range(40), graded[0])
     assert {address for address, _ in client.asked} == {"good", "bad"}
 
 
-def test_a_submission_that_nobody_can_grade_stands_alone(pool_of: Any, honest: Any, graded: Results) -> None:
-    """It says so, and has not failed; the others have their points."""
+def test_a_submission_that_no_worker_can_grade_costs_no_other(pool_of: Any, honest: Any, graded: Results) -> None:
+    """Its result gives the reason, and is no failure of the student; the others have their points."""
 
     def poisoned(batch: list[list[Part]]) -> bytes:
         return fails(batch) if any(part.content for parts in batch for part in parts) else honest(batch)
@@ -240,7 +244,7 @@ def test_a_submission_that_nobody_can_grade_stands_alone(pool_of: Any, honest: A
     assert len(found) == 19
 
 
-def test_where_no_worker_can_grade_anything_it_is_said_at_once(pool_of: Any) -> None:
+def test_a_cluster_without_a_worker_that_can_grade_fails_at_once(pool_of: Any) -> None:
     client, pool = pool_of(first=fails)
     with pytest.raises(InfrastructureError, match="No worker of the cluster can grade: no room"):
         finished(pool, 10_000)

@@ -1,4 +1,4 @@
-"""Archives that somebody made with care: nothing leads out of them, and none takes more than there is."""
+"""Hostile archives: no path leads out of them, and none takes more memory or time than the limits allow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def archive(name: str, data: bytes) -> File:
 
 
 def everything(file: File) -> dict[str, str]:
-    """Every file of an archive, with why it is not read."""
+    """Return why each file of an archive is not read, by its path."""
     waiting, found = [("", unpack(file))], {}
     while waiting:
         at, folder = waiting.pop()
@@ -41,7 +41,7 @@ def everything(file: File) -> dict[str, str]:
     return found
 
 
-def test_names_that_lead_out_of_an_archive_are_no_names(tmp_path) -> None:
+def test_paths_that_lead_out_of_an_archive_are_not_followed(tmp_path) -> None:
     names = ("../../x.py", "/etc/x.py", "C:\\x.py", "a/../../x.py", "..\\x.py")
     for name, data in (("a.zip", zipped(dict.fromkeys(names, ""))), ("a.tar.gz", tarred(dict.fromkeys(names, "")))):
         assert set(everything(archive(name, data)).values()) == {"its name leads out of the archive"}
@@ -62,7 +62,7 @@ def zip_of(entry: zipfile.ZipInfo, method: int = zipfile.ZIP_STORED) -> bytes:
     return stream.getvalue()
 
 
-def test_what_is_odd_in_a_zip_is_not_read() -> None:
+def test_encrypted_and_oddly_packed_files_in_a_zip_are_not_read() -> None:
     link, encrypted, packed = (zipfile.ZipInfo("lin_grad.py") for _ in range(3))
     link.external_attr = 0o120777 << 16
     locked = bytearray(zip_of(encrypted))
@@ -87,7 +87,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_unread(monkeypatch) -> N
         unpack(archive("a.zip", os.urandom((1 << 20) + 1)))
 
 
-def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said() -> None:
+def test_a_zip_that_lies_about_a_size_gives_no_more_bytes_than_it_states() -> None:
     data = zipped({"lin_grad.py": b" " * 100_000})
     at = data.index(ENTRY_MARK) + 24
     small = data[:at] + (10).to_bytes(4, "little") + data[at + 4 :]
@@ -105,8 +105,8 @@ def test_a_hundred_thousand_names_are_refused_before_they_are_read() -> None:
         unpack(archive("a.tar.gz", tarred({str(i): "" for i in range(MOST_ENTRIES + 1)})))
 
 
-def test_archives_in_archives_end(course, tmp_path) -> None:
-    """And what lies beside them is graded."""
+def test_archives_in_archives_are_read_only_to_a_limit(course, tmp_path) -> None:
+    """The files beside them are graded."""
     data = zipped({"lin_grad.py": RIGHT})
     for _ in range(5):
         data = zipped({"again.zip": data})
@@ -116,7 +116,7 @@ def test_archives_in_archives_end(course, tmp_path) -> None:
     assert any(note.startswith("0.zip/again.zip/again.zip was ignored: there are more than") for note in found.notes)
 
 
-def test_a_tree_without_end_is_looked_at_in_part(course, tmp_path, monkeypatch) -> None:
+def test_only_the_first_files_of_an_endless_tree_are_read(course, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("grader.classroom.archives.MOST_ENTRIES", 30)
     files = {f"x{i:03}.txt": "" for i in range(40)}
     found = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, "d/" * 25 + "lin_grad.py": MEAN, **files}))
@@ -124,7 +124,7 @@ def test_a_tree_without_end_is_looked_at_in_part(course, tmp_path, monkeypatch) 
     assert "only the first 30 files were looked at" in found.notes[-1] or found.notes[-1].endswith("were ignored")
 
 
-def test_a_name_for_a_terminal_shows_as_text(course, tmp_path) -> None:
+def test_control_characters_in_a_name_are_shown_as_text(course, tmp_path) -> None:
     data = zipped({"\x1b[2J\nlin.txt": "", "lin_grad\u202e.py": RIGHT})
     notes = read(course, put(tmp_path / "eve", {"hw.zip": data})).notes
     assert notes

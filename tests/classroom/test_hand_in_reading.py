@@ -1,4 +1,4 @@
-"""What of a hand-in is graded for which exercise, what is said of the rest, and whose it is."""
+"""Which files of a submission are graded for which exercise, the notes on the others, and the student that it is of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def found_in(course: Course, path: Path) -> ClassFolder:
     return find_submissions(course, path, path.parent / "out")
 
 
-def test_of_two_the_newest_is_graded_and_that_is_said(course, tmp_path) -> None:
+def test_the_newest_of_two_files_is_graded_and_noted(course, tmp_path) -> None:
     eve = put(
         tmp_path / "eve",
         {"lin_grad.py": RIGHT, "backup/Lin_Grad.py": MEAN, "same.zip": zipped({"lin_grad.py": RIGHT}, 1990)},
@@ -43,8 +43,8 @@ def test_of_two_the_newest_is_graded_and_that_is_said(course, tmp_path) -> None:
     )
 
 
-def test_two_names_that_look_alike_are_one_file_twice(course, tmp_path) -> None:
-    """Whichever way they are written, the same of them is graded in every run."""
+def test_two_names_that_look_alike_are_two_copies_of_a_file(course, tmp_path) -> None:
+    """The same one of them is graded in every run."""
     wide = "ｌｉｎ＿ｇｒａｄ.py"
     eve = put(tmp_path / "eve", {wide: MEAN, "lin_grad.py": RIGHT})
     found = read(course, eve)
@@ -91,14 +91,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("broken", "why"), BROKEN.items(), ids=lambda text: text[:40])
-def test_what_is_no_notebook_is_said_to_be_none(course, tmp_path, broken, why) -> None:
+def test_a_file_that_is_no_notebook_is_reported_as_such(course, tmp_path, broken, why) -> None:
     found = read(course, put(tmp_path / "eve", {"homework.ipynb": broken}))
     assert found.files == {}
     assert found.nothing == found.notes[0]
     assert found.nothing.startswith(f"homework.ipynb was ignored: it is no notebook that can be read {why}")
 
 
-def test_a_notebook_without_a_function_of_the_course_is_one(course, tmp_path) -> None:
+def test_a_notebook_without_an_exercise_has_nothing_to_grade(course, tmp_path) -> None:
     found = read(course, put(tmp_path / "eve", {"hw.ipynb": '{"cells": [1, {"cell_type": "code"}]}'}))
     assert found.notes == ("hw.ipynb was ignored: no cell of it defines a function of an exercise",)
     assert found.nothing.startswith("it holds hw.ipynb, and no file")
@@ -110,7 +110,7 @@ def test_a_notebook_in_utf_16_is_read(course, tmp_path) -> None:
 
 
 def test_an_answered_notebook_counts_beside_a_newer_stub(course, tmp_path) -> None:
-    """What another exercise's stub holds, `lin_grad_nd` in the same notebook, is not this one's."""
+    """The stub of `lin_grad_nd` in the same notebook is no stub of `lin_grad`."""
     other = STUB.replace("lin_grad", "lin_grad_nd")
     eve = put(tmp_path / "eve", {"a.ipynb": notebook(RIGHT, other), "b.ipynb": notebook(STUB, other)})
     os.utime(eve / "b.ipynb", (1_800_000_000, 1_800_000_000))
@@ -126,7 +126,7 @@ def test_a_stub_that_stands_below_the_answer_is_noted(course, tmp_path) -> None:
     )
 
 
-def test_a_notebook_that_only_imports_the_function_is_no_answer_of_its_own(course, tmp_path) -> None:
+def test_a_notebook_that_only_imports_the_function_is_no_answer(course, tmp_path) -> None:
     tried = notebook("from lin_grad import lin_grad", "lin_grad(1, 2, 3, 4)")
     eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "try.ipynb": tried})
     os.utime(eve / "try.ipynb", (1_800_000_000, 1_800_000_000))
@@ -168,7 +168,7 @@ def test_a_file_without_the_function_never_hides_an_answer(course, tmp_path) -> 
 
 
 def test_a_copy_of_the_whole_course_is_no_answer(course, tmp_path) -> None:
-    """Who clones the course hands in its worked solutions too."""
+    """A clone of the course holds its worked solutions too."""
     at = "fork/{}/04_linear/lin_grad.py"
     eve = put(
         tmp_path / "eve", {at.format("exercises"): STUB, at.format("solutions"): RIGHT, at.format("tests"): RIGHT}
@@ -176,7 +176,7 @@ def test_a_copy_of_the_whole_course_is_no_answer(course, tmp_path) -> None:
     assert read(course, eve).files == {"lin_grad": STUB.encode()}
 
 
-def test_files_beside_an_answer_are_there_to_import_wherever_it_lies(course, tmp_path) -> None:
+def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_path) -> None:
     files = {
         "my/exercises/04_linear/lin_grad.py": "import own",
         "my/exercises/04_linear/own.py": "x = 1",
@@ -208,7 +208,7 @@ def test_files_beside_an_answer_are_there_to_import_wherever_it_lies(course, tmp
         ),
     ],
 )  # fmt: skip
-def test_why_there_is_nothing_to_grade_is_said(course, tmp_path, files, why) -> None:
+def test_the_reason_why_there_is_nothing_to_grade_is_given(course, tmp_path, files, why) -> None:
     assert read(course, put(tmp_path / "eve", files)).nothing == why
 
 
@@ -237,7 +237,7 @@ def test_a_roster_may_have_any_columns(course, tmp_path, text, students) -> None
     assert (found.absent, found.unlisted) == ((), ())
 
 
-def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
+def test_a_name_of_two_students_matches_nobody_on_the_roster(course, tmp_path) -> None:
     text = "sid,name\n1,Wei Zhang\n2,Zhang Wei\n3,Ada\n"
     path = put(tmp_path / "in", {"Wei Zhang/lin_grad.py": RIGHT, "3/lin_grad.py": RIGHT, "ada/relu_grad.py": ""})
     found = match_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
@@ -253,14 +253,14 @@ def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
         ("honone_11_33_lin_grad.py", "honone_11_33_x_99_100_lin_grad.py"),
     ],
 )
-def test_a_name_that_looks_like_a_neighbours_hand_in_takes_nothing_from_it(course, tmp_path, honest, hostile) -> None:
+def test_a_name_that_looks_like_another_students_submission_replaces_nothing(course, tmp_path, honest, hostile) -> None:
     found = found_in(course, put(tmp_path / "in", {honest: RIGHT, hostile: EXITS}))
     assert [read_submission(names_of(course), one).files for one in found.submissions] == [{"lin_grad": RIGHT.encode()}]
     assert found.strays == (hostile.partition("/")[0],)
 
 
 def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> None:
-    """Beside another file of the same student, too."""
+    """The same holds beside another file of the same student."""
     names = (f"Ada_11{MARK}_lin_grad.py", f"Ada_11{MARK}_helper_1_2_.py", f"Bob_12{MARK}_lin_grad.py")
     found = found_in(course, put(tmp_path / "in", dict.fromkeys(names, RIGHT)))
     assert ([len(one.folders) for one in found.submissions], found.strays) == ([2, 1], ())
@@ -274,7 +274,7 @@ def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> N
         ("eve", "hon1", "x-hon1"),
     ],
 )
-def test_who_has_the_very_name_of_the_roster_keeps_it(course, tmp_path, other, anns, others) -> None:
+def test_a_student_with_the_exact_name_on_the_roster_keeps_it(course, tmp_path, other, anns, others) -> None:
     path = put(tmp_path / "in", {f"{anns}/lin_grad.py": RIGHT, f"{others}/lin_grad.py": EXITS})
     found = match_roster(found_in(course, path), read_roster(roster(tmp_path, f"name,github\nAnn,hon1\nEve,{other}\n")))
     (ann,) = (one for one in found.submissions if one.key == "hon1")
@@ -282,7 +282,7 @@ def test_who_has_the_very_name_of_the_roster_keeps_it(course, tmp_path, other, a
 
 
 @pytest.mark.parametrize("text", ["", "name\nAda\nAda\n", "colour\nred\n", "sid\n1\n1\n"])
-def test_a_roster_that_tells_nobody_apart_is_refused(tmp_path, text) -> None:
+def test_a_roster_without_a_column_that_identifies_students_is_refused(tmp_path, text) -> None:
     with pytest.raises(UsageError, match="has no column that tells students apart"):
         read_roster(roster(tmp_path, text))
 
@@ -303,13 +303,13 @@ def test_a_whole_class_in_a_tar(course, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["class.zip", "class.tar.gz", "class.tar"])
-def test_a_class_that_is_damaged_is_one_sentence(course, tmp_path, name) -> None:
+def test_a_damaged_archive_of_a_class_gives_one_sentence(course, tmp_path, name) -> None:
     put(tmp_path, {name: b"\x1f\x8bPK broken" * 100})
     with pytest.raises(UsageError, match=r"cannot be read, it is damaged .*: download it again"):
         found_in(course, tmp_path / name)
 
 
-def test_no_name_that_one_student_chose_changes_what_the_class_is_taken_for(course, tmp_path) -> None:
+def test_no_name_that_one_student_chose_changes_the_layout_of_the_class(course, tmp_path) -> None:
     names = ("Bob B_102_assignsubmission_file_lin_grad.py", "bob_102_9001_lin_grad.py", "submission_metadata.yml")
     plain = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
     path = put(tmp_path / "in", {**plain, **{f"eve/{name}": MEAN for name in names}})
@@ -321,7 +321,7 @@ def test_no_name_that_one_student_chose_changes_what_the_class_is_taken_for(cour
     assert ([one.key for one in found.submissions], found.strays) == (["ada_0", "bob_1", "cem_2", "eve_9"], ())
 
 
-def test_files_of_units_that_are_not_graded_are_not_spoken_of(course, tmp_path) -> None:
+def test_files_of_units_that_are_not_graded_have_no_notes(course, tmp_path) -> None:
     eve = put(
         tmp_path / "eve", {"04_linear/lin_grad.py": RIGHT, "05_activations/own.py": "", "05_activations/x.txt": ""}
     )

@@ -1,4 +1,4 @@
-"""Hand-ins as they come, from the layout of each platform to points: nobody gets 0 for the name of a file."""
+"""Submissions as downloaded from each platform, from layout to points: nobody gets 0 for the name of a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def course() -> Course:
 
 @pytest.fixture
 def grade(course: Course, tmp_path: Path) -> Callable[..., tuple[Points, ClassSummary]]:
-    """Grades a class with the warm worker and the references of the whole session."""
+    """Return a function that grades a class with the session's warm worker and references."""
 
     def graded(path: Path, roster: str = "") -> tuple[Points, ClassSummary]:
         found = find_submissions(course, path, tmp_path / "out")
@@ -120,7 +120,7 @@ def test_a_gradebook_from_canvas_is_a_roster(grade, tmp_path) -> None:
 
 
 def test_an_export_from_gradescope(grade, tmp_path) -> None:
-    """Whoever handed in together has a record each; a name of one's own choosing leads nowhere."""
+    """Each student of a group has a record; a name that a student chose leads out of no folder."""
     points, summary = grade(platforms.gradescope(tmp_path))
     assert points == {"ada@uni.edu": 3, "bob@uni.edu": 2, "103": 2, "submission_303": None}
     assert summary.kind == "an export from Gradescope"
@@ -146,7 +146,7 @@ def test_sections(grade, tmp_path) -> None:
     assert summary.kind == "2 sections"
 
 
-def test_records_of_students_who_are_gone_are_put_away(grade, tmp_path) -> None:
+def test_records_of_students_who_left_are_moved(grade, tmp_path) -> None:
     handed_in = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": MEAN, "cem/lin_grad.py": RIGHT})
     grade(handed_in)
     put(tmp_path / "out", {"other.json": '{"mine": 1}'})
@@ -159,8 +159,8 @@ def test_records_of_students_who_are_gone_are_put_away(grade, tmp_path) -> None:
     assert {path.name for path in (tmp_path / "out/removed").iterdir()} == {"bob.json", "cem.json"}
 
 
-def test_points_that_nobody_confirmed_are_not_entered(course, grade, tmp_path, capsys, monkeypatch) -> None:
-    """On a terminal it is asked; elsewhere, the exit code says that something is left."""
+def test_zeros_are_entered_only_if_they_are_confirmed(course, grade, tmp_path, capsys, monkeypatch) -> None:
+    """On a terminal the command asks; elsewhere, the exit code shows that an answer is needed."""
     path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/report.pdf": ""})
     found, grading = find_submissions(course, path, tmp_path / "out"), Grading(1, "none", seed=1)
 
@@ -188,7 +188,7 @@ def test_points_that_nobody_confirmed_are_not_entered(course, grade, tmp_path, c
 
 
 class Typed(io.StringIO):
-    """A terminal at which this is typed."""
+    """Act as a terminal at which a text is typed."""
 
     is_terminal = True
 
@@ -196,7 +196,7 @@ class Typed(io.StringIO):
         return self.is_terminal
 
 
-def test_a_log_has_a_line_now_and_then(capsys) -> None:
+def test_a_log_gets_a_line_every_thirty_seconds(capsys) -> None:
     times = iter((0.0, 1.0, 29.0, 31.0, 31.0, 40.0))
     with showing_progress(on_terminal=False, clock=lambda: next(times)) as report:
         for done in range(4):
@@ -281,7 +281,7 @@ COMMANDS = [words for words in DOCUMENT.commands("handgrad") if words[:1] == ["g
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_what_the_page_on_hand_ins_shows_is_what_happens(grade, tmp_path, monkeypatch, words) -> None:
+def test_the_commands_on_the_page_on_submissions_give_these_points(grade, tmp_path, monkeypatch, words) -> None:
     monkeypatch.chdir(tmp_path)
     at = tmp_path / "submissions"
     for hand_in in (platforms.moodle, platforms.canvas, platforms.gradescope, platforms.github):
@@ -303,8 +303,8 @@ def test_what_the_page_on_hand_ins_shows_is_what_happens(grade, tmp_path, monkey
     assert {student: found[student] for student in points} == points
 
 
-def test_the_names_of_the_page_are_understood(grade, tmp_path) -> None:
-    """Names are separated by several blanks, for they have single ones in them."""
+def test_the_file_names_on_the_page_are_understood(grade, tmp_path) -> None:
+    """Names on the page are separated by several spaces, because they contain single ones."""
     named, canvas = [body for language, body in DOCUMENT.blocks if language == "text" and "lin_grad" in body]
     names = [name for line in named.splitlines() for name in line.split("   ")]
     answers = [name.strip() for name in names if not name.strip().startswith("quiz")]
@@ -316,7 +316,7 @@ def test_the_names_of_the_page_are_understood(grade, tmp_path) -> None:
     assert "late" in " ".join(said(summary)["mullerbob_202"]).lower()
 
 
-def test_the_names_of_quizzes_on_the_page_are_understood(tmp_path: Path, monkeypatch) -> None:
+def test_the_file_names_of_quizzes_on_the_page_are_understood(tmp_path: Path, monkeypatch) -> None:
     named = next(body for _, body in DOCUMENT.blocks if "quiz" in body).splitlines()[-1].split("   ")
     sheet = "variant: 0\nwhy_sum_0: shared\n"
     put(tmp_path / "in", {f"s{number}/{name}": sheet for number, name in enumerate(named)})
@@ -328,7 +328,7 @@ def test_the_names_of_quizzes_on_the_page_are_understood(tmp_path: Path, monkeyp
     assert all(score > 0 for score in scores)
 
 
-def test_what_the_page_shows_of_hand_ins_with_nothing_in_them_is_printed(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_the_page_shows_what_is_printed_for_empty_submissions(tmp_path: Path, capsys, monkeypatch) -> None:
     (shown,) = [body for _, body in DOCUMENT.blocks if "nothing that could be graded" in body]
     archive = platforms.moodle(tmp_path)
     with zipfile.ZipFile(archive, "a") as more:

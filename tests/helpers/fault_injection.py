@@ -42,7 +42,7 @@ Where = Literal["coordinator", "process"]
 
 
 class CrashingWorker:
-    """A worker whose every job crashes: a result, and at once."""
+    """Act as a worker whose every job crashes at once."""
 
     pid = 0
 

@@ -1,4 +1,4 @@
-"""Hand-ins laid out as each platform lays them out: right ones, wrong ones, late ones, double ones and hostile ones."""
+"""Submissions in the layout of each platform: right, wrong, late, repeated and hostile ones."""
 
 from __future__ import annotations
 

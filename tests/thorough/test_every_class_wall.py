@@ -16,38 +16,40 @@ __all__ = ["command", "course", "quick", "school"]
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_a_student_with_a_name_that_tools_use_is_graded(course: Course, school: Path, quick: None, name: str) -> None:
-    short.test_a_student_with_a_name_that_tools_use_is_graded(course, school, quick, name)
+def test_a_student_called_like_a_folder_of_a_tool_is_graded(
+    course: Course, school: Path, quick: None, name: str
+) -> None:
+    short.test_a_student_called_like_a_folder_of_a_tool_is_graded(course, school, quick, name)
 
 
 @pytest.mark.parametrize(("happen", "says"), LOSSES)
-def test_whoever_loses_the_process_that_reads_is_alone(
+def test_a_submission_that_crashes_its_reader_costs_no_other(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], None], says: str
 ) -> None:
-    short.test_whoever_loses_the_process_that_reads_is_alone(course, school, quick, monkeypatch, happen, says)
+    short.test_a_submission_that_crashes_its_reader_costs_no_other(course, school, quick, monkeypatch, happen, says)
 
 
 @pytest.mark.parametrize("where", READERS)
-def test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(
+def test_a_bug_in_reading_an_archive_is_not_reported_as_damage(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    short.test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(course, school, quick, monkeypatch, where)
+    short.test_a_bug_in_reading_an_archive_is_not_reported_as_damage(course, school, quick, monkeypatch, where)
 
 
 @pytest.mark.parametrize("where", MAKERS)
 @pytest.mark.parametrize("error", [ValueError("not foreseen"), OSError(errno.EIO, "Input/output error")])
-def test_a_record_that_cannot_be_made_is_that_student_s_alone(
+def test_a_record_that_cannot_be_made_costs_one_student_alone(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
 ) -> None:
-    short.test_a_record_that_cannot_be_made_is_that_student_s_alone(course, school, quick, monkeypatch, where, error)
+    short.test_a_record_that_cannot_be_made_costs_one_student_alone(course, school, quick, monkeypatch, where, error)
 
 
 @pytest.mark.parametrize("error", UNFORESEEN)
 @pytest.mark.parametrize("where", STEPS)
-def test_what_nobody_foresaw_is_one_sentence_that_says_where_to_report_it(
+def test_an_unexpected_error_is_one_sentence_that_says_where_to_report_it(
     school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     where: str, error: Exception,
 ) -> None:  # fmt: skip
-    short.test_what_nobody_foresaw_is_one_sentence_that_says_where_to_report_it(
+    short.test_an_unexpected_error_is_one_sentence_that_says_where_to_report_it(
         school, quick, command, monkeypatch, tmp_path, where, error
     )
