@@ -261,9 +261,7 @@ def endless(course: Path) -> list[Row]:
         file = course.parent / "submissions" / "s00050" / LIN_GRAD
         file.write_text(f"import time\ndef lin_grad(inp, out, w, b):\n    {line}\n")
         extra.append(FEW / grading_rate(course, chosen, 1) - undisturbed - limit)
-    return [
-        at_most("the time that a submission without an end costs its class beyond its time limit", max(extra), 1, "s")
-    ]
+    return [at_most("time that an endless submission costs its class beyond its time limit", max(extra), 1, "s")]
 
 
 def crowd(course: Path) -> list[Row]:
