@@ -17,6 +17,7 @@ from grader.course.sampling import away_from, normal, output, step
 from grader.diagnosis.diagnose import find_mistakes, wrong_array_of
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import message_of
+from grader.reference.trial import sample_of
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 
@@ -29,8 +30,9 @@ def mistake_in(array: Callable[[Any], Any], *slips: Misconception, right: Callab
     """What is said of `array(w)` where these mistakes are declared, and `right(w)` is the right answer."""
     exercise = replace(NO_GRAPH, misconceptions=slips)
     made = [replace(t, expected={"return": np.asarray(right(t.inputs["w"]))}) for t in trials()]
-    given = [(trial, np.asarray(array(trial.inputs["w"]))) for trial in made]
-    return find_mistakes(exercise, {"return": given})["return"]
+    (answer,) = exercise.answers
+    samples = [sample_of(answer, trial, np.asarray(array(trial.inputs["w"]))) for trial in made]
+    return find_mistakes(exercise, {"return": samples})["return"]
 
 
 def impossible(w: Any) -> Any:
