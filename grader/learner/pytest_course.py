@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .pytest_folders import QUIZ, exercises_folder, holds_course, is_exercise_file, named_path
-from .pytest_items import AnswerItem, CourseRun, ExerciseFile, Report
+from .pytest_items import AnswerItem, AnswerOutcome, CourseRun, ExerciseFile, Report
 from .pytest_screen import fold_units, missing_stub, summarise
 
 COURSE_RUNS = pytest.StashKey[dict[Path, CourseRun]]()
@@ -213,19 +212,10 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Attach the result of the exercise to the report, which also carries it from an xdist worker to the controller."""
+    """Attach the outcome of the answer to the report on it."""
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
-        from .progress import is_attempted
-
-        report.handgrad = {
-            "root": str(item.parent.course_run.root),
-            "answer": item.name,
-            "status": item.answer.status,
-            "attempted": is_attempted(item.parent.result),
-            "exercise": item.parent.result.record,
-            "made_from": item.parent.result.made_from,
-        }
+        report.handgrad = AnswerOutcome(item.parent.course_run.root, item.name, item.parent.result)
         if item.answer.status == "todo":  # skipped, and so no failure to whoever counts these; the exit code is still 1
             report.outcome, report.longrepr = "skipped", (str(item.path), item.line + 1, item.answer.message)
         item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
@@ -236,16 +226,30 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_report_teststatus(report: Any) -> Any:
     """Return the status TODO, which is neither a pass nor a failure, for an answer that is not begun; else `None`."""
-    outcome = getattr(report, "handgrad", {})
-    if outcome.get("status") != "todo":
+    outcome: AnswerOutcome | None = getattr(report, "handgrad", None)
+    if outcome is None or outcome.status != "todo":
         return None
-    if outcome.get("counted"):  # in its unit's line
+    if outcome.is_folded:
         return "todo", "", ("TODO", {})
     return "todo", "T", ("TODO", {"yellow": True})
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report: Any) -> Generator[None, Any, Any]:
+    """Put the outcome of an answer as JSON values into the data that an xdist worker sends to the controller."""
+    data = yield
+    if isinstance(data, dict) and isinstance(data.get("handgrad"), AnswerOutcome):
+        data["handgrad"] = data["handgrad"].as_json()
+    return data
+
+
+def restore_outcome(report: Any) -> None:
+    """Replace the JSON values that an xdist worker has sent with the outcome of an answer."""
+    report.handgrad = AnswerOutcome.from_json(report.handgrad)
+
+
 class Recorder:
-    """Collect results in the process that reports, and word those that arrive from an xdist worker as text."""
+    """Collect results in the process that reports, and make a report of each failure in an xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -260,17 +264,15 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Store the result that a report carries in the state of its course."""
-        from grader.results.records import exercise_from_json
-
-        if outcome := getattr(report, "handgrad", None):
-            course_run = _course_run(self.config, Path(outcome["root"]))
-            result = replace(exercise_from_json(outcome["exercise"]), made_from=outcome["made_from"])
-            course_run.seen[result.id] = result
-            if outcome["status"] == "todo":
-                self._count_as_failure()
-            if isinstance(report.longrepr, str):
-                answer = next(answer for answer in result.answers if answer.name == outcome["answer"])
-                report.longrepr = Report(course_run, course_run.course.find(result.id), answer)
+        outcome: AnswerOutcome | None = getattr(report, "handgrad", None)
+        if outcome is None:
+            return
+        course_run = _course_run(self.config, outcome.root)
+        course_run.results[outcome.result.id] = outcome.result
+        if outcome.status == "todo":
+            self._count_as_failure()
+        if isinstance(report.longrepr, str):  # from an xdist worker
+            report.longrepr = Report(course_run, course_run.course.find(outcome.result.id), outcome.answer)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -282,19 +284,35 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Exit with 3 if the grader itself failed; complete the JUnit XML report, which is written by now."""
-    results = [result for course_run in _course_runs(session.config) for result in course_run.seen.values()]
+    results = [result for course_run in _course_runs(session.config) for result in course_run.results.values()]
     if any(result.status == "error" for result in results):
         session.exitstatus = 3
     if getattr(session.config.option, "xmlpath", None) and not hasattr(session.config, "workerinput"):
-        from .pytest_junit import rewrite
+        _name_junit_cases(Path(os.path.expanduser(os.path.expandvars(session.config.option.xmlpath))).absolute())
 
-        rewrite(Path(os.path.expanduser(os.path.expandvars(session.config.option.xmlpath))).absolute())
+
+def _name_junit_cases(path: Path) -> None:
+    """Put the id of its exercise before the name of each answer in pytest's JUnit XML report, if there is one.
+
+    Args:
+        path: the file.
+    """
+    import xml.etree.ElementTree as ET
+
+    if not path.is_file():
+        return
+    tree = ET.parse(path)
+    for case in tree.iter("testcase"):
+        properties = {element.get("name"): element.get("value") for element in case.iter("property")}
+        if "exercise" in properties:
+            case.set("name", f"{properties['exercise']}::{case.get('name')}")
+    tree.write(path, encoding="utf-8", xml_declaration=True)
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
     """Print a progress bar for each unit of the run, and what to do next."""
     for course_run in _course_runs(config):
-        if course_run.seen or course_run.strays:
+        if course_run.results or course_run.strays:
             summarise(terminalreporter, exitstatus, course_run)
 
 

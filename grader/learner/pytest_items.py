@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from grader.course.course import Course, CourseExercise
     from grader.rendering.render_text import Line
-    from grader.results.records import AnswerResult, ExerciseResult
+    from grader.results.records import AnswerResult, ExerciseResult, Status
     from grader.sandbox.worker import Worker
 
     from .session import Session
@@ -34,6 +34,14 @@ class CourseRun:
 
     Args:
         root: the course folder.
+
+    Attributes:
+        worker: runs learner code; `None` until it is started.
+        is_broken: whether the course cannot be read.
+        expected: the exercises that this run will check, in order.
+        results: the verdicts of this run, by the exercise's id.
+        first_answers: the first answer that failed for a reason, by the exercise's id and the reason.
+        strays: files among the exercises that belong to none.
     """
 
     def __init__(self, root: Path) -> None:
@@ -41,8 +49,8 @@ class CourseRun:
         self.worker: Worker | None = None
         self.is_broken = False
         self.expected: list[CourseExercise] = []
-        self.seen: dict[str, ExerciseResult] = {}
-        self.shown: dict[tuple[str, str], str] = {}
+        self.results: dict[str, ExerciseResult] = {}
+        self.first_answers: dict[tuple[str, str], str] = {}
         self.strays: list[Path] = []
 
     @cached_property
@@ -123,8 +131,54 @@ class ExerciseFile(pytest.File):
         return result
 
 
-class NotYet(Exception):
-    """An answer that has not passed; carries its result."""
+@dataclass
+class AnswerOutcome:
+    """The outcome of one answer, which pytest's report on it carries.
+
+    Args:
+        root: the course folder.
+        name: the answer's name.
+        result: the verdicts on the exercise.
+        is_folded: whether the line of its unit shows it, instead of a letter of its own.
+    """
+
+    root: Path
+    name: str
+    result: ExerciseResult
+    is_folded: bool = False
+
+    @property
+    def answer(self) -> AnswerResult:
+        """Return the verdict on the answer."""
+        return next(answer for answer in self.result.answers if answer.name == self.name)
+
+    @property
+    def status(self) -> Status:
+        """Return the status of the answer."""
+        return self.answer.status
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON values, for another process."""
+        result = self.result
+        return {
+            "root": str(self.root), "name": self.name, "exercise": result.record, "made_from": result.made_from
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> AnswerOutcome:
+        """Return the outcome that `as_json` was called on."""
+        from grader.results.records import exercise_from_json
+
+        result = replace(exercise_from_json(record["exercise"]), made_from=record["made_from"])
+        return cls(Path(record["root"]), record["name"], result)
+
+
+class AnswerFailed(Exception):
+    """Say that an answer has not passed.
+
+    Args:
+        answer: the verdict on it.
+    """
 
     def __init__(self, answer: AnswerResult) -> None:
         super().__init__(answer.message)
@@ -132,60 +186,75 @@ class NotYet(Exception):
 
 
 class AnswerItem(pytest.Item):
-    """One answer of one exercise file."""
+    """One answer of one exercise file, as an item that pytest runs."""
 
     parent: ExerciseFile
 
     @property
     def answer(self) -> AnswerResult:
+        """Return the verdict on the answer; the file is checked for the first of its answers."""
         return next(answer for answer in self.parent.result.answers if answer.name == self.name)
 
     def runtest(self) -> None:
+        """Check the answer.
+
+        Raises:
+            AnswerFailed: it has not passed.
+        """
         if self.answer.status != "passed":
-            raise NotYet(self.answer)
+            raise AnswerFailed(self.answer)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, NotYet):
+        """Return the report on a failed answer; pytest's own for any other exception."""
+        if isinstance(excinfo.value, AnswerFailed):
             return Report(self.parent.course_run, self.parent.exercise, excinfo.value.answer)
         return super().repr_failure(excinfo)
 
     @cached_property
     def line(self) -> int:
-        """The line of the learner's file, from 0, in which the answer is stored first, or what holds it begins."""
+        """Return the line, from 0, that first assigns the answer, or that begins its question or function."""
         name = re.escape(self.name)
         places = (rf"^\s*{name}\b[^=\n]*=(?!=)", rf"^\s*{name}:", rf"^def {re.escape(self.parent.exercise.id)}\b")
-        found = (re.search(place, self.parent.text, re.MULTILINE) for place in places)
-        return next((self.parent.text.count("\n", 0, match.end()) for match in found if match), 0)
+        matches = (re.search(place, self.parent.text, re.MULTILINE) for place in places)
+        return next((self.parent.text.count("\n", 0, match.end()) for match in matches if match), 0)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the path, the line from 0, and the title of the answer's report."""
         return self.path, self.line, f"{self.parent.exercise.file}  {self.name}"
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One line for pytest's short summary."""
+class SummaryLine:
+    """The line on a failed answer in pytest's short summary."""
 
     message: str
 
     def __str__(self) -> str:
+        """Return the line."""
         return self.message
 
 
 class Report:
-    """What a learner reads of one failed answer; pytest prints it where a traceback would stand.
+    """The report on one failed answer, which pytest prints in place of a traceback.
 
-    Of several answers of a file that fail for the very same reason only the first is told in full.
+    If several answers of a file fail for the same reason, all but the first refer to the first.
+
+    Args:
+        course_run: the course, and the answers reported before.
+        exercise: the exercise.
+        answer: the verdict on the answer.
     """
 
     def __init__(self, course_run: CourseRun, exercise: CourseExercise, answer: AnswerResult) -> None:
         self.exercise, self.answer = exercise, answer
         self.hints_seen = course_run.session.progress.hints_seen(exercise, answer)
-        self.reprcrash = Summary(f"{answer.code}: {answer.message}")
+        self.reprcrash = SummaryLine(f"{answer.code}: {answer.message}")
         reason = (exercise.id, f"{answer.status} {answer.code} {answer.message} {answer.evidence}")
-        first = course_run.shown.setdefault(reason, answer.name)
+        first = course_run.first_answers.setdefault(reason, answer.name)
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:
+        """Yield the report, at most `width` columns wide."""
         from grader.rendering.render_text import failure_lines
 
         if self.same_as:
@@ -194,17 +263,19 @@ class Report:
             yield from failure_lines(self.exercise, self.answer, width, self.hints_seen)
 
     def toterminal(self, tw: Any) -> None:
+        """Write the report to pytest's terminal writer."""
         for line in self.lines(tw.fullwidth):
             write(tw, line)
 
     def __str__(self) -> str:
+        """Return the report as plain text."""
         from grader.rendering.render_text import as_text
 
         return as_text(self.lines(100))
 
 
 def write(tw: Any, line: Line) -> None:
-    """One line on pytest's terminal."""
+    """Write a line with its styles to pytest's terminal writer."""
     for text, style in line:
         tw.write(text, **MARKUP.get(style, {}))
     tw.line()

@@ -65,11 +65,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
     return collected
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> None:
-    """Register the course plugin, if it is not, before a report on an answer arrives from an xdist worker."""
-    if "handgrad" in data:
-        course_plugin(config)
+@pytest.hookimpl(wrapper=True)
+def pytest_report_from_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Restore the outcome of an answer in a report from an xdist worker; register the course plugin if needed."""
+    report = yield
+    if hasattr(report, "handgrad"):
+        course_plugin(config).restore_outcome(report)
+    return report
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

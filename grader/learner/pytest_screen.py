@@ -1,4 +1,4 @@
-"""What pytest's terminal shows of exercises: one line a unit for what is to do, the bars, and what comes next."""
+"""The lines on exercises in pytest's terminal: one for each untouched unit, progress bars, and the next step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_items import AnswerItem, CourseRun, write
+from .pytest_items import AnswerItem, AnswerOutcome, CourseRun, write
 
 if TYPE_CHECKING:
     from grader.course.course import Course, CourseExercise
@@ -23,12 +23,12 @@ UNIT_LINES = "handgrad-unit-lines"
 
 
 class UnitLines:
-    """Tells all files of a unit in which nothing is attempted in one line, in place of a line of `T` for each.
+    """Write one line for all untouched files of a unit, in place of a line of `T` for each.
 
     Args:
         reporter: pytest's terminal reporter.
-        items: what runs.
-        apart: files that keep a line of their own: they were asked for by name.
+        items: the items of the run.
+        apart: files that keep their own line, because they were named on the command line.
     """
 
     def __init__(self, reporter: Any, items: Sequence[pytest.Item], apart: set[Path]) -> None:
@@ -38,7 +38,7 @@ class UnitLines:
         self.units = {_file(item.nodeid): item.parent.exercise.unit for item in answers}
         self.quizzes = {_file(item.nodeid) for item in answers if item.parent.exercise.is_quiz}
         self.longest = max(map(len, self.units.values()), default=0)
-        self.told: set[str] = set()
+        self.shown_units: set[str] = set()
         self.folder = ""
         self.todo = {False: 0, True: 0}  # of exercises, and of quizzes
 
@@ -54,12 +54,14 @@ class UnitLines:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Count what is to do, and write the path of a file in which something is attempted."""
+        """Count the answers to do, and write the path of a file in which something is attempted."""
         if _file(report.nodeid) not in self.units:
             return
-        found = getattr(report, "handgrad", None)
-        if found is not None and not found["attempted"]:
-            found["counted"] = True
+        from .progress import is_attempted
+
+        outcome: AnswerOutcome | None = getattr(report, "handgrad", None)
+        if outcome is not None and not is_attempted(outcome.result):
+            outcome.is_folded = True
             self.todo[_file(report.nodeid) in self.quizzes] += 1
         elif report.when == "call" or not report.passed:
             self.reporter.write_fspath_result(report.nodeid, "")
@@ -71,19 +73,19 @@ class UnitLines:
             self.write()
 
     def pytest_sessionfinish(self) -> None:
-        """Write what was counted in a run that was stopped."""
+        """Write the line of the current unit if the run was stopped."""
         self.write()
 
     def write(self) -> None:
-        """One line for the unit whose answers were counted."""
+        """Write the line of the current unit, if it has answers to do, and count from 0 again."""
         answers, questions = self.todo[False], self.todo[True]
         if answers or questions:
             unit = self.folder.rpartition("/")[2]
-            says = f"{answers:>3} to do" + (f"  quiz {questions}" if questions else "")
+            counts = f"{answers:>3} to do" + (f"  quiz {questions}" if questions else "")
             self.reporter.write_fspath_result(self.folder, "")
-            self.reporter.write(f"{'':{self.longest - len(unit)}} {says}", yellow=True)
+            self.reporter.write(f"{'':{self.longest - len(unit)}} {counts}", yellow=True)
             self.reporter.currentfspath = None  # else pytest would end the line with how far the next unit is
-            self.told.add(unit)
+            self.shown_units.add(unit)
             self.todo = {False: 0, True: 0}
 
 
@@ -92,10 +94,11 @@ def _file(nodeid: str) -> str:
 
 
 def fold_units(session: pytest.Session, named: set[Path]) -> None:
-    """One line a unit for what is to do, where pytest would write one for each file.
+    """Register the plugin that writes one line for each untouched unit, unless pytest's options rule it out.
 
     Args:
-        named: what was asked for on the command line.
+        session: pytest's session.
+        named: the paths on the command line.
     """
     config, items = session.config, session.items
     reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -111,9 +114,9 @@ def fold_units(session: pytest.Session, named: set[Path]) -> None:
 def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
     """Record what was checked in this run, and write flags, progress bars, the next step and files out of place."""
     course, progress = course_run.course, course_run.session.progress
-    touched = [exercise for exercise in course.exercises if exercise.id in course_run.seen]
+    touched = [exercise for exercise in course.exercises if exercise.id in course_run.results]
     for exercise in touched:
-        progress.record(exercise, course_run.seen[exercise.id])
+        progress.record(exercise, course_run.results[exercise.id])
     if touched:
         progress.save()
     _write_flags(reporter, course_run, touched)
@@ -130,12 +133,12 @@ def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExerc
     """Write, for each checked file, what a person should look at, as `handgrad check` does."""
     from grader.rendering.render_text import flag_lines
 
-    flagged = [exercise for exercise in touched if course_run.seen[exercise.id].flags]
+    flagged = [exercise for exercise in touched if course_run.results[exercise.id].flags]
     if flagged:
         reporter.section("to look at", sep="-")
     for exercise in flagged:
         write(reporter._tw, ((exercise.file, "bold"),))
-        for line in flag_lines(course_run.seen[exercise.id], reporter._tw.fullwidth):
+        for line in flag_lines(course_run.results[exercise.id], reporter._tw.fullwidth):
             write(reporter._tw, line)
 
 
@@ -150,13 +153,13 @@ def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]
     from .progress_terminal import progress_bars
 
     course, progress, width = course_run.course, course_run.session.progress, reporter._tw.fullwidth
-    begun = {each.unit for each in course.exercises if (known := progress.result(each)) and is_attempted(known)}
-    untold = {exercise.unit for exercise in touched} - (_told(reporter.config) - begun)
-    yield from progress_bars(by_unit(course, progress, untold), width)
+    begun = {e.unit for e in course.exercises if (result := progress.result(e)) and is_attempted(result)}
+    with_bar = {exercise.unit for exercise in touched} - (_folded_units(reporter.config) - begun)
+    yield from progress_bars(by_unit(course, progress, with_bar), width)
     following = next_exercise(progress, touched) or next_exercise(progress, course.exercises)
     if reporter.verbosity >= 0 and touched:
         if only_todo:
-            yield from _why_one(not begun, width)
+            yield from _exit_code_lines(not begun, width)
         if not begun:
             yield from where_to_study(course, reporter.startpath, width)
         if following and following.unit not in begun:
@@ -164,38 +167,40 @@ def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]
     yield next_step(following)
 
 
-def _why_one(is_new: bool, width: int) -> Iterator[Line]:
+def _exit_code_lines(is_new: bool, width: int) -> Iterator[Line]:
     says = "pytest exits with 1 until every answer passes."
     for line in textwrap.wrap(f"Nothing is attempted yet. {says}" if is_new else says, width):
         yield ((line, ""),)
 
 
-def _told(config: pytest.Config) -> set[str]:
-    """The units whose answers to do are told in a line."""
+def _folded_units(config: pytest.Config) -> set[str]:
+    """Return the units for which one line was written."""
     lines = config.pluginmanager.get_plugin(UNIT_LINES)
-    return set() if lines is None else lines.told
+    return set() if lines is None else lines.shown_units
 
 
 def where_to_study(course: Course, here: Path, width: int) -> Iterator[Line]:
-    """The command to study with: a course beside its solutions is best left as it is.
+    """Yield the command to study with: `handgrad`, or `handgrad init` if the course's solutions are beside it.
 
     Args:
+        course: the course.
         here: the folder in which the command will be typed.
+        width: in columns.
     """
     if course.solutions.parent == course.root:
-        says, command = "Study in a folder of your own:", "handgrad init my-course"
+        advice, command = "Study in a folder of your own:", "handgrad init my-course"
     else:
-        says, command = "Have each file checked as you save it:", "handgrad"
+        advice, command = "Have each file checked as you save it:", "handgrad"
     command = f"{_activation(here)}{command}"
-    if len(f"{says} {command}") <= width:
-        yield ((f"{says} ", ""), (command, "bold"))
+    if len(f"{advice} {command}") <= width:
+        yield ((f"{advice} ", ""), (command, "bold"))
     else:  # the command stays in one piece, to be copied
-        yield ((says, ""),)
+        yield ((advice, ""),)
         yield ((f"  {command}", "bold"),)
 
 
 def _activation(here: Path) -> str:
-    """What makes `handgrad` a command, where pytest was called by its path in an environment that is not activated."""
+    """Return the shell command that activates this environment; empty if `handgrad` is on the path already."""
     script = Path(sys.executable).with_name("activate")
     if shutil.which("handgrad") is not None or not script.is_file():
         return ""
@@ -204,10 +209,10 @@ def _activation(here: Path) -> str:
 
 
 def missing_stub(exercise: CourseExercise) -> str:
-    """How to get a stub back that is not there."""
+    """Return the message that an exercise's file is missing, and how to get its stub back."""
     return f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
 
 
 def stray_file(path: Path) -> str:
-    """What becomes of a file that is no exercise."""
+    """Return the message that a file belongs to no exercise and was not checked."""
     return f"{path.name} in {path.parent.name} is no exercise of this course: it was left alone; move or rename it."
