@@ -360,13 +360,11 @@ def review(
 ) -> None:
     """Go over the mistakes that you have met most: quiz questions on them, and what to write once more."""
     from grader.learner import workspace
-    from grader.learner.review import as_json
-    from grader.learner.review import review as review_of
-    from grader.learner.review_terminal import run_review
+    from grader.learner.review import as_json, make_review, run_review
 
     course = _course()
     with _session(course) as session:
-        chosen = review_of(course, session.progress, questions)
+        chosen = make_review(course, session.progress, questions)
         if output == "json":
             print(json.dumps(as_json(chosen)))
             return
@@ -396,25 +394,25 @@ def train(
     unit_id = unit_named(course, unit)
     with _session(course) as session:
         session.warm_up()
-        from grader.learner import training_svg, training_terminal
-        from grader.learner.train import train as train_unit
-        from grader.learner.trained import load_training
+        from grader.learner import training_view
+        from grader.learner.training import load_training
+        from grader.learner.training import train as train_unit
 
         exercises = [course.find(name) for name in load_training(course, unit_id).exercises]
         results = check_and_record(session, exercises)
-        with training_terminal.shown_live(quiet=output == "json") as on_part:
+        with training_view.shown_live(quiet=output == "json") as on_part:
             trained = train_unit(course, unit_id, results, session.warm_up(), on_part)
     picture = out or course.root / FOLDER / f"train_{unit_id}.svg"
-    write_atomically(picture, training_svg.drawn(trained).encode())
+    write_atomically(picture, training_view.svg_of(trained).encode())
     weights = picture.with_suffix(".npz")
     write_atomically(weights, trained.weights_file())
     if output == "json":
-        print(training_terminal.as_json(trained, picture, weights))
+        print(training_view.as_json(trained, picture, weights))
     else:
-        training_terminal.print_trained(trained, picture, weights)
-    if trained.stopped:
+        training_view.print_training(trained, picture, weights)
+    if trained.is_stopped:
         raise typer.Exit(STOPPED)
-    raise typer.Exit(0 if trained.reached and trained.parted is None else 1)
+    raise typer.Exit(0 if trained.is_goal_reached and trained.first_difference is None else 1)
 
 
 def card(
@@ -448,7 +446,7 @@ def _certificate(course: Course, cards: Sequence[Card], out: Path | None) -> lis
     from datetime import date
 
     from grader.files import FOLDER, write_atomically
-    from grader.learner.certificate import certificate_lines, certificate_page, certificate_svg
+    from grader.learner.card import certificate_lines, certificate_page, certificate_svg
 
     files = {card.unit: course.root / FOLDER / f"train_{card.unit}.svg" for card in cards}
     curves = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.is_file()}

@@ -1,4 +1,4 @@
-"""The training loop: gradient descent with momentum. Its text is sent to the child, where the learner's gradients are.
+"""The training loop, gradient descent with momentum; its text is sent to the child, where the learner's code runs.
 
 It imports nothing of the grader. `training` is a unit's `training.py`: `weights()`, `batch(data, step)`,
 `loss(weights, batch)`, and `gradients(weights, batch)`, which lets the learner's functions store them.
@@ -19,20 +19,25 @@ Gradients = Callable[[Any, Tensors, Tensors], None]
 
 
 def begin(training: Any) -> torch.Tensor:
-    """The weights and their speeds before the first step, each in one row: (2, weights)."""
+    """Return the weights and their speeds before the first step; shape: `(2, weights)`."""
     values = torch.cat([weight.flatten() for weight in training.weights().values()])
     return torch.stack((values, torch.zeros_like(values)))
 
 
 def unpacked(training: Any, state: torch.Tensor) -> Tensors:
-    """A copy of the weights by their names."""
+    """Return a copy of the weights by their names.
+
+    Args:
+        training: the unit's `training.py`.
+        state: the weights and their speeds; shape: `(2, weights)`.
+    """
     like = training.weights()
     parts = torch.split(state[0].clone(), [weight.numel() for weight in like.values()])
     return {name: part.reshape(weight.shape) for (name, weight), part in zip(like.items(), parts, strict=True)}
 
 
 def stored(tensor: Any) -> torch.Tensor:
-    """The gradient stored on a tensor; 0 where there is none, or one that does not fit: then nothing moves."""
+    """Return the gradient stored on a tensor as `.g`; zeros if there is none of the tensor's shape."""
     gradient = vars(tensor).get("g")
     if isinstance(gradient, np.ndarray):
         gradient = torch.from_numpy(gradient)
@@ -42,24 +47,35 @@ def stored(tensor: Any) -> torch.Tensor:
 
 
 def by_autograd(training: Any, weights: Tensors, batch: Tensors) -> None:
-    """Store what torch's autograd says."""
-    asked = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
-    found = torch.autograd.grad(training.loss(asked, batch), list(asked.values()))
-    for weight, gradient in zip(weights.values(), found, strict=True):
+    """Store the gradients that torch's autograd computes as `.g` of the weights."""
+    copies = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
+    gradients = torch.autograd.grad(training.loss(copies, batch), list(copies.values()))
+    for weight, gradient in zip(weights.values(), gradients, strict=True):
         weight.g = gradient  # type: ignore[attr-defined]
 
 
 def by_the_learner(training: Any, weights: Tensors, batch: Tensors) -> None:
-    """Store what the learner's functions say."""
+    """Store the gradients that the learner's functions compute as `.g` of the weights."""
     training.gradients(weights, batch)
 
 
 def advance(
     training: Any, state: torch.Tensor, data: Tensors, steps: range, gradients: Gradients
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The state after these steps, and the loss before each of them.
+    """Make some steps; end early if a loss is not finite or a gradient raises an exception.
 
-    It ends early where a loss is not finite, or a gradient raises; in the first of the steps, that is raised.
+    Args:
+        training: the unit's `training.py`.
+        state: the weights and their speeds before these steps; shape: `(2, weights)`.
+        data: the training data, by name.
+        steps: the numbers of the steps.
+        gradients: stores the gradients of a batch on the weights.
+
+    Returns:
+        The state after the last step, and the loss before each step; shape: `(steps,)`.
+
+    Raises:
+        Exception: a gradient raised it in the first of the steps.
     """
     losses: list[float] = []
     for step in steps:
@@ -85,7 +101,18 @@ def advance(
 def run(
     state: torch.Tensor, first: int, last: int, names: Sequence[str], data: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the child is asked for: some steps with the learner's gradients."""
+    """Make some steps with the learner's gradients; this is the function that the child calls.
+
+    Args:
+        state: the weights and their speeds before these steps; shape: `(2, weights)`.
+        first: the number of the first step.
+        last: the number after that of the last step.
+        names: the names of the training data.
+        data: the tensors of the training data, in the same order.
+
+    Returns:
+        As of `advance`.
+    """
     import training  # type: ignore[import-not-found]
 
     return advance(training, state, dict(zip(names, data, strict=True)), range(first, last), by_the_learner)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grader.course.course import Course
-from grader.learner.train import train
-from grader.learner.trained import Trained, load_training
+from grader.learner.training import Training, load_training, train
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -60,7 +59,7 @@ def verdicts(course: Course, names: list[str], **statuses: str) -> list[Exercise
     return found
 
 
-def trained(course: Course, unit: str, worker: Worker, wrong: tuple[str, str, str] | None = None) -> Trained:
+def trained(course: Course, unit: str, worker: Worker, wrong: tuple[str, str, str] | None = None) -> Training:
     """A training with the worked solutions, one of them wrong if it is said how."""
     names = write_solutions(course, unit, wrong)
     return train(course, unit, verdicts(course, names), worker)

@@ -21,13 +21,9 @@ from grader.child import protocol
 from grader.cli import main as cli
 from grader.course.course import Course
 from grader.errors import ProtocolError, UsageError
-from grader.learner import session, training_loop
-from grader.learner import train as training
-from grader.learner.curve_words import chart, height_of, loss_at, verdict
-from grader.learner.train import train
-from grader.learner.trained import load_training
-from grader.learner.training_svg import drawn
-from grader.learner.training_terminal import as_json, shown_live
+from grader.learner import session, training, training_loop
+from grader.learner.training import load_training, train
+from grader.learner.training_view import as_json, chart, height_of, loss_at, shown_live, svg_of, verdict_lines
 from grader.results.records import AnswerResult
 from grader.sandbox.worker import Reply, Worker
 
@@ -63,9 +59,9 @@ def test_the_curve_of_right_gradients_lies_on_torchs(
 ) -> None:
     short(7)
     found = trained(course, unit, worker)
-    assert (found.why, found.parted, len(found.yours.losses), len(found.torchs.losses)) == ("", None, 7, 7)
-    assert not found.reached
-    assert minidom.parseString(drawn(found)).documentElement.tagName == "svg"
+    assert (found.why, found.first_difference, len(found.yours.losses), len(found.torchs.losses)) == ("", None, 7, 7)
+    assert not found.is_goal_reached
+    assert minidom.parseString(svg_of(found)).documentElement.tagName == "svg"
 
 
 @pytest.mark.parametrize(("unit", "wrong"), [(unit, wrongs[0]) for unit, wrongs in WRONG.items()])
@@ -73,7 +69,7 @@ def test_the_curve_of_a_wrong_gradient_leaves_torchs(
     unit: str, wrong: tuple[str, str, str], course: Course, worker: Worker, short: Callable[..., None]
 ) -> None:
     short(25)
-    assert trained(course, unit, worker, wrong).parted is not None
+    assert trained(course, unit, worker, wrong).first_difference is not None
 
 
 def test_what_raises_ends_the_training_and_torchs_curve_is_shown_all_the_same(
@@ -82,8 +78,8 @@ def test_what_raises_ends_the_training_and_torchs_curve_is_shown_all_the_same(
     short(20)
     found = trained(course, NETWORK, worker, ("forward_and_backward", "return loss", "raise ValueError('no')"))
     assert found.why == "step 0: ValueError: no"
-    assert (len(found.yours.losses), len(found.torchs.losses), found.parted) == (0, 20, 0)
-    assert minidom.parseString(drawn(found))
+    assert (len(found.yours.losses), len(found.torchs.losses), found.first_difference) == (0, 20, 0)
+    assert minidom.parseString(svg_of(found))
 
 
 def test_a_gradient_that_is_not_stored_moves_nothing() -> None:
@@ -112,8 +108,8 @@ def test_what_is_not_written_is_taken_from_the_solutions_and_named(
     names = write_solutions(course, ATTENTION)
     course.find("embedding_grad").path.write_text("def embedding_grad(idx, w, out):\n    w.g = ...\n")
     found = train(course, ATTENTION, verdicts(course, names, embedding_grad="todo"), worker)
-    assert (found.solved, found.parted) == (["embedding_grad"], None)
-    assert "the worked solution stood in: embedding_grad." in _words(verdict(found))
+    assert (found.solved, found.first_difference) == (["embedding_grad"], None)
+    assert "the worked solution stood in: embedding_grad." in _words(verdict_lines(found))
 
 
 def test_a_unit_of_which_nothing_is_written_trains_nothing(course: Course, worker: Worker) -> None:
@@ -133,7 +129,7 @@ def test_the_exercise_that_does_not_pass_is_named(course: Course, worker: Worker
     cause = AnswerResult("b1.g", "failed", 0, 1, "missing-local", "the derivative of relu is missing")
     effect = replace(cause, name="inp.g", message="the same", mistake={"edits": [], "cause": "b1.g"})
     found = train(course, NETWORK, [replace(passed, answers=(effect, cause))], worker)
-    words = " ".join(_words(verdict(found)).split())
+    words = " ".join(_words(verdict_lines(found)).split())
     assert "forward_and_backward does not pass: b1.g: the derivative of relu is missing [missing-local]" in words
     assert "next: handgrad check forward_and_backward" in words
     assert "leaves the curve of torch's gradients at step 1" in words
@@ -151,9 +147,14 @@ class Interrupted(KeptWorker):
 def test_ctrl_c_keeps_what_was_learned(course: Course, worker: Worker, short: Callable[..., None]) -> None:
     short(30)
     found = trained(course, NETWORK, Interrupted(worker))
-    assert (found.stopped, len(found.yours.losses), found.parted, found.reached) == (True, 20, None, False)
-    assert not torch.equal(found.yours.state, training_loop.begin(found.training))
-    assert "Stopped after step 20 of 30. What was learned until then is kept." in _words(verdict(found))
+    assert (found.is_stopped, len(found.yours.losses), found.first_difference, found.is_goal_reached) == (
+        True,
+        20,
+        None,
+        False,
+    )
+    assert not torch.equal(found.yours.state, training_loop.begin(found.model))
+    assert "Stopped after step 20 of 30. What was learned until then is kept." in _words(verdict_lines(found))
     kept = np.load(io.BytesIO(found.weights_file()))
     assert {name: kept[name].shape for name in kept} == {"w1": (2, 64), "b1": (64,), "w2": (64, 1), "b2": (1,)}
     record = json.loads(as_json(found, Path("picture.svg"), Path("weights.npz")))

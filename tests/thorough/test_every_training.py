@@ -17,7 +17,7 @@ def test_the_goal_is_reached_with_the_gradients_of_the_solutions(
     unit: str, tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
 ) -> None:
     found = trained(new_workspace(tmp_path / "ws"), unit, worker)
-    assert (found.why, found.parted, found.reached) == ("", None, True)
+    assert (found.why, found.first_difference, found.is_goal_reached) == ("", None, True)
     assert found.torchs.last <= found.training.goal
 
 
@@ -26,6 +26,6 @@ def test_the_goal_is_not_reached_with_a_wrong_gradient(
     unit: str, wrong: tuple[str, str, str], tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
 ) -> None:
     found = trained(new_workspace(tmp_path / "ws"), unit, worker, wrong)
-    assert not found.reached
-    assert found.parted is not None
+    assert not found.is_goal_reached
+    assert found.first_difference is not None
     assert found.torchs.last <= found.training.goal

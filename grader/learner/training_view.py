@@ -1,0 +1,290 @@
+"""A training as text, as an SVG picture and as JSON: both loss curves, and the plane or the text that was learned."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Group
+from rich.live import Live
+
+from grader.rendering.console import is_plain, print_lines, report_width, styled_text, terminal
+from grader.rendering.render_text import Line, wrapped
+from grader.rendering.svg_drawing import SvgDrawing
+from grader.results.records import AnswerResult
+
+from . import training_loop
+from .training import Curve, OnPart, Training
+
+CHART_WIDTH, CHART_HEIGHT = 60, 12  # characters
+PLANE_WIDTH, PLANE_HEIGHT, MARGIN = 60, 26, 1.15
+BOTH, YOURS, TORCHS = "*", "o", "."
+LEFT, TOP, WIDTH, HEIGHT, GAP = 60, 50, 360, 300, 60  # of the picture
+PLACES = 60  # along each side of the plane
+PARTS = 180  # of a curve
+LINE_HEIGHT, MOST_LINES, TEXT_COLUMNS = 18, 16, 42
+
+
+def progress_line(training: Training) -> str:
+    """Return how far the training is, in one line."""
+    steps = len(training.yours.losses)
+    losses = f"loss {training.yours.last:.4g}, with torch's gradients {training.torchs.last:.4g}"
+    return f"step {steps} of {training.model.steps}: {losses}"
+
+
+def columns(curve: Curve, steps: int, width: int) -> list[float]:
+    """Return the mean loss of the steps in each of `width` columns; fewer if the curve has not come so far."""
+    parts = [curve.losses[column * steps // width : (column + 1) * steps // width] for column in range(width)]
+    return [sum(part) / len(part) for part in parts if part]
+
+
+def height_of(training: Training, loss: float) -> float:
+    """Return the height at which a loss is drawn, from 0 to 1, on a logarithmic scale.
+
+    The scale begins at torch's least loss or the goal, and ends at torch's greatest. A loss outside of it, or one that
+    is not finite, is drawn at its edge.
+    """
+    low, high = _scale(training)
+    if not math.isfinite(loss) or loss >= high:
+        return 1.0
+    return math.log(max(loss, low) / low) / math.log(high / low)
+
+
+def loss_at(training: Training, height: float) -> float:
+    """Return the loss that is drawn at a height from 0 to 1."""
+    low, high = _scale(training)
+    return low * math.exp(height * math.log(high / low))
+
+
+def _scale(training: Training) -> tuple[float, float]:
+    """Return the least and the greatest loss of the scale."""
+    losses = training.torchs.losses
+    low = min([*losses, training.model.goal])
+    return low, max([*losses, 2 * low])
+
+
+def chart(training: Training) -> Iterator[Line]:
+    """Yield the lines of a chart of both curves over the steps, on a logarithmic scale of the loss."""
+    steps = training.model.steps
+    rows = [[" "] * CHART_WIDTH for _ in range(CHART_HEIGHT)]
+    for curve, mark in ((training.torchs, TORCHS), (training.yours, YOURS)):
+        for column, loss in enumerate(columns(curve, steps, CHART_WIDTH)):
+            row = round((1 - height_of(training, loss)) * (CHART_HEIGHT - 1))
+            rows[row][column] = BOTH if rows[row][column] == TORCHS else mark
+    for number, marks in enumerate(rows):
+        label = f"{loss_at(training, 1 - number / (CHART_HEIGHT - 1)):8.2g}" if number % 4 == 0 else " " * 8
+        yield (label + " |", "dim"), ("".join(marks).rstrip(), "good" if training.first_difference is None else "bad")
+    yield ((" " * 8 + f" +{'-' * CHART_WIDTH}", "dim"),)
+    yield ((" " * 10 + f"0{steps:>{CHART_WIDTH - 1}} steps", "dim"),)
+    yield ((f"{' ' * 10}{BOTH} yours and torch's, {YOURS} yours alone, {TORCHS} torch's alone", "dim"),)
+
+
+def plane_sides(training: Training, width: int, height: int) -> torch.Tensor:
+    """Return the side, 1 or -1, on which the learner's weights put each point of a grid over the plane.
+
+    Returns:
+        The sides from the upper left point on; shape: `(height, width)`.
+    """
+    reach = MARGIN * float(training.data["inp"].abs().max())
+    x, y = torch.linspace(-reach, reach, width), torch.linspace(reach, -reach, height)
+    places = torch.stack((x.repeat(height), y.repeat_interleave(width)), 1)
+    weights = training_loop.unpacked(training.model, training.yours.state)
+    outputs: torch.Tensor = training.model.plane(weights, places)
+    return torch.where(outputs > 0, 1, -1).reshape(height, width)
+
+
+def separated_points(training: Training) -> tuple[int, int]:
+    """Return how many points are on the right side of the boundary, and how many there are."""
+    outputs = training.model.plane(training_loop.unpacked(training.model, training.yours.state), training.data["inp"])
+    right = int(((outputs > 0) == (training.data["targ"] > 0)).sum())
+    return right, len(outputs)
+
+
+def _learned_lines(training: Training) -> Iterator[Line]:
+    """Yield what the learner's weights have learned: the plane with its boundary, or the text that they continue."""
+    if hasattr(training.model, "plane"):
+        right, total = separated_points(training)
+        yield ((f"{right} of {total} points are on their side of the boundary.", ""),)
+        if not is_plain():
+            yield from _plane_lines(training)
+    if hasattr(training.model, "continued") and torch.isfinite(training.yours.state).all():
+        yield (("The model goes on from the first characters of the text:", ""),)
+        for line in continued_text(training).splitlines():
+            yield (("  " + line, "dim"),)
+
+
+def continued_text(training: Training) -> str:
+    """Return the text that the learner's weights generate."""
+    weights = training_loop.unpacked(training.model, training.yours.state)
+    return str(training.model.continued(weights, training.data))
+
+
+def _plane_lines(training: Training) -> Iterator[Line]:
+    """Yield the plane as text: `:` on one side of the boundary, blank on the other, and the points."""
+    inp, targ = training.data["inp"], training.data["targ"]
+    reach = MARGIN * float(inp.abs().max())
+    rows = [
+        [":" if side > 0 else " " for side in row] for row in plane_sides(training, PLANE_WIDTH, PLANE_HEIGHT).tolist()
+    ]
+    for (x, y), side in zip(inp.tolist(), targ.tolist(), strict=True):
+        row, column = (1 - y / reach) / 2 * (PLANE_HEIGHT - 1), (1 + x / reach) / 2 * (PLANE_WIDTH - 1)
+        rows[round(row)][round(column)] = "o" if side > 0 else "x"
+    for row in rows:
+        yield ((f"  {''.join(row)}".rstrip(), ""),)
+    yield (("  the o belong where : is, the x where it is blank", "dim"),)
+
+
+def verdict_lines(training: Training) -> Iterator[Line]:
+    """Yield the verdict on a training: its end, the loss, the first difference, and the exercises that do not pass."""
+    model, steps = training.model, len(training.yours.losses)
+    if training.is_stopped:
+        yield ((f"Stopped after step {steps} of {model.steps}. What was learned until then is kept.", "todo"),)
+    elif training.why:
+        yield ((f"It ended early: {training.why}.", "bad"),)
+    loss = f"loss {training.yours.last:.4g} after {steps} steps; the goal is {model.goal:g}"
+    yield (
+        (
+            f"{loss}: {'reached' if training.is_goal_reached else 'not reached'}.",
+            "good" if training.is_goal_reached else "bad",
+        ),
+    )
+    if training.first_difference is None:
+        yield (("Your curve lies on the curve of torch's gradients at every step.", "good"),)
+    else:
+        yield ((f"Your curve leaves the curve of torch's gradients at step {training.first_difference}.", "bad"),)
+    for result in training.failed:
+        answer = min((a for a in result.answers if a.status != "passed"), key=_follows_from_another)
+        code = f"  [{answer.code}]" if answer.code else ""
+        sentence = f"{result.id} does not pass: {answer.name}: {answer.message}{code}"
+        yield from wrapped(sentence, report_width(), "", "bad", indent=0)
+        yield ((f"next: handgrad check {result.id}", ""),)
+    if training.solved:
+        yield ((f"Not written yet, so the worked solution stood in: {', '.join(training.solved)}.", "todo"),)
+
+
+def _follows_from_another(answer: AnswerResult) -> bool:
+    """Return whether an answer is not begun, or its mistake has its cause in another answer."""
+    return answer.status == "todo" or bool(answer.mistake and answer.mistake.get("cause"))
+
+
+def svg_of(training: Training) -> str:
+    """Return a picture of a training as the text of an SVG file: both curves, and the plane or the text."""
+    about = f"Two loss curves over {len(training.yours.losses)} steps: with the learner's gradients, and with torch's."
+    picture = SvgDrawing(2 * LEFT + 2 * WIDTH + GAP, TOP + HEIGHT + 60, training.model.title, about)
+    picture.text(LEFT, 30, training.model.title, "", "start")
+    _draw_curves(picture, training)
+    if hasattr(training.model, "plane"):
+        _draw_plane(picture, training)
+    elif torch.isfinite(training.yours.state).all():
+        lines = [
+            part for line in continued_text(training).splitlines() for part in textwrap.wrap(line, TEXT_COLUMNS) or [""]
+        ]
+        for number, line in enumerate(lines[:MOST_LINES]):
+            picture.text(LEFT + WIDTH + GAP, TOP + LINE_HEIGHT * (number + 1), line, "code", "start")
+    return picture.svg()
+
+
+def _draw_curves(picture: SvgDrawing, training: Training) -> None:
+    picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
+    for share in (0.0, 0.5, 1.0):
+        picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(training, share):.2g}", "small faint", "end")
+    goal = TOP + HEIGHT * (1 - height_of(training, training.model.goal))
+    picture.line((LEFT, goal), (LEFT + WIDTH, goal), "line")
+    below = TOP + HEIGHT + 20
+    picture.text(LEFT, below, "0", "small faint")
+    picture.text(LEFT + WIDTH, below, f"{training.model.steps} steps", "small faint", "end")
+    picture.text(LEFT, below + 18, f"loss with your gradients (blue): {training.yours.last:.4g}", "small", "start")
+    picture.text(LEFT, below + 34, f"with torch's gradients (orange): {training.torchs.last:.4g}", "small", "start")
+    for curve, style, width in ((training.torchs, "backward", 6), (training.yours, "forward", 2)):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in _curve_points(curve, training))
+        picture.parts.append(f'<polyline points="{points}" class="{style}" style="stroke-width: {width}"/>')
+
+
+def _curve_points(curve: Curve, training: Training) -> list[tuple[float, float]]:
+    """Return the points of a curve in the picture, as pairs of x and y."""
+    heights = [height_of(training, mean) for mean in columns(curve, training.model.steps, PARTS)]
+    scale = WIDTH / PARTS
+    return [(LEFT + (column + 0.5) * scale, TOP + HEIGHT * (1 - height)) for column, height in enumerate(heights)]
+
+
+def _draw_plane(picture: SvgDrawing, training: Training) -> None:
+    left, size = LEFT + WIDTH + GAP, HEIGHT / PLACES
+    picture.box(left, TOP, HEIGHT, HEIGHT, "box", 0)
+    for row, sides in enumerate(plane_sides(training, PLACES, PLACES).tolist()):
+        for column, side in enumerate(sides):
+            if side > 0:
+                corner = f'x="{left + column * size:g}" y="{TOP + row * size:g}"'
+                shape = f'width="{size:g}" height="{size:g}" class="forward-fill" fill-opacity="0.3"'
+                picture.parts.append(f"<rect {corner} {shape}/>")
+    inp, targ = training.data["inp"], training.data["targ"]
+    reach = MARGIN * float(inp.abs().max())
+    for (x, y), side in zip(inp.tolist(), targ.tolist(), strict=True):
+        centre = f'cx="{left + (1 + x / reach) / 2 * HEIGHT:.1f}" cy="{TOP + (1 - y / reach) / 2 * HEIGHT:.1f}"'
+        picture.parts.append(f'<circle {centre} r="3" class="{"forward" if side > 0 else "backward"}-fill"/>')
+
+
+@contextmanager
+def shown_live(*, quiet: bool) -> Iterator[OnPart]:
+    """Show a training while it runs: as a chart that is redrawn, or as lines if the output is no terminal or is plain.
+
+    Args:
+        quiet: show nothing.
+
+    Yields:
+        The function to call with the training after each part.
+    """
+    if quiet:
+        yield lambda _: None
+    elif not sys.stdout.isatty() or is_plain() or "NO_COLOR" in os.environ:
+        yield lambda training: print(progress_line(training), flush=True)
+    else:
+        with Live(console=terminal(), auto_refresh=False, transient=True) as live:
+            yield lambda training: live.update(
+                Group(*map(styled_text, chart(training)), styled_text(((progress_line(training), ""),))), refresh=True
+            )
+
+
+def print_training(training: Training, picture: Path, weights: Path) -> None:
+    """Print a training's chart, what was learned, the verdict, and the paths of its files."""
+    print_lines([((training.model.title, "bold"),)])
+    if not is_plain():
+        print_lines(chart(training))
+    print_lines(_learned_lines(training))
+    print_lines(verdict_lines(training))
+    print_lines([((f"picture: {picture}", "dim"),), ((f"weights: {weights}", "dim"),)])
+
+
+def as_json(training: Training, picture: Path, weights: Path) -> str:
+    """Return a training as JSON text; a loss that is not finite is null."""
+    record: dict[str, Any] = {
+        "version": 1,
+        "unit": training.unit,
+        "steps": training.model.steps,
+        "goal": training.model.goal,
+        "reached": training.is_goal_reached,
+        "parted": training.first_difference,
+        "why": training.why,
+        "stopped": training.is_stopped,
+        "exercises": {result.id: result.status for result in training.results},
+        "solutions_used": list(training.solved),
+        "loss": _finite(training.yours.losses),
+        "loss_of_torch": _finite(training.torchs.losses),
+        "picture": str(picture),
+        "weights": str(weights),
+    }
+    if hasattr(training.model, "continued"):
+        record["text"] = continued_text(training) if bool(training.yours.state.isfinite().all()) else ""
+    return json.dumps(record)
+
+
+def _finite(losses: list[float]) -> list[float | None]:
+    """Replace losses that are not finite by `None`."""
+    return [loss if abs(loss) < float("inf") else None for loss in losses]
