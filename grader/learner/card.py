@@ -1,44 +1,57 @@
-"""The card at the end of a unit: what was solved, and which mistakes were met and overcome."""
+"""The card of a unit and the certificate of a course: the exercises solved, and the mistakes met and overcome."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from html import escape
 
 from grader.course.course import Course
+from grader.rendering.render_html import page
 from grader.rendering.render_text import Line
 from grader.rendering.svg_drawing import SvgDrawing
 from grader.results.codes import meaning
 
 from .progress import Progress, UnitProgress, by_unit
 
-WIDTH, LEFT, STEP, WORDS = 640, 32, 22, 78
+WIDTH, LEFT = 640, 32  # of both pictures
+CARD_STEP, TEXT_COLUMNS = 22, 78
+UNIT_STEP, BAR_FROM, BAR, COUNT_FROM = 26, 300, 180, 500  # of the certificate
+STYLE = """
+svg { max-width: 100%; height: auto; display: block; margin: 1rem 0; }
+td, th { text-align: left; vertical-align: top; padding: .1em 1em .1em 0; }
+"""
 
 
 @dataclass(frozen=True)
-class Met:
+class CardMistake:
     """A mistake that was met in a unit.
 
     Args:
         code: its public code.
-        exercises: where it was met.
-        overcome: every answer that it was met in has been right since.
+        exercises: the ids of the exercises in which it was met.
+        is_overcome: whether every answer in which it was met has been right since.
     """
 
     code: str
     exercises: tuple[str, ...]
-    overcome: bool
+    is_overcome: bool
 
 
 @dataclass(frozen=True)
 class Card:
-    """One unit of a learner.
+    """The card of one unit.
 
     Args:
-        solved: the exercises that pass.
-        exercises: how many there are, without the quiz.
-        answers: the same in answers, and the questions of the quiz.
+        course: the title of the course.
+        unit: the id of the unit.
+        title: the title of the unit.
+        solved: the ids of the exercises that pass.
+        exercises: the number of exercises, without the quiz.
+        answers: the answers to the exercises and the questions of the quiz, done and in all.
+        mistakes: the mistakes that were met, ordered by code.
     """
 
     course: str
@@ -47,44 +60,53 @@ class Card:
     solved: tuple[str, ...]
     exercises: int
     answers: UnitProgress
-    met: tuple[Met, ...]
+    mistakes: tuple[CardMistake, ...]
 
 
 def card_of(course: Course, progress: Progress, unit: str) -> Card:
-    """The card of a unit, from what was last seen of its files."""
-    config = next(each for each in course.config.units if each.id == unit)
-    exercises = [each for each in course.exercises if each.unit == unit]
-    written = [each for each in exercises if not each.is_quiz]
-    results = {each.id: progress.result(each) for each in written}
+    """Return the card of a unit, from the last verdicts on its files.
+
+    Args:
+        course: the course.
+        progress: the learner's progress.
+        unit: the id of the unit.
+    """
+    config = next(config for config in course.config.units if config.id == unit)
+    exercises = [exercise for exercise in course.exercises if exercise.unit == unit]
+    written = [exercise for exercise in exercises if not exercise.is_quiz]
+    results = {exercise.id: progress.result(exercise) for exercise in written}
     solved = tuple(name for name, result in results.items() if result is not None and result.status == "passed")
-    names = {each.id for each in exercises}
-    met = []
-    for code, where in sorted(progress.met.items()):
-        here = tuple(name for name in where if name in names)
-        counted = [codes for name in here for codes in progress.exercises.get(name, {}).get("counted", {}).values()]
+    names = {exercise.id for exercise in exercises}
+    mistakes = []
+    for code, counts in sorted(progress.met.items()):
+        here = tuple(name for name in counts if name in names)
+        not_overcome = [
+            codes for name in here for codes in progress.exercises.get(name, {}).get("counted", {}).values()
+        ]
         if here:
-            met.append(Met(code, here, not any(code in codes for codes in counted)))
+            mistakes.append(CardMistake(code, here, not any(code in codes for codes in not_overcome)))
     (answers,) = by_unit(course, progress, [unit])
-    return Card(course.config.title, unit, config.title, solved, len(written), answers, tuple(met))
+    return Card(course.config.title, unit, config.title, solved, len(written), answers, tuple(mistakes))
 
 
 def card_lines(card: Card) -> Iterator[Line]:
-    """The card as text."""
+    """Yield the card as text."""
     yield ((f"{card.unit}  {card.title}", "bold"),)
-    yield ((_solved(card), "good" if len(card.solved) == card.exercises else ""),)
-    yield from (((f"  {line}", "dim"),) for line in textwrap.wrap(", ".join(card.solved), WORDS))
+    yield ((_totals_of_card(card), "good" if len(card.solved) == card.exercises else ""),)
+    yield from (((f"  {line}", "dim"),) for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS))
     for overcome, head in ((True, "Met and overcome:"), (False, "Met, not yet overcome:")):
-        found = [each for each in card.met if each.overcome is overcome]
-        if found:
+        mistakes = [mistake for mistake in card.mistakes if mistake.is_overcome is overcome]
+        if mistakes:
             yield ((head, ""),)
-        for each in found:
-            yield ((f"  {each.code}", "good" if overcome else "todo"), (f"  {', '.join(each.exercises)}", "dim"))
-            yield ((f"    {meaning(each.code)}", "dim"),)
-    if not card.met:
+        for mistake in mistakes:
+            where = ", ".join(mistake.exercises)
+            yield ((f"  {mistake.code}", "good" if overcome else "todo"), (f"  {where}", "dim"))
+            yield ((f"    {meaning(mistake.code)}", "dim"),)
+    if not card.mistakes:
         yield (("No mistake was met here.", ""),)
 
 
-def _solved(card: Card) -> str:
+def _totals_of_card(card: Card) -> str:
     answers = card.answers
     quiz = f", quiz {answers.questions_done} of {answers.questions}" if answers.questions else ""
     exercises = f"{len(card.solved)} of {card.exercises} exercises solved"
@@ -92,18 +114,106 @@ def _solved(card: Card) -> str:
 
 
 def card_svg(card: Card) -> str:
-    """The card as the text of an SVG file, with no name and no path in it."""
-    overcome, left = ([each for each in card.met if each.overcome is it] for it in (True, False))
-    lines = [(_solved(card), "")]
-    lines += [(line, "code faint small") for line in textwrap.wrap(", ".join(card.solved), WORDS)]
-    for head, found in (("Met and overcome", overcome), ("Met, not yet overcome", left)):
-        lines += [("", ""), (head, "")] if found else []
-        for each in found:
-            lines.append((each.code, "code"))
-            lines += [(line, "faint small") for line in textwrap.wrap(meaning(each.code), WORDS)]
-    picture = SvgDrawing(WIDTH, 96 + STEP * len(lines), f"{card.unit}: {card.title}", _solved(card))
+    """Return the card as the text of an SVG file; it holds no name and no path."""
+    overcome, others = ([m for m in card.mistakes if m.is_overcome is state] for state in (True, False))
+    lines = [(_totals_of_card(card), "")]
+    lines += [(line, "code faint small") for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS)]
+    for head, mistakes in (("Met and overcome", overcome), ("Met, not yet overcome", others)):
+        lines += [("", ""), (head, "")] if mistakes else []
+        for mistake in mistakes:
+            lines.append((mistake.code, "code"))
+            lines += [(line, "faint small") for line in textwrap.wrap(meaning(mistake.code), TEXT_COLUMNS)]
+    picture = SvgDrawing(WIDTH, 96 + CARD_STEP * len(lines), f"{card.unit}: {card.title}", _totals_of_card(card))
     picture.text(LEFT, 34, card.course, "faint small", "start")
     picture.text(LEFT, 60, f"{card.unit}  {card.title}", "", "start")
-    for number, (words, style) in enumerate(lines):
-        picture.text(LEFT, 94 + STEP * number, words, style, "start")
+    for number, (line, style) in enumerate(lines):
+        picture.text(LEFT, 94 + CARD_STEP * number, line, style, "start")
     return picture.svg()
+
+
+def totals(cards: Sequence[Card]) -> str:
+    """Return how much of the course is solved, in a line."""
+    solved, exercises = sum(len(card.solved) for card in cards), sum(card.exercises for card in cards)
+    done, questions = (sum(getattr(card.answers, name) for card in cards) for name in ("questions_done", "questions"))
+    return f"{solved} of {exercises} exercises solved, {done} of {questions} questions answered"
+
+
+def mistakes_in(cards: Sequence[Card]) -> list[CardMistake]:
+    """Return the mistakes met in any unit, one for each code; overcome is one that is overcome in all units."""
+    by_code: dict[str, CardMistake] = {}
+    for mistake in (mistake for card in cards for mistake in card.mistakes):
+        before = by_code.get(mistake.code, CardMistake(mistake.code, (), True))
+        exercises = (*before.exercises, *mistake.exercises)
+        by_code[mistake.code] = CardMistake(mistake.code, exercises, before.is_overcome and mistake.is_overcome)
+    return sorted(
+        by_code.values(), key=lambda mistake: (not mistake.is_overcome, -len(mistake.exercises), mistake.code)
+    )
+
+
+def certificate_lines(cards: Sequence[Card]) -> Iterator[Line]:
+    """Yield the certificate as text."""
+    yield ((cards[0].course, "bold"),)
+    yield ((totals(cards), ""),)
+    for card in cards:
+        is_complete = len(card.solved) == card.exercises
+        yield ((f"  {card.unit}", "good" if is_complete else ""), (f"  {len(card.solved)} of {card.exercises}", "dim"))
+    yield ((_mistake_counts(cards), ""),)
+
+
+def certificate_svg(cards: Sequence[Card], day: date) -> str:
+    """Return the certificate as the text of an SVG file; it holds no name and no path."""
+    picture = SvgDrawing(WIDTH, 150 + UNIT_STEP * len(cards), cards[0].course, totals(cards))
+    picture.text(LEFT, 40, cards[0].course, "", "start")
+    picture.text(WIDTH - LEFT, 40, day.isoformat(), "faint small", "end")
+    picture.text(LEFT, 66, totals(cards), "faint small", "start")
+    for number, card in enumerate(cards):
+        y = 84 + UNIT_STEP * number
+        picture.text(LEFT, y + 15, f"{card.unit[:2]}  {card.title.partition(',')[0]}", "small", "start")
+        picture.box(BAR_FROM, y + 4, BAR, 14)
+        if card.solved:
+            picture.box(BAR_FROM, y + 4, BAR * len(card.solved) / card.exercises, 14, "marked")
+        picture.text(COUNT_FROM, y + 15, f"{len(card.solved)} of {card.exercises}", "faint small", "start")
+    picture.text(LEFT, 112 + UNIT_STEP * len(cards), _mistake_counts(cards), "small", "start")
+    return picture.svg()
+
+
+def _mistake_counts(cards: Sequence[Card]) -> str:
+    mistakes = mistakes_in(cards)
+    return f"mistakes met: {len(mistakes)}, overcome: {sum(mistake.is_overcome for mistake in mistakes)}"
+
+
+def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date) -> str:
+    """Return the certificate as a page of HTML that refers to no other file.
+
+    Args:
+        cards: the cards of all units.
+        curves: the pictures that `handgrad train` has drawn, by unit, as SVG text.
+        day: the date on the certificate.
+    """
+    rows = "".join(
+        f"<tr><td><code>{escape(mistake.code)}</code></td><td>{'overcome' if mistake.is_overcome else 'not yet'}</td>"
+        f"<td>{escape(meaning(mistake.code))}</td><td>{escape(', '.join(mistake.exercises))}</td></tr>"
+        for mistake in mistakes_in(cards)
+    )
+    mistakes = f"<table><tr><th>mistake</th><th></th><th></th><th>met in</th></tr>{rows}</table>" if rows else ""
+    solved = "".join(
+        f"<tr><td>{escape(card.unit)}</td><td>{escape(', '.join(card.solved))}</td></tr>"
+        for card in cards
+        if card.solved
+    )
+    pictures = (f"<h2>Trained with these gradients: {escape(unit)}</h2>{_inline(svg)}" for unit, svg in curves.items())
+    return page(
+        cards[0].course,
+        [
+            _inline(certificate_svg(cards, day)),
+            "<h2>Solved</h2>", f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
+            "<h2>Mistakes, met and overcome</h2>", mistakes or "<p>None was met.</p>",
+            *pictures,
+        ],
+        STYLE,
+    )  # fmt: skip
+
+
+def _inline(svg: str) -> str:
+    """Return an SVG drawing without its XML declaration, for use inside a page."""
+    return svg[max(svg.find("<svg"), 0) :]

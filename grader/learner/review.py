@@ -1,4 +1,4 @@
-"""Chooses what to go over again: a learner's most frequent mistakes, with questions and exercises on them."""
+"""The review: a learner's most frequent mistakes, with quiz questions and exercises on them; chosen, and shown."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from itertools import chain, zip_longest
 
 from grader.course.course import Course, CourseExercise
 from grader.course.questions import codes_of
-from grader.results.codes import VALUE_CODES
+from grader.rendering.console import print_lines
+from grader.rendering.render_text import Line
+from grader.results.codes import MEANINGS, VALUE_CODES
 
 from .progress import Progress
+from .quiz_session import Practice
+from .quiz_terminal import HELP_IN_REVIEW, ask_question, run_until_left, wrapped
+from .session import Session
 
 SLIPS = frozenset("syntax-error error missing-function missing-answer wrong-type timeout crash unknown".split())
-"""What happens to anyone while typing, or has no name: it comes last, and nothing else is asked about it."""
+"""Codes of slips while typing and of unnamed mistakes: they come last, with no questions but those answered wrong."""
 MOST_QUESTIONS = 5
 MOST_MISTAKES = 5
 
@@ -24,8 +29,8 @@ class MistakeMet:
 
     Args:
         code: the public code of the mistake.
-        times: how often, less the times that it was got over since.
-        where: the exercises and quizzes, the most frequent first.
+        times: how often it was met, less how often it was overcome in a review.
+        where: the exercises and quizzes in which it was met, the most frequent first.
     """
 
     code: str
@@ -35,7 +40,7 @@ class MistakeMet:
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """A quiz question in which a mistake can be made."""
+    """A quiz question in which the mistake with this code can be made."""
 
     code: str
     quiz: CourseExercise
@@ -44,7 +49,7 @@ class ReviewQuestion:
 
 @dataclass(frozen=True)
 class ReviewExercise:
-    """An exercise to finish, or to write once more."""
+    """An exercise to finish, or to write again if it is solved, in which the mistake with this code was met."""
 
     code: str
     exercise: CourseExercise
@@ -53,44 +58,49 @@ class ReviewExercise:
 
 @dataclass(frozen=True)
 class Review:
-    """What is worth going over, by the mistakes met most."""
+    """A review: the most frequent mistakes, with questions and exercises on them."""
 
     mistakes: tuple[MistakeMet, ...]
     questions: tuple[ReviewQuestion, ...]
     exercises: tuple[ReviewExercise, ...]
 
 
-def review(course: Course, progress: Progress, most_questions: int = MOST_QUESTIONS) -> Review:
-    """What this learner had best go over now; nothing in it where no mistake is on record.
+def make_review(course: Course, progress: Progress, most_questions: int = MOST_QUESTIONS) -> Review:
+    """Return a learner's review; an empty one if no mistake is on record.
 
     Args:
-        most_questions: each mistake in turn gets a question, until there are so many.
+        course: the course.
+        progress: the learner's progress.
+        most_questions: the greatest number of questions; the mistakes take turns until it is reached.
     """
     mistakes = tuple(_mistakes_on_record(course, progress))[:MOST_MISTAKES]
     in_turn = chain.from_iterable(zip_longest(*(_questions(course, progress, met) for met in mistakes)))
     chosen: dict[tuple[str, str], ReviewQuestion] = {}
-    for asked in in_turn:
-        if asked is not None:
-            chosen.setdefault((asked.quiz.id, asked.name), asked)
+    for question in in_turn:
+        if question is not None:
+            chosen.setdefault((question.quiz.id, question.name), question)
     return Review(mistakes, tuple(chosen.values())[:most_questions], tuple(_exercises(progress, mistakes)))
 
 
-def as_json(found: Review) -> dict[str, object]:
-    """A review as plain JSON values."""
+def as_json(review: Review) -> dict[str, object]:
+    """Return a review as JSON values."""
     return {
         "mistakes": [
             {"code": met.code, "times": met.times, "where": [exercise.id for exercise in met.where]}
-            for met in found.mistakes
+            for met in review.mistakes
         ],
-        "questions": [{"code": each.code, "quiz": each.quiz.id, "question": each.name} for each in found.questions],
+        "questions": [
+            {"code": question.code, "quiz": question.quiz.id, "question": question.name}
+            for question in review.questions
+        ],
         "exercises": [
-            {"code": each.code, "exercise": each.exercise.id, "solved": each.solved} for each in found.exercises
+            {"code": again.code, "exercise": again.exercise.id, "solved": again.solved} for again in review.exercises
         ],
     }
 
 
 def _mistakes_on_record(course: Course, progress: Progress) -> Iterator[MistakeMet]:
-    """Every mistake on record, the most frequent first, and slips after all others."""
+    """Yield every mistake on record, the most frequent first, and slips after all others."""
     known = {exercise.id: exercise for exercise in course.exercises}
     times = {code: sum(where.values()) for code, where in progress.met.items()}
     for code in sorted(times, key=lambda code: (code in SLIPS, -times[code], code)):
@@ -104,39 +114,40 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 
 
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
-    """The questions in which this mistake can be made, the most closely related first.
+    """Return the questions in which a mistake can be made, the most closely related first.
 
-    Those in which it was made, then those of the units in which it was. A mistake in the numbers is the same one in
-    every unit, so the units before follow; of those that come later the subject may be new.
+    Questions in which it was made come first, then the others of the units in which it was met. For a mistake in the
+    values of a gradient those of earlier units follow; later units may be new to the learner.
     """
     order = [unit.id for unit in course.config.units]
     units = {order.index(exercise.unit) for exercise in met.where}
-    found = [
+    questions = [
         ReviewQuestion(met.code, quiz, name)
         for quiz in course.exercises
         if quiz.is_quiz
         for name, question in quiz.quiz.questions.items()
         if met.code in codes_of(question)
     ]
-    gone_wrong = [asked for asked in found if _went_wrong(progress, asked)]
+    answered_wrong = [question for question in questions if _was_answered_wrong(progress, question)]
     if met.code in SLIPS:
-        return gone_wrong
-    others = [(order.index(asked.quiz.unit), asked) for asked in found if asked not in gone_wrong]
-    here = [asked for unit, asked in others if unit in units]
-    before = [(unit, asked) for unit, asked in others if unit not in units and unit < max(units, default=0)]
+        return answered_wrong
+    others = [(order.index(q.quiz.unit), q) for q in questions if q not in answered_wrong]
+    here = [question for unit, question in others if unit in units]
+    before = [(unit, question) for unit, question in others if unit not in units and unit < max(units, default=0)]
     before.sort(key=lambda pair: -pair[0])
-    return [*gone_wrong, *here, *(asked for _, asked in before if met.code in VALUE_CODES)]
+    return [*answered_wrong, *here, *(question for _, question in before if met.code in VALUE_CODES)]
 
 
-def _went_wrong(progress: Progress, asked: ReviewQuestion) -> bool:
-    known = progress.result(asked.quiz)
-    return known is not None and any(each.name == asked.name and each.code == asked.code for each in known.answers)
+def _was_answered_wrong(progress: Progress, question: ReviewQuestion) -> bool:
+    result = progress.result(question.quiz)
+    mistake = (question.name, question.code)
+    return result is not None and any((answer.name, answer.code) == mistake for answer in result.answers)
 
 
 def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator[ReviewExercise]:
-    """For each mistake the exercise in which it was met most: an open one, before one that is solved.
+    """Yield for each mistake the exercise in which it was met most, an open one rather than a solved one.
 
-    What was a slip, and is right now, need not be written again.
+    A solved exercise is left out if the mistake was a slip.
     """
     taken: set[str] = set()
     for met in mistakes:
@@ -153,5 +164,65 @@ def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator
 
 
 def _is_solved(progress: Progress, exercise: CourseExercise) -> bool:
-    known = progress.result(exercise)
-    return known is not None and known.status == "passed"
+    result = progress.result(exercise)
+    return result is not None and result.status == "passed"
+
+
+def run_review(session: Session, review: Review, variant: int) -> int:
+    """Show a review and ask its questions; return the exit code.
+
+    Args:
+        session: the learner's session.
+        review: the review.
+        variant: the variant of the numbers in the questions.
+    """
+    print_lines(_mistake_lines(review.mistakes))
+    code = 0
+    if review.questions:
+        print_lines([()])
+        print_lines(wrapped(f"{_count(len(review.questions), 'question')} on these. {HELP_IN_REVIEW}", "dim"))
+        code = run_until_left(lambda: _ask_questions(session, review, variant))
+        session.progress.save()
+    print_lines(_exercise_lines(review.exercises))
+    return code
+
+
+def _ask_questions(session: Session, review: Review, variant: int) -> None:
+    """Ask each question once; a right answer takes one mistake off the record."""
+    right = 0
+    for number, question in enumerate(review.questions, 1):
+        mistake = ask_question(Practice(question.quiz, variant), question.name, f"{number} of {len(review.questions)}")
+        if mistake is None:
+            right += 1
+            session.progress.remove_one_mistake(question.code)
+    print_lines([(("", ""),), ((f"{right} of {len(review.questions)} right.", "good" if right else ""),)])
+
+
+def _mistake_lines(mistakes: tuple[MistakeMet, ...]) -> Iterator[Line]:
+    if not mistakes:
+        yield (
+            ("No mistake is on record: there is nothing to go over yet. ", ""),
+            ("handgrad", "bold"),
+            (" goes on.", ""),
+        )
+        return
+    yield (("The mistakes that you have met most:", "bold"),)
+    for met in mistakes:
+        where = ", ".join(exercise.id for exercise in met.where[:3])
+        yield ((f"  {met.code}", "bad"), (f"  {_count(met.times, 'time')}", ""), (f"  {where}", "dim"))
+        yield from wrapped(MEANINGS[met.code], "", first="    ")
+
+
+def _exercise_lines(exercises: tuple[ReviewExercise, ...]) -> Iterator[Line]:
+    if exercises:
+        yield ()
+        yield (("To write, or to write once more:", "bold"),)
+    for again in exercises:
+        step = f"handgrad reset {again.exercise.id}" if again.solved else f"handgrad check {again.exercise.id}"
+        state = "solved; from the stub again: " if again.solved else "open: "
+        yield ((f"  {again.exercise.file}", "bold"), (f"  {again.code}", "bad"))
+        yield ((f"    {state}", "dim"), (step, "bold"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,8 +12,17 @@ from test_session import RIGHT
 
 from grader.cli.learner import card
 from grader.course.course import Course, CourseExercise
-from grader.learner.card import Card, Met, card_lines, card_of, card_svg
-from grader.learner.certificate import certificate_lines, certificate_page, certificate_svg, met_in
+from grader.learner.card import (
+    Card,
+    CardMistake,
+    card_lines,
+    card_of,
+    card_svg,
+    certificate_lines,
+    certificate_page,
+    certificate_svg,
+    mistakes_in,
+)
 from grader.learner.progress import Progress, file_hash
 from grader.results.records import AnswerResult, ExerciseResult
 
@@ -40,7 +49,7 @@ def _text(card: Card) -> str:
 
 def test_a_new_folder_has_a_card_without_mistakes(course: Course) -> None:
     card = card_of(course, Progress.load(course.root), "04_linear")
-    assert (card.solved, card.met, card.exercises) == ((), (), 7)
+    assert (card.solved, card.mistakes, card.exercises) == ((), (), 7)
     assert "0 of 7 exercises solved, 0 of 20 answers, quiz 0 of 19" in _text(card)
     assert "No mistake was met here." in _text(card)
 
@@ -51,7 +60,10 @@ def test_a_mistake_is_overcome_once_the_answer_is_right(course: Course) -> None:
     progress.record(exercise, _verdict(exercise, b_g="transposed"))
     progress.save()
     card = card_of(course, Progress.load(course.root), "04_linear")
-    assert card.met == (Met("mean-for-sum", ("lin_grad",), True), Met("transposed", ("lin_grad",), False))
+    assert card.mistakes == (
+        CardMistake("mean-for-sum", ("lin_grad",), True),
+        CardMistake("transposed", ("lin_grad",), False),
+    )
     assert _text(card).index("Met and overcome:") < _text(card).index("Met, not yet overcome:")
 
 
@@ -61,7 +73,7 @@ def test_what_is_solved_is_named_in_the_text_and_in_the_picture(course: Course) 
     exercise.path.write_text(RIGHT)
     progress.record(exercise, _verdict(exercise))
     card = card_of(course, progress, "04_linear")
-    assert (card.solved, [each.overcome for each in card.met]) == (("lin_grad",), [True])
+    assert (card.solved, [each.is_overcome for each in card.mistakes]) == (("lin_grad",), [True])
     words = [node.firstChild.data for node in minidom.parseString(card_svg(card)).getElementsByTagName("text")
              if node.firstChild]  # fmt: skip
     assert {
@@ -70,7 +82,7 @@ def test_what_is_solved_is_named_in_the_text_and_in_the_picture(course: Course) 
         "Met and overcome",
         "mean-for-sum",
     } <= {*words}
-    assert card_of(course, progress, "05_activations").met == ()
+    assert card_of(course, progress, "05_activations").mistakes == ()
     assert str(course.root) not in card_svg(card)
 
 
@@ -81,9 +93,9 @@ def test_the_certificate_has_every_unit_and_what_was_overcome_everywhere(course:
     progress.record(relu_grad, _verdict(relu_grad, inp_g="transposed"))
     progress.record(lin_grad, _verdict(lin_grad))
     cards = [card_of(course, progress, unit.id) for unit in course.config.units]
-    assert met_in(cards) == [
-        Met("mean-for-sum", ("lin_grad",), True),
-        Met("transposed", ("lin_grad", "relu_grad"), False),
+    assert mistakes_in(cards) == [
+        CardMistake("mean-for-sum", ("lin_grad",), True),
+        CardMistake("transposed", ("lin_grad", "relu_grad"), False),
     ]
     text = "\n".join("".join(part for part, _ in line) for line in certificate_lines(cards))
     assert f"1 of {sum(card.exercises for card in cards)} exercises solved" in text

@@ -17,7 +17,7 @@ from grader.course.course import Course, load_course
 from grader.course.questions import Choices
 from grader.learner.progress import Progress
 from grader.learner.quiz_session import Practice
-from grader.learner.review import review
+from grader.learner.review import make_review
 from grader.results.records import AnswerResult, ExerciseResult
 
 Go = Callable[..., tuple[int, str]]
@@ -86,7 +86,7 @@ def test_slips_come_last_and_nothing_else_is_asked_about_them(course: Course) ->
     """There are questions whose wrong answers are an error; they have nothing to do with a typo."""
     progress = met(course, lin_grad="transposed", slope="error", dy_dx="error", exp_grad="error", mse_grad="error")
     meet(course, progress, "slope", None)
-    found = review(course, progress)
+    found = make_review(course, progress)
     assert [(each.code, each.times) for each in found.mistakes] == [("transposed", 1), ("error", 4)]
     assert {asked.code for asked in found.questions} == {"transposed"}
     assert [(each.code, each.exercise.id) for each in found.exercises] == [
@@ -100,7 +100,7 @@ def test_no_question_is_of_a_unit_that_comes_later_and_the_nearest_come_first(co
     for name in ("central_difference", "div_grad", "lin_grad", "mse_grad"):
         progress = Progress(course.root / "new.json")
         meet(course, progress, name, "wrong-sign")
-        units = [order.index(asked.quiz.unit) for asked in review(course, progress, 99).questions]
+        units = [order.index(asked.quiz.unit) for asked in make_review(course, progress, 99).questions]
         assert units == sorted(units, reverse=True)
         assert max(units, default=0) <= order.index(course.find(name).unit)
 
@@ -108,9 +108,9 @@ def test_no_question_is_of_a_unit_that_comes_later_and_the_nearest_come_first(co
 def test_what_is_no_mistake_in_the_numbers_brings_only_questions_of_its_unit(course: Course) -> None:
     """Doing more work than was asked for has little to do with a question on what `backward()` does."""
     progress = met(course, lin_grad_needed="extra-work")
-    assert {asked.quiz.unit for asked in review(course, progress).questions} <= {"04_linear"}
+    assert {asked.quiz.unit for asked in make_review(course, progress).questions} <= {"04_linear"}
     progress = met(course, lin_grad="wrong-sign")
-    assert {asked.quiz.unit for asked in review(course, progress, 99).questions} - {"04_linear"}
+    assert {asked.quiz.unit for asked in make_review(course, progress, 99).questions} - {"04_linear"}
 
 
 def test_several_answers_with_one_mistake_made_it_once(course: Course) -> None:
@@ -122,7 +122,7 @@ def test_several_answers_with_one_mistake_made_it_once(course: Course) -> None:
 
 def test_the_mistake_met_most_comes_first_and_each_has_its_questions(course: Course) -> None:
     progress = met(course, lin_grad="mean-for-sum", mse_grad="transposed", bmm_grad="transposed")
-    found = review(course, progress)
+    found = make_review(course, progress)
     assert [(each.code, each.times) for each in found.mistakes] == [("transposed", 2), ("mean-for-sum", 1)]
     assert [asked.code for asked in found.questions][:2] == ["transposed", "mean-for-sum"]
     assert len({(asked.quiz.id, asked.name) for asked in found.questions}) == len(found.questions) == 5
@@ -135,10 +135,10 @@ def test_the_mistake_met_most_comes_first_and_each_has_its_questions(course: Cou
 def test_an_open_exercise_comes_before_one_that_is_solved(course: Course) -> None:
     progress = met(course, mse_grad="transposed", bmm_grad="transposed")
     meet(course, progress, "mse_grad", None)
-    (again,) = review(course, progress).exercises
+    (again,) = make_review(course, progress).exercises
     assert (again.exercise.id, again.solved) == ("bmm_grad", False)
     meet(course, progress, "bmm_grad", None)
-    (again,) = review(course, progress).exercises
+    (again,) = make_review(course, progress).exercises
     assert again.solved
 
 
@@ -149,7 +149,7 @@ def test_a_question_that_went_wrong_is_asked_first(course: Course) -> None:
     progress = Progress.load(course.root)
     wrong = AnswerResult(name, "failed", 0.0, 1.0, code)
     progress.record(quiz, ExerciseResult(quiz.id, quiz.unit, (wrong,)))
-    first = review(course, progress).questions[0]
+    first = make_review(course, progress).questions[0]
     assert (first.quiz.id, first.name, first.code) == (quiz.id, name, code)
 
 
@@ -162,7 +162,7 @@ def test_without_a_mistake_there_is_nothing_to_go_over(go: Go) -> None:
 def test_right_answers_take_a_mistake_off_the_record_and_no_sheet_is_touched(course: Course, go: Go) -> None:
     progress = met(course, lin_grad="mean-for-sum")
     before = {path: path.read_bytes() for path in course.root.rglob("quiz.yaml")}
-    asked = review(course, progress, 1).questions[0]
+    asked = make_review(course, progress, 1).questions[0]
     sitting = Practice(asked.quiz, 7)
     question = sitting.question(asked.name)
     letters = {label: letter for letter, label in sitting.choices_by_letter(asked.name, question).items()}
@@ -201,4 +201,4 @@ def test_a_broken_count_is_left_out(course: Course) -> None:
     state["met"] = {"transposed": {"lin_grad": "often", "gone": 2}, "x": 3}
     progress.path.write_text(json.dumps(state))
     assert Progress.load(course.root).met == {"transposed": {"gone": 2}}
-    assert review(course, Progress.load(course.root)).mistakes[0].where == ()
+    assert make_review(course, Progress.load(course.root)).mistakes[0].where == ()
