@@ -1,8 +1,13 @@
-"""One session of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
+"""A session of a learner or instructor: a course, the learner's progress, a worker and a grader."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,61 +21,140 @@ from grader.sandbox.source_text import Content, importable_files
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
 
-from .checks_ahead import ChecksAhead
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from grader.judging.grading import Grader, OnJudged
+    from grader.child.protocol import Frame
+    from grader.judging.grading import Grader, OnJudged, Part
     from grader.judging.judge import Judge
+    from grader.judging.submission_code import CombinedJob
+
+
+@dataclass(frozen=True)
+class _RunningUnit:
+    """The exercises of a unit whose combined job is running, and the bytes that were read of each file."""
+
+    exercises: Sequence[CourseExercise]
+    contents: dict[str, bytes]
+    job: CombinedJob
+    reply: Future[Frame | None]
+
+
+class Prefetch:
+    """Check exercises before their turn: those of a unit in one child, while the next unit's trials are prepared.
+
+    Only exercises that pass or are not begun have a result here. In a shared child, any other result could be due to
+    what another file has done to torch; so it must be checked alone.
+
+    Args:
+        exercises: the exercises, in the order in which their results will be requested.
+        combine: returns the combined job for some exercises.
+    """
+
+    def __init__(self, exercises: Sequence[CourseExercise], combine: Callable[[Sequence[Part]], CombinedJob]) -> None:
+        self._combine = combine
+        units = [list(unit) for _, unit in itertools.groupby(exercises, lambda exercise: exercise.unit)]
+        shared = [unit for unit in units if len(unit) > 1]
+        self._pending = {exercise.id for unit in shared for exercise in unit}
+        self._units = self._start_in_turn(shared)
+        self._results: dict[str, ExerciseResult] = {}
+        self._thread = ThreadPoolExecutor(1)  # waits for the worker
+
+    def result(self, exercise: CourseExercise) -> ExerciseResult | None:
+        """Return the result of an exercise that passed or is not begun; `None` if it must be checked alone."""
+        while exercise.id in self._pending:
+            unit = next(self._units)
+            self._pending -= {exercise.id for exercise in unit.exercises}
+            results = unit.job.results_of(unit.reply.result())
+            self._results |= {name: result.with_hash_of(unit.contents[name]) for name, result in results.items()}
+        return self._results.pop(exercise.id, None)
+
+    def close(self) -> None:
+        """Wait until the running job has ended; begin no other."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _start_in_turn(self, units: Sequence[Sequence[CourseExercise]]) -> Iterator[_RunningUnit]:
+        """Yield each unit after the job of the next one has been started."""
+        started: deque[_RunningUnit] = deque()
+        for unit in units:
+            started.append(self._start(unit))
+            if len(started) > 1:
+                yield started.popleft()
+        yield from started
+
+    def _start(self, unit: Sequence[CourseExercise]) -> _RunningUnit:
+        contents = {}
+        for exercise in unit:
+            with suppress(OSError):
+                contents[exercise.id] = exercise.path.read_bytes()
+        importable = importable_files(unit[0].path.parent)
+        job = self._combine([(e, contents[e.id], importable) for e in unit if e.id in contents])
+        return _RunningUnit(unit, contents, job, self._thread.submit(job.run))
 
 
 class Session(Closing):
-    """Checks exercises of one course; torch is imported here on the first check, beside the worker's own import.
+    """Check exercises of one course; torch is imported at the first check, at the same time as in the worker.
 
     Args:
         course: the course.
-        worker: one that is warming up already; started on the first check otherwise.
+        worker: a worker that is starting already; if left out, one is started at the first check.
     """
 
     def __init__(self, course: Course, worker: Worker | None = None) -> None:
         self.course = course
         self._worker = worker
-        self._ahead: ChecksAhead | None = None
+        self._prefetch: Prefetch | None = None
 
     @cached_property
     def progress(self) -> Progress:
+        """Return the learner's progress, read at first use."""
         return Progress.load(self.course.root)
 
     @cached_property
     def grader(self) -> Grader:
+        """Return the grader of this session, created at first use.
+
+        Raises:
+            InfrastructureError: torch or numpy is not installed.
+        """
         try:
             return new_grader()
         except ModuleNotFoundError as error:
             raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
 
     def warm_up(self) -> Worker:
-        """Start the worker process, once; it imports torch while this process does other things."""
+        """Return the worker, started at the first call; it imports torch while this process does other things."""
         if self._worker is None:
             self._worker = start_worker("none")
         return self._worker
 
     def expect(self, exercises: Sequence[CourseExercise]) -> None:
-        """These are going to be checked in this order, so that work can be done ahead."""
-        self._ahead = ChecksAhead(exercises, lambda parts: self.grader.together(parts, self.warm_up()))
+        """Announce the exercises that will be checked, in this order, so that they can be prefetched.
+
+        An exercise that failed last, or has changed since, is left out: most likely it must be checked alone.
+        """
+        likely = [exercise for exercise in exercises if not exercise.is_quiz and self._is_likely_plain(exercise)]
+        self._prefetch = Prefetch(likely, lambda parts: self.grader.together(parts, self.warm_up()))
+
+    def _is_likely_plain(self, exercise: CourseExercise) -> bool:
+        """Return whether an exercise has never been checked, or passed or was not begun and has not changed since."""
+        result = self.progress.result(exercise)
+        return result.status in ("passed", "todo") if result else exercise.id not in self.progress.exercises
 
     def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
-        """The verdict on the learner's file as it is now, with the hash of what was read.
+        """Check the current file of an exercise; return the result with the hash of the file's bytes.
 
         Args:
-            on_judged: called with the judge, once its verdict is there.
+            exercise: the exercise.
+            on_judged: called with the judge after the check.
 
         Raises:
-            SpecError: the exercise's own declaration is broken; names it.
+            SpecError: the exercise's declaration is broken; the message names it.
         """
         if not exercise.is_quiz:
             self.warm_up()
-        if self._ahead is not None and (settled := self._ahead.settled(exercise)) is not None:
-            return settled
+        if self._prefetch is not None and (result := self._prefetch.result(exercise)) is not None:
+            return result
         folder = exercise.path.parent
         try:
             content = exercise.path.read_bytes()
@@ -85,17 +169,26 @@ class Session(Closing):
         ).with_hash_of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
-        """The verdict on the learner's file as it is now, and the pictures of what is wrong.
+        """Check the current file of an exercise; return the result and the pictures of its mistakes.
 
         Raises:
-            SpecError: the exercise's own declaration is broken; names it.
+            SpecError: the exercise's declaration is broken; the message names it.
         """
         return self._with_pictures(exercise, lambda on_judged: self.check(exercise, on_judged))
 
     def check_cells_with_pictures(
         self, exercise: CourseExercise, cells: Sequence[str], folder: Path
     ) -> tuple[ExerciseResult, ExercisePictures]:
-        """The same for what a notebook's cells define."""
+        """Check the cells of a notebook; return the result and the pictures of its mistakes.
+
+        Args:
+            exercise: the exercise.
+            cells: the texts of the cells, which are run in this order.
+            folder: the folder of the notebook; its cells may import the files there.
+
+        Raises:
+            SpecError: the exercise's declaration is broken; the message names it.
+        """
         return self._with_pictures(exercise, lambda on_judged: self.check_cells(exercise, cells, folder, on_judged))
 
     def _with_pictures(
@@ -110,43 +203,46 @@ class Session(Closing):
         try:
             return result, make_pictures(exercise, result, judges[-1])
         except Exception as error:  # the verdict stands without its picture
-            says = f"the picture could not be drawn ({type(error).__name__}: {error}): please report it"
-            return result, ExercisePictures(exercise.id, (Picture(exercise.id, note=says),))
+            message = f"the picture could not be drawn ({type(error).__name__}: {error}): please report it"
+            return result, ExercisePictures(exercise.id, (Picture(exercise.id, note=message),))
 
     def check_cells(
         self, exercise: CourseExercise, cells: Sequence[str], folder: Path, on_judged: OnJudged | None = None
     ) -> ExerciseResult:
-        """The verdict on what a notebook's cells define, run in this order.
+        """Check the cells of a notebook.
 
         Args:
-            folder: where the notebook is; its cells may import the files there.
+            exercise: the exercise.
+            cells: the texts of the cells, which are run in this order.
+            folder: the folder of the notebook; its cells may import the files there.
+            on_judged: called with the judge after the check.
 
         Raises:
-            SpecError: the exercise's own declaration is broken; names it.
+            SpecError: the exercise's declaration is broken; the message names it.
         """
         return _with_errors_explained(exercise, lambda: self._verdict(exercise, cells, folder, on_judged))
 
     def _verdict(
         self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None
     ) -> ExerciseResult:
-        """The answers to a quiz need neither torch nor the worker."""
+        """Judge the content of a file or the cells of a notebook; a quiz is judged without torch and the worker."""
         if exercise.is_quiz:
-            from grader.judging.quiz_sheets import grade_quiz  # numpy is not needed before
+            from grader.judging.quiz_sheets import grade_quiz  # imports numpy
 
             return grade_quiz(exercise, content)
         if content is None:
-            from grader.judging.verdicts import not_handed_in  # the words are not needed before
+            from grader.judging.verdicts import not_handed_in  # imports the messages
 
             return not_handed_in(exercise)
         worker = self.warm_up()
         return self.grader.grade(exercise, content, worker, on_judged, importable_files(folder))
 
     def close(self) -> None:
-        """End the worker process, and what it is at."""
+        """End the worker and the job that it runs."""
         if self._worker is not None:
-            if self._ahead is not None:
+            if self._prefetch is not None:
                 self._worker.stop()
-                self._ahead.close()
+                self._prefetch.close()
                 self._worker.resume()
             self._worker.close()
             self._worker = None
@@ -160,6 +256,6 @@ def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], Exercis
         raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
     except HandgradError:
         raise
-    except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
-        says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
-        return exercise.unread_result(says)
+    except Exception as error:  # a bug of the grader stops no other check
+        message = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
+        return exercise.unread_result(message)

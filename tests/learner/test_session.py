@@ -188,3 +188,26 @@ def test_files_that_are_expected_get_the_verdicts_that_they_get_alone(
     found = [ahead.check(exercise) for exercise in asked]
     assert [result.status for result in found] == ["passed", "failed", "todo", "todo", "failed", "passed"]
     assert found == [alone.check(exercise) for exercise in asked]
+
+
+def test_a_file_that_failed_or_has_changed_is_run_once(
+    course: Course, kept: KeptWorker, grader: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A combined job holds only files that passed last or were not begun: no other result of it can be used."""
+    right, wrong, *_ = exercises = [course.find(name) for name in UNIT]
+    right.path.write_text(worked_text(right))
+    wrong.path.write_text(worked_text(wrong).replace("out.g", "out"))
+    kept.serve(grader, monkeypatch)
+    for changed in (exercises[2], None):
+        if changed is not None:
+            before = Session(course)
+            for exercise in exercises:
+                before.progress.record(exercise, before.check(exercise))
+            before.progress.save()
+            changed.path.write_text(worked_text(changed))
+        kept.asked.clear()
+        again = Session(course)
+        again.expect(exercises)
+        statuses = [again.check(exercise).status for exercise in exercises]
+        assert statuses == ["passed", "failed", "passed", "todo", "todo"]
+        assert sorted(kept.asked) == sorted(UNIT)
