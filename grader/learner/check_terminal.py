@@ -1,4 +1,4 @@
-"""Checks a learner's files at the command line, remembers the verdicts, and prints them on stdout."""
+"""`handgrad check`: checks a learner's files, records the results, and prints them on stdout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from .session import Session
 def check_and_record(
     session: Session, chosen: Sequence[CourseExercise], album: list[ExercisePictures] | None = None
 ) -> list[ExerciseResult]:
-    """Check exercises and record the verdicts.
+    """Check exercises, and record and return the results.
 
     Args:
-        album: takes the pictures of each exercise, if there is one.
+        session: the learner's session.
+        chosen: the exercises.
+        album: receives the pictures of each exercise; if left out, none are made.
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()
@@ -49,7 +51,7 @@ def check_and_record(
 
 
 def last_result(session: Session, exercise: CourseExercise) -> ExerciseResult:
-    """The last verdict if the file is still the same, else a new one."""
+    """Return the last result of an exercise if its file has not changed since; otherwise check it."""
     known = session.progress.result(exercise)
     return known if known is not None else check_and_record(session, [exercise])[0]
 
@@ -61,7 +63,15 @@ def print_results(
     album: Sequence[ExercisePictures] | None,
     format: str,
 ) -> None:
-    """Print the verdicts on stdout, with the pictures if there are any."""
+    """Print the results on stdout.
+
+    Args:
+        session: the learner's session.
+        chosen: the exercises.
+        results: the result of each exercise.
+        album: the pictures of each exercise, if they are to be shown.
+        format: `text`, `html` or `json`.
+    """
     if format == "html":
         from grader.rendering.render_html import check_page
 
@@ -75,7 +85,7 @@ def print_results(
 def _print_json(
     course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[ExercisePictures] | None = None
 ) -> None:
-    """The results of a learner's own check as one record; with pictures, inside another that has both."""
+    """Print the results as one record; with pictures, as an object that holds the record and the pictures."""
     result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
     if album is None:
         print(dumps(result), end="")
@@ -92,14 +102,17 @@ def _print_report(
     """Print the report on each exercise, the progress of their units and the next thing to do.
 
     Args:
+        session: the learner's session.
+        chosen: the exercises.
+        results: the result of each exercise.
         album: the pictures of each exercise, if they are to be shown.
         list_all: whether there are several exercises, so that what each printed is left out.
     """
     width, chosen = report_width(), list(chosen)
     pictures = {pictures_of_exercise.exercise: pictures_of_exercise for pictures_of_exercise in album or ()}
     for exercise, result in zip(chosen, results, strict=True):
-        pictures_of_exercise = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
-        print_lines(exercise_report(exercise, result, width, pictures_of_exercise))
+        hints_seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        print_lines(exercise_report(exercise, result, width, hints_seen))
         print_lines(flag_lines(result, width) if list_all else printed_lines(result, width))
         if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
             print_lines(_pictures(pictures[exercise.id], width))

@@ -32,7 +32,7 @@ table { border-collapse: collapse; }
 
 
 def lesson_text(course: Course, unit: str) -> str:
-    """The lesson of a unit, as Markdown.
+    """Return the lesson of a unit, as Markdown.
 
     Raises:
         CourseError: it is missing or cannot be read.
@@ -45,7 +45,11 @@ def lesson_text(course: Course, unit: str) -> str:
 
 
 def in_terminal(text: str) -> list[Line | RenderableType]:
-    """A lesson for the terminal, with each picture in words; in plain mode, as it was written."""
+    """Return a lesson for the terminal, with each picture replaced by its description; in plain mode, as Markdown.
+
+    Args:
+        text: the lesson, as Markdown.
+    """
     text = IMAGE.sub(r"Picture: \1.", text)
     if is_plain():
         return [((line, ""),) for line in text.splitlines()]
@@ -55,23 +59,23 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
 
 
 def print_in(console: Console, text: str) -> None:
-    """Print a lesson as wide as reports are."""
+    """Print a lesson, given as Markdown, as wide as reports."""
     for part in in_terminal(text):
         console.print(styled_text(part) if isinstance(part, tuple) else part, width=report_width(), soft_wrap=False)
 
 
 def open_in_browser(course: Course, unit: str) -> str:
-    """Show a lesson in the browser, with its pictures; returns what was done, in a sentence.
+    """Show a lesson in the browser, with its pictures; return a sentence for the learner that says where it is.
 
     Raises:
         CourseError: it is missing or cannot be read.
         InfrastructureError: the page cannot be written.
     """
-    pages = {each.id: _page_path(course, each.id) for each in course.config.units}
+    pages = {config.id: _page_path(course, config.id) for config in course.config.units}
     try:
-        for each in [unit, *pages]:
-            if each == unit or _path(course, each).is_file():
-                write_atomically(pages[each], _page(course, each).encode("ascii", "xmlcharrefreplace"))
+        for name in [unit, *pages]:
+            if name == unit or _path(course, name).is_file():
+                write_atomically(pages[name], _page(course, name).encode("ascii", "xmlcharrefreplace"))
     except OSError as error:
         raise InfrastructureError(f"{pages[unit].parent} cannot be written: {remedy(error)}.") from error
     if _has_browser() and webbrowser.open(pages[unit].as_uri()):
@@ -80,10 +84,10 @@ def open_in_browser(course: Course, unit: str) -> str:
 
 
 def unit_named(course: Course, name: str) -> str:
-    """The unit of this name or number, or of the exercise of this name.
+    """Return the id of the unit with this id or number, or of the unit of the exercise with this id.
 
     Raises:
-        UsageError: there is none; names the nearest.
+        UsageError: there is none; the message names the nearest.
     """
     numbered = [unit.id for unit in course.config.units if name.isdigit() and unit.id.startswith(f"{int(name):02}_")]
     return numbered[0] if numbered else course.select([name])[0].unit
@@ -101,10 +105,10 @@ def _page(course: Course, unit: str) -> str:
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark").enable("table").render(lesson_text(course, unit))
-    known = {each.id for each in course.config.units}
+    known = {config.id for config in course.config.units}
 
-    def link(found: re.Match[str]) -> str:
-        return f'href="{_page_path(course, found[1]).as_uri()}"' if found[1] in known else found[0]
+    def link(match: re.Match[str]) -> str:
+        return f'href="{_page_path(course, match[1]).as_uri()}"' if match[1] in known else match[0]
 
     title, base = escape(f"{unit}: lesson"), _path(course, unit).parent.as_uri()
     head = f'<meta charset="utf-8"><base href="{base}/"><title>{title}</title><style>{STYLE}</style>'
@@ -112,6 +116,6 @@ def _page(course: Course, unit: str) -> str:
 
 
 def _has_browser() -> bool:
-    """Whether a page would open in a window, and not in this terminal."""
+    """Return whether a page would open in a window, and not in this terminal."""
     window = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
     return sys.platform in ("win32", "darwin") or any(os.environ.get(name) for name in window)

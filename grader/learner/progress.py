@@ -44,7 +44,7 @@ class Progress:
 
     @classmethod
     def load(cls, root: Path) -> Progress:
-        """Read the state; one that cannot be read is moved aside and a new one begun."""
+        """Return the state of the workspace in `root`; an empty one if it cannot be read, which is then moved aside."""
         progress = cls(root / FOLDER / FILE)
         try:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ class Progress:
             self.notes.append(f"{self.path} could not be read ({why}): it is kept as {aside.name}, a new one is begun.")
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
-        """The last verdict, if the file has not changed since."""
+        """Return the last result of an exercise; `None` if there is none, or its file has changed since."""
         state = self.exercises.get(exercise.id)
         if state is None or state.get("hash") != file_hash(exercise.path):
             return None
@@ -102,20 +102,19 @@ class Progress:
             return None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
-        """Remember a verdict; hints seen of another mistake are forgotten.
+        """Record a result; drop the hints seen of mistakes that are no longer made.
 
-        A mistake is counted once until its answer is right, however often the file is saved, and whatever else goes
-        wrong in between.
+        A mistake is counted once until its answer is right, however often the file is checked.
         """
         before = self.exercises.get(exercise.id, {}).get("hints", {})
         counted = self._counted(exercise)
-        failed = [each for each in result.answers if each.status == "failed" and each.code != NOT_READ]
-        for code in {str(each.code) for each in failed if each.code not in counted.get(each.name, ())}:
+        failed = [answer for answer in result.answers if answer.status == "failed" and answer.code != NOT_READ]
+        for code in {str(answer.code) for answer in failed if answer.code not in counted.get(answer.name, ())}:
             where = self.met.setdefault(code, {})
             where[exercise.id] = where.get(exercise.id, 0) + 1
-        for each in failed:
-            counted[each.name] = sorted({str(each.code), *counted.get(each.name, ())})
-        right = {each.name for each in result.answers if each.status == "passed"}
+        for answer in failed:
+            counted[answer.name] = sorted({str(answer.code), *counted.get(answer.name, ())})
+        right = {answer.name for answer in result.answers if answer.status == "passed"}
         hints = {
             answer.name: before[answer.name]
             for answer in result.answers
@@ -129,11 +128,11 @@ class Progress:
         self.exercises[exercise.id]["counted"] = {name: counted[name] for name in counted if name not in right}
 
     def _counted(self, exercise: CourseExercise) -> dict[str, list[str]]:
-        """The mistakes that are counted already, by answer, since it was last right."""
+        """Return the codes that have been counted since an answer was last right, by the answer's name."""
         return dict(self.exercises.get(exercise.id, {}).get("counted", {}))
 
     def remove_one_mistake(self, code: str) -> None:
-        """Count a mistake once less, where it was met most: in a review, the learner did not make it."""
+        """Reduce the count of a mistake by one, in the exercise in which it was met most."""
         where = self.met.get(code)
         if where:
             most = max(where, key=lambda name: where[name])
@@ -141,18 +140,18 @@ class Progress:
             self.met[code] = {name: times for name, times in where.items() if times > 0}
 
     def hints_seen(self, exercise: CourseExercise, answer: AnswerResult) -> int:
-        """How many hints on this mistake have been shown; the first one comes with the verdict of a failure."""
+        """Return how many hints on the mistake in an answer have been shown; the first is shown with the failure."""
         seen = self.exercises.get(exercise.id, {}).get("hints", {}).get(answer.name, {})
         first = 0 if answer.status == "todo" else 1
         return int(seen.get("seen", first)) if seen.get("code") == answer.code else first
 
     def record_hints_seen(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
-        """Remember that `count` hints have been shown."""
+        """Record that `count` hints on the mistake in an answer have been shown."""
         state = self.exercises.setdefault(exercise.id, {"hash": "", "result": None, "hints": {}})
         state.setdefault("hints", {})[answer.name] = {"code": answer.code, "seen": count}
 
     def forget(self, exercise: CourseExercise) -> None:
-        """Forget an exercise, as after a reset."""
+        """Remove the entry of an exercise."""
         self.exercises.pop(exercise.id, None)
 
     def save(self) -> None:
@@ -167,7 +166,7 @@ class Progress:
 
 
 def file_hash(path: Path) -> str:
-    """The hash of what a file holds now; empty where nothing can be read."""
+    """Return the hash of a file's content; empty if it cannot be read."""
     try:
         return content_hash(path.read_bytes())
     except OSError:
@@ -222,7 +221,7 @@ def _is_exercise_result(record: Any) -> bool:
 
 @dataclass(frozen=True)
 class UnitProgress:
-    """How far one unit is done, counted in answers to its exercises, and apart from them in questions of its quiz."""
+    """The progress of one unit: answers to its exercises and questions of its quiz, done and in all."""
 
     unit: str
     done: int
@@ -232,7 +231,7 @@ class UnitProgress:
 
 
 def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[UnitProgress]:
-    """How far each of these units is, from what was last seen of each exercise."""
+    """Return the progress of each of these units, in the order of the course, from the last results."""
     return [_unit(course, progress, unit.id) for unit in course.config.units if unit.id in set(units)]
 
 
@@ -248,18 +247,18 @@ def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
 
 
 def next_exercise(progress: Progress, exercises: Iterable[CourseExercise]) -> CourseExercise | None:
-    """The first exercise that is not known to be passed; last come stretch exercises and quizzes that were skipped."""
+    """Return the first exercise that has not passed, if possible no stretch exercise or skipped quiz; else `None`."""
     open_ones = [e for e in exercises if (result := progress.result(e)) is None or result.status != "passed"]
     return next(iter(sorted(open_ones, key=lambda e: e.stretch or _is_skipped_quiz(progress, e))), None)
 
 
 def _is_skipped_quiz(progress: Progress, exercise: CourseExercise) -> bool:
-    """Whether this is a quiz, and something of a later unit has been attempted."""
-    every = exercise.course.exercises
-    later = every[every.index(exercise) + 1 :] if exercise.is_quiz else ()
-    return any(is_attempted(result) for each in later if (result := progress.result(each)) is not None)
+    """Return whether this is a quiz and an exercise after it has been attempted."""
+    exercises = exercise.course.exercises
+    later = exercises[exercises.index(exercise) + 1 :] if exercise.is_quiz else ()
+    return any(is_attempted(result) for e in later if (result := progress.result(e)) is not None)
 
 
 def is_attempted(result: ExerciseResult) -> bool:
-    """Whether any answer of an exercise is more than the stub's."""
+    """Return whether any answer of an exercise is more than its stub."""
     return any(answer.status != "todo" for answer in result.answers)

@@ -17,7 +17,7 @@ IN_A_LIST = 30  # columns before an exercise's title
 
 
 def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
-    """How far each unit is, in a line: a bar where there is room for one, and the numbers."""
+    """Yield the progress of each unit as a line: a bar if there is room for one, and the numbers."""
     if is_plain():
         yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
         return
@@ -42,7 +42,7 @@ def _in_words(unit: UnitProgress) -> str:
 
 
 def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
-    """One exercise in a list: how far it is, and its title, on as many lines as that takes."""
+    """Yield the lines of one exercise in a list: its id, its answers done and in all, and its title."""
     result = session.progress.result(exercise)
     done = sum(answer.status == "passed" for answer in result.answers) if result else 0
     total = len(exercise.declaration.answers)

@@ -63,10 +63,12 @@ def _open_course(config: pytest.Config, root: Path, argument: str) -> None:
     A quiz alone needs no worker, nor do `--collect-only` and a controller of pytest-xdist.
 
     Args:
+        config: pytest's configuration.
         root: the folder of the course.
+        argument: a command-line argument.
 
     Raises:
-        UsageError: the course does not have it.
+        UsageError: the course has no such exercise, unit or answer.
     """
     course_run = _course_run(config, root)
     path = named_path(config, argument)
@@ -82,6 +84,7 @@ def _check_argument(course_run: CourseRun, path: Path, argument: str) -> None:
     """Check that the course has the exercise, unit or answer that a command-line argument names.
 
     Args:
+        course_run: the course.
         path: the path in the argument, resolved.
         argument: the argument as it was typed, perhaps with `::` and an answer.
 

@@ -1,4 +1,4 @@
-"""Which of the folders and files that pytest meets belong to a course: all that handgrad does beside other projects."""
+"""Tests whether folders and files belong to a course of handgrad; in other projects nothing more is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 EXERCISES, COURSE, QUIZ, STATE = "exercises", "course.yaml", "quiz.yaml", ".handgrad"
 COURSES = pytest.StashKey[dict[Path, bool]]()
-"""Of each folder that was looked at, whether it holds a course of handgrad's."""
+"""Whether a folder holds a course, for each folder that was looked at."""
 AS_KEYS = tuple(re.compile(rf"\b{key}[\"']?\s*:") for key in ("course", "units", "exercises"))
 IN_PLACE = tuple(re.compile(rf"^{key}\b", re.MULTILINE) for key in ("course", "units", r"[ \t]+(- *)?exercises"))
 """How the keys of a course file begin their lines."""
@@ -22,7 +22,7 @@ def is_course(folder: Path) -> bool:
     """Return whether a folder contains a `course.yaml` of handgrad, valid or not.
 
     That is a mapping with `course` and `units`, a list of mappings with `exercises`. Where the file is not valid YAML,
-    lines that begin with these keys decide: its author is to be told which line is wrong, a stranger is not.
+    lines that begin with these keys decide, so that its author reads which line is wrong.
     """
     path = os.path.join(folder, COURSE)
     if not os.path.isfile(path):  # a pipe would be waited for

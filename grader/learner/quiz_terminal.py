@@ -1,4 +1,4 @@
-"""`handgrad quiz` as a learner meets it: one question at a time, and what each wrong answer reveals."""
+"""A quiz in the terminal: asks one question at a time, and explains each wrong answer."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ AGAIN = "Try the ones that are not right yet? [Y/n] "
 
 
 class QuizLeft(Exception):
-    """The learner leaves the quiz."""
+    """Raised when the learner leaves the quiz."""
 
 
 def take_quiz(session: Session, taking: QuizSession) -> int:
-    """Ask every open question until all are right or the learner leaves; returns the exit code."""
+    """Ask every open question until all are right or the learner leaves; return the exit code."""
     code = run_until_left(lambda: _ask_open_questions(session, taking))
     result = _record_and_show_result(session, taking)
     return 0 if result.status == "passed" else code or 1
 
 
 def run_until_left(ask: Callable[[], None]) -> int:
-    """Call `ask` until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
+    """Call `ask`; return 0 if it ends, 130 if the learner leaves by Ctrl-C, 1 if the learner leaves otherwise."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # so that answers can be edited and recalled
     if hasattr(sys.stdin, "reconfigure"):
@@ -76,16 +76,18 @@ def _ask_open_questions(session: Session, taking: QuizSession) -> None:
 
 
 def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
-    """One question, until it has been answered or left for later.
+    """Ask one question, until it is answered or the learner presses Enter to leave it for later.
 
     Args:
-        place: which of how many it is.
+        taking: the quiz.
+        name: the question's name.
+        place: the heading, such as "3 of 12".
 
     Returns:
-        The mistake in the answer; `LEFT_OPEN` where there is no answer.
+        The mistake in the answer; `None` if it is right, `LEFT_OPEN` if there is none.
 
     Raises:
-        Left: the learner leaves the quiz.
+        QuizLeft: the learner leaves the quiz.
     """
     question = taking.question(name)
     _show(taking, name, question, place)
@@ -108,7 +110,7 @@ def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
 
 
 def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str) -> str:
-    """What a wrong answer reveals, behind the letters of what was chosen."""
+    """Return the message of a mistake, after the letters of the choices in the answer."""
     question = taking.question(name)
     if not isinstance(question, (Choice, Choices)):
         return mistake.says
@@ -116,13 +118,17 @@ def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str)
 
 
 def _commands(question: AnswerableQuestion, word: str) -> set[str]:
-    """How a command may be typed: its first letter will do, where that is no variable of the question."""
+    """Return the ways to type a command: its word, and its first letter unless that is a variable of the question."""
     letter, taken = word[0], question.given if isinstance(question, Expression) else ()
     return {word} if letter in taken else {word, letter}
 
 
 def _read(prompt: str) -> str:
-    """One line; the end of the input means leaving."""
+    """Read a line.
+
+    Raises:
+        QuizLeft: the input has ended.
+    """
     try:
         return input(prompt).strip()
     except EOFError:
@@ -163,7 +169,14 @@ def _how_to_answer(question: AnswerableQuestion) -> str:
 
 
 def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = "bold") -> Iterator[Line]:
-    """Paragraphs as wide as the terminal, behind what stands before them."""
+    """Yield the lines of some paragraphs, as wide as the terminal.
+
+    Args:
+        text: the paragraphs, separated by empty lines.
+        style: of the text.
+        first: stands before the first line; the others are indented as far.
+        first_style: of `first`.
+    """
     width, indent = max(report_width(), 20), " " * len(first)
     for paragraph in plain(text).split("\n\n"):
         for line in textwrap.wrap(paragraph, width - len(first), break_long_words=False, break_on_hyphens=False):
@@ -172,7 +185,7 @@ def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = 
 
 
 def _record_and_show_result(session: Session, taking: QuizSession) -> ExerciseResult:
-    """Remember the verdict, and show how far the quiz is."""
+    """Check the sheet, record the result, show how far the quiz is, and return the result."""
     exercise, result = taking.exercise, taking.result()
     session.progress.record(exercise, result)
     session.progress.save()
@@ -197,10 +210,10 @@ def _record_and_show_result(session: Session, taking: QuizSession) -> ExerciseRe
 
 
 def first_open_quiz(session: Session, quizzes: Iterable[QuizSession]) -> QuizSession:
-    """The first quiz that is not known to be right.
+    """Return the first quiz that is not solved, by the last result on its sheet.
 
     Raises:
-        UsageError: all of them are.
+        UsageError: all quizzes are solved.
     """
     for taking in quizzes:
         known = session.progress.result(taking.exercise)

@@ -1,4 +1,4 @@
-"""Makes a learner's folder, puts stubs back, and keeps what was there."""
+"""A learner's folder: makes it, and puts stubs back with a copy of what they replace."""
 
 from __future__ import annotations
 
@@ -55,15 +55,16 @@ FILES = {
     ".vscode/settings.json": EDITOR,
     ".devcontainer/devcontainer.json": CONTAINER,
 }
-"""What a learner's folder has beside its lessons and stubs, for whatever opens it."""
+"""The files of a learner's folder for pytest, uv and editors, by path."""
 
 
 def init(target: Path, package: str = "") -> Course:
     """Make a workspace in `target`: the lessons and stubs of a course, without its solutions.
 
-    Every answer sheet gets a variant of its own.
+    Every answer sheet gets its own random variant.
 
     Args:
+        target: the folder, new or empty.
         package: the installed package that the course comes in; handgrad's own, if left out.
 
     Raises:
@@ -85,7 +86,11 @@ def init(target: Path, package: str = "") -> Course:
 
 
 def _source(package: str) -> Course:
-    """The course that comes in an installed package."""
+    """Return the course that comes in an installed package.
+
+    Raises:
+        UsageError: the package is not installed, or has no course that names it.
+    """
     folder = package_folder(package)
     if folder is None:
         raise UsageError(f"There is no course in a package {package}: install it, or correct its name.")
@@ -96,7 +101,11 @@ def _source(package: str) -> Course:
 
 
 def _expect_room(target: Path) -> None:
-    """Somebody who makes a course where one is already has most likely lost their way."""
+    """Raise an error unless `target` can hold a new course.
+
+    Raises:
+        UsageError: it lies in a course already, is a file, or is not empty.
+    """
     around = find_root(target)
     if around is not None and (around == target.resolve() or load_course(around).solutions.parent != around):
         where = f"{around} is a course already"
@@ -127,7 +136,12 @@ def _fill(target: Path, source: Course) -> None:
 
 
 def _empty(target: Path, keep: bool) -> None:
-    """Take away what a failed `init` had made: only that is there."""
+    """Remove the files that a failed `init` has made.
+
+    Args:
+        target: the folder, which holds no other files.
+        keep: whether the folder itself was there before, and stays.
+    """
     if not target.is_dir():
         return
     made = {name.split("/")[0] for name in FILES}
@@ -141,15 +155,19 @@ def _empty(target: Path, keep: bool) -> None:
 
 
 def new_variant() -> int:
-    """The number of a variant that nobody has chosen."""
+    """Return the number of a random variant."""
     return 1 + secrets.randbelow(VARIANTS)
 
 
 def reset(exercise: CourseExercise, variant: int | None = None) -> Path | None:
-    """Put the stub back; what was there is kept, and the backup's path returned.
+    """Put the stub of an exercise back, and keep a copy of its file.
 
     Args:
-        variant: of a new answer sheet; the old sheet's own if left out.
+        exercise: the exercise.
+        variant: the variant of a new answer sheet; if left out, that of the old sheet.
+
+    Returns:
+        The path of the copy; `None` if there was no file.
 
     Raises:
         InfrastructureError: the folder cannot be written; nothing has changed then.
