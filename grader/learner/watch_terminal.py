@@ -220,7 +220,8 @@ class DrawnScreen:
         last = min(self.top + self.room, self.count)
         above: Line = (("   u", "bold"), (": more above", "")) if self.top else ()
         below: Line = (("   Space", "bold"), (": more below", "")) if last < self.count else ()
-        return ((f"-- lines {self.top + 1} to {last} of {self.count}", "todo"), *below, *above)
+        position = f"-- lines {self.top + 1} to {last} of {self.count}"
+        return ((position, "todo"), *below, *above, ("   arrows", "bold"), (": a line", ""))
 
     def clear(self) -> None:
         """Clear the terminal."""
