@@ -35,7 +35,10 @@ from .forward_pass import is_floating, join_outputs
 from .trials import CodeTrial, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
-SHARES = "equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
+SHARES = (
+    "equal entries may share the upstream gradient, but their parts must add up to it: those of {at} and its equals do "
+    "not"
+)
 NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=True"
 
 
@@ -605,7 +608,7 @@ def _state_outside_ctx(code: Code, call: CodeCall, alone: CallReport) -> Iterato
     if report.error and code.observe(other).error:
         return  # it is not defined for the flipped inputs
     error = f" ({report.error})" if report.error else ""
-    says = f"it is another one if the function is called again before its backward pass{error}"
+    says = f"it differs if the function is called again before its backward pass{error}"
     for name in call.wrt:
         if report.error or differ(alone.gradients[name], report.gradients[name]):
             advice = "what backward needs must be kept on ctx, one for each call"
@@ -629,7 +632,7 @@ def _faults_of_single_gradients(code: Code, call: CodeCall, whole: CallReport) -
         elif report.gradients[name] is None and _is_nonzero(whole.gradients[name]):
             yield Finding(name, "failed", "missing-answer", f"{where}, it is None: see ctx.needs_input_grad")
         elif report.gradients[name] is not None and differ(whole.gradients[name], report.gradients[name]):
-            yield Finding(name, "failed", "hard-coded", f"{where}, it is another one: see ctx.needs_input_grad")
+            yield Finding(name, "failed", "hard-coded", f"{where}, it differs: see ctx.needs_input_grad")
 
 
 def _is_nonzero(value: Any) -> bool:

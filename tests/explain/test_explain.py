@@ -627,7 +627,8 @@ def test_shares_that_do_not_add_up_are_told_as_that():
     tied = {"x": torch.tensor([[1.0, 3, 3], [2, 0, 1]])}
     (one,) = explain(lambda x: x.amax(1), tied, backward=backward, seed=0).mistakes
     assert one.says == (
-        "equal entries share what arrives, and their shares add up: those of x[0,1] = 3 and its equals do not"
+        "equal entries may share the upstream gradient, but their parts must add up to it: those of x[0,1] = 3 and "
+        "its equals do not"
     )
 
 
