@@ -1,4 +1,4 @@
-"""Renders a learner's progress: how far each unit is, and each exercise of a list."""
+"""Lines on a learner's progress: a bar for each unit, and the exercises of a unit as a list."""
 
 from __future__ import annotations
 

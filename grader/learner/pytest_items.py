@@ -1,4 +1,4 @@
-"""What pytest collects and reports: exercise files, their answers, and the text of a failure."""
+"""Exercise files and their answers as pytest collects and runs them, and the report on a failed answer."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ class ExerciseFile(pytest.File):
 
     @cached_property
     def result(self) -> ExerciseResult:
-        """Return the verdicts on the file, checked once within the shorter limit, the course's or pytest-timeout's."""
+        """Return the verdicts on the file, which is checked at first use.
+
+        The time limit is the course's or pytest-timeout's, whichever is shorter.
+        """
         from grader.errors import HandgradError
 
         course_limit = self.exercise.course.policy.time_limit

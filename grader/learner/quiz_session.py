@@ -1,4 +1,4 @@
-"""One learner's work on one quiz: the questions with their numbers, the verdict on an answer, what is still open."""
+"""A quiz that a learner takes or practises: the questions with their numbers, and the judging of an answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Practice:
         return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
 
     def choices_by_letter(self, name: str, question: Choice | Choices) -> dict[str, str]:
-        """Return the word of each choice by its letter."""
+        """Return the name of each choice of a question by the letter that the learner sees."""
         return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
 
     def earlier_answer(self, name: str) -> str:

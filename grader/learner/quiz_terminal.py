@@ -136,11 +136,11 @@ def _read(prompt: str) -> str:
 
 
 def _hint(taking: Practice, name: str) -> None:
-    found = taking.next_hint(name)
-    if found is None:
+    next_hint = taking.next_hint(name)
+    if next_hint is None:
         print_lines(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
     else:
-        number, count, hint = found
+        number, count, hint = next_hint
         print_lines(wrapped(f"hint {number}/{count}: {hint}", "bold"))
 
 

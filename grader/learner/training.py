@@ -49,7 +49,7 @@ class Curve:
 
     @property
     def last(self) -> float:
-        """Return the mean loss of the last steps; not finite if one of them is not."""
+        """Return the mean loss of the last `SMOOTHED` steps; not finite if one of their losses is not."""
         losses = self.losses[-SMOOTHED:]
         return sum(losses) / len(losses) if losses else math.nan
 

@@ -203,7 +203,7 @@ def saves(course: Course, events: Events) -> Iterator[None]:
     """Put `SAVED` into the queue whenever a file below `exercises/` changes, and once at the beginning.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the course has no such folder.
     """
     from watchfiles import watch as changes
 
