@@ -17,7 +17,7 @@ def refused(result):
 
 
 def attack(text: str) -> str:
-    """A learner's file whose function does this, and then what an honest one does."""
+    """Return a learner's file whose function runs a body first, and then answers honestly."""
     return f"{PRELUDE}\ndef probe(x):\n{textwrap.indent(textwrap.dedent(text).strip(), '    ')}\n    return x * 2\n"
 
 
@@ -336,7 +336,7 @@ def calls(returned={"kind": "none"}, **facts):
 
 
 def forger(function: str, body: str) -> str:
-    """A learner's file whose function sends a reply of its own making."""
+    """Return a learner's file whose function sends a forged reply."""
     return f"{FORGER}\ndef {function}(*_):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
 
 

@@ -48,9 +48,9 @@ def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerRe
     )
 
 
-def handed(found: CourseResult, penalties: Mapping[str, float] | None = None) -> StudentResults:
-    """A record as a report reads it."""
-    return StudentResults(found.course, found.student, found.exercises, found.notes, penalties or {})
+def handed(result: CourseResult, penalties: Mapping[str, float] | None = None) -> StudentResults:
+    """Return a record as a report reads it."""
+    return StudentResults(result.course, result.student, result.exercises, result.notes, penalties or {})
 
 
 LIN = ("b.g", "inp.g", "w.g")
@@ -75,8 +75,8 @@ CLASS = (
 def write_folder(folder: Path, results: Iterable[CourseResult]) -> Path:
     """As `handgrad grade --out` does."""
     folder.mkdir(parents=True, exist_ok=True)
-    for found in results:
-        (folder / f"{found.student}.json").write_text(dumps(found), encoding="utf-8")
+    for record in results:
+        (folder / f"{record.student}.json").write_text(dumps(record), encoding="utf-8")
     (folder / "grades.csv").write_text("student\r\n")
     (folder / ".state.json").write_text("{}")
     return folder
@@ -95,17 +95,17 @@ def write_gradebook(path: Path, results: Iterable[CourseResult]) -> str:
     with opened(url) as book:
         for exercise in results[0].exercises:
             _add_exercise(book, exercise)
-        for found in results:
-            book.add_student(found.student)
-            for exercise in found.exercises:
+        for record in results:
+            book.add_student(record.student)
+            for exercise in record.exercises:
                 if {answer.status for answer in exercise.answers} != {"todo"} or exercise.unit == "04_linear":
-                    _hand_in(book, found.student, exercise)
+                    _hand_in(book, record.student, exercise)
     return url
 
 
 @contextmanager
 def opened(url: str) -> Iterator:
-    """The gradebook; SQLAlchemy's warnings of how nbgrader adds submissions are not ours."""
+    """Open the gradebook, without SQLAlchemy's warnings of how nbgrader adds submissions."""
     from nbgrader.api import Gradebook
 
     with Gradebook(url, course_id="course") as book, warnings.catch_warnings():
@@ -139,7 +139,7 @@ def cell(exercise: ExerciseResult, answer: AnswerResult) -> str:
 
 
 def comment(answers: Iterable[AnswerResult]) -> str | None:
-    """What autograding says of each answer that is not right: message, code, first hint."""
+    """Return what autograding says of each answer that is not right: message, code, first hint."""
     said = []
     for answer in answers:
         if answer.status == "error":

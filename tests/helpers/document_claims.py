@@ -67,13 +67,13 @@ class Document:
 
     @cached_property
     def spans(self) -> list[str]:
-        """What stands in backticks on a line, or from one to the next."""
+        """Return the texts in backticks, on one line or two."""
         spans = (" ".join(span.split()) for span in SPAN.findall(FENCE.sub("", self.text)))
         return [span for span in spans if span]
 
     @cached_property
     def lines(self) -> list[str]:
-        """What somebody may type, read on a screen or look up; of a block of plain text, commands only."""
+        """Return the lines that a reader may type or look up; of a block of plain text, commands only."""
         shown = [line for language, body in self.blocks if language == "" for line in body.splitlines()]
         drawn = [line for language, body in self.blocks if language == "text" for line in body.splitlines()]
         return [*self.spans, *shown, *(line for line in drawn if line.startswith(PROGRAMS))]
@@ -99,12 +99,12 @@ class Document:
         return [(head[0], rows) for head, _, *rows in cells]
 
     def findings(self) -> list[str]:
-        """Every claim that is not so, in a few words."""
-        found = [*self._links(), *self._paths(), *self._modules(), *self._commands()]
-        return list(dict.fromkeys(found))
+        """Return every claim that is not true, in a few words."""
+        claims = [*self._links(), *self._paths(), *self._modules(), *self._commands()]
+        return list(dict.fromkeys(claims))
 
     def commands(self, program: str) -> list[list[str]]:
-        """The command lines of a program that the document shows, without its name and what the shell makes of them."""
+        """Return the command lines of a program that the document shows, as words, without the program's name."""
         return [words for line in self.lines for words in _command_lines(line, program)]
 
     def _links(self) -> Iterator[str]:
@@ -155,14 +155,14 @@ ROOT_COMMAND = get_command(cli.app)
 
 
 def documents() -> list[Document]:
-    """Every document of the project."""
+    """Return every document of the project."""
     paths = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
     paths += sorted((ROOT / "exercises").glob("*/README.md"))
     return [Document(path, path.read_text("utf-8")) for path in paths]
 
 
 def _headings(text: str) -> set[str]:
-    """The anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors of a document's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -188,12 +188,12 @@ def _names_in_tree() -> set[str]:
 
 @cache
 def _source() -> str:
-    """The text of the engine: a file that is named there is one that it reads or writes."""
+    """Return the text of all modules of `grader`: a file named in it is one that it reads or writes."""
     return "".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")))
 
 
 def _is_at_the_top(name: str) -> bool:
-    """It is a package or a module of `grader`."""
+    """Return whether it is a package or a module of `grader`."""
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
@@ -203,21 +203,21 @@ def _is_defined(dotted: str) -> bool:
     for length in range(len(parts), 0, -1):
         path = ROOT.joinpath(*parts[:length])
         if path.with_suffix(".py").is_file() or (path / "__init__.py").is_file():
-            found = importlib.import_module(".".join(parts[:length]))
-            return _has(found, parts[length:])
+            parent = importlib.import_module(".".join(parts[:length]))
+            return _has(parent, parts[length:])
     return False
 
 
-def _has(found: object, names: list[str]) -> bool:
+def _has(value: object, names: list[str]) -> bool:
     for name in names:
-        if not hasattr(found, name):
-            return name in getattr(found, "__annotations__", {})
-        found = getattr(found, name)
+        if not hasattr(value, name):
+            return name in getattr(value, "__annotations__", {})
+        value = getattr(value, name)
     return True
 
 
 def _command_lines(line: str, program: str) -> Iterator[list[str]]:
-    """The uses of a program in a line that a shell would read."""
+    """Yield the arguments of each use of a program in a line for the shell."""
     for part in re.split(r"&&|\||;|>|(?:^|\s)#", line.strip().removeprefix("$ ").removeprefix("next: ")):
         words = part.split()
         if words and Path(words[0]).name == program:
@@ -226,7 +226,7 @@ def _command_lines(line: str, program: str) -> Iterator[list[str]]:
 
 
 def _misuse(words: list[str]) -> Iterator[str]:
-    """What the command line of `handgrad` would refuse."""
+    """Yield what the command line of `handgrad` would refuse."""
     command = ROOT_COMMAND
     shown = " ".join(["handgrad", *words])
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
@@ -256,7 +256,7 @@ def _misuse(words: list[str]) -> Iterator[str]:
 
 @cache
 def _is_known(name: str) -> bool:
-    """An exercise or a unit of the course, a path or a placeholder."""
+    """Return whether it is an exercise or a unit of the course, a path or a placeholder."""
     course = load_course(ROOT)
     ids = {each.id for each in course.exercises} | {unit.id for unit in course.config.units}
     return name in ids or "/" in name or bool(PLACEHOLDER.fullmatch(name))
@@ -264,7 +264,7 @@ def _is_known(name: str) -> bool:
 
 @cache
 def _options() -> set[str]:
-    """Every option that a document may speak of without its command."""
+    """Return every option that a document may name without its command."""
     commands = [ROOT_COMMAND]
     for command in commands:
         commands += getattr(command, "commands", {}).values()

@@ -43,7 +43,7 @@ def notebook(source: object) -> bytes:
 
 
 def contents(right: bytes) -> list[bytes]:
-    """What a file may hold."""
+    """Draw the content of a file."""
     return [
         right, right, right.replace(b"sum", b"mean"), b"", b"\0" * 99, b"\xff\xfe", b"def lin_grad(",
         b"# \xe9\n" + right, right.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + right, b"#" * ((1 << 20) + 1),
@@ -108,7 +108,7 @@ def _make_folders(top: bytes, folder: bytes) -> bool:
 
 
 def _odd_file(path: bytes, draw: random.Random) -> bool:
-    """A link, a pipe, a device or a folder in the place of a file."""
+    """Make a link, a pipe, a device or a folder in the place of a file."""
     made: Callable[[], object] = draw.choice(
         (
             lambda: os.symlink(b"/etc/passwd", path),
@@ -137,7 +137,7 @@ def _archive(root: bytes, name: bytes, right: bytes, draw: random.Random) -> byt
 
 
 def _packed(right: bytes, draw: random.Random) -> tuple[bytes, bytes]:
-    """An archive of drawn files, and its ending; now and then a damaged one."""
+    """Draw an archive of drawn files, and its ending; some are damaged."""
     files = {name: draw.choice(contents(right)) for name in draw.sample(FILES, draw.randint(0, 4))}
     ending = draw.choice((b".zip", b".tar", b".tar.gz", b".tgz"))
     if draw.random() < 0.1:

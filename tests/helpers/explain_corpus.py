@@ -124,7 +124,7 @@ BN.running_var.uniform_(0.5, 2, generator=RANDOM)
 
 
 def through_module(module):
-    """The gradient of a module's input, by torch."""
+    """Return the gradient of a module's input, by torch."""
 
     def backward(out, out_g, x):
         leaf = x.detach().requires_grad_()

@@ -108,7 +108,7 @@ class Fault:
 
 
 def make_class(root: Path) -> None:
-    """A class of three, each with a right answer."""
+    """Make a class of three students, each with a right answer."""
     (root / "class/ada/04_linear").mkdir(parents=True)
     (root / f"class/ada/04_linear/{NAME}.py").write_text(RIGHT)
     with zipfile.ZipFile(root / "class/bob.zip", "w") as archive:
@@ -287,7 +287,7 @@ class _Saving:
 
 
 def _ended(child: int) -> int:
-    """The exit code of a run; one that takes too long is killed with all its processes."""
+    """Return the exit code of a run; one that takes too long is killed with all its processes."""
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _import_what_is_slow() -> None:
-    """What some roads import on first use, so that each child need not."""
+    """Import what some roads import on first use, so that each child need not."""
     import functorch  # noqa: F401
     import torch._dynamo.backends.registry
     import torch._functorch.aot_autograd
@@ -56,7 +56,7 @@ def _import_what_is_slow() -> None:
 
 
 def in_child(source: str, find: Callable[[str], str]) -> str:
-    """What is found of a source, in one word or two."""
+    """Return the outcome of a source, in one word or two."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -72,14 +72,14 @@ def in_child(source: str, find: Callable[[str], str]) -> str:
 
 
 def outcome(source: str) -> str:
-    """What this source makes of the gradient."""
+    """Return the gradient that a source computes, as text."""
     module = types.ModuleType("learner")
     sys.modules["learner"] = module
     linecache.cache["learner.py"] = (len(source), None, source.splitlines(keepends=True), "learner.py")
     try:
         exec(compile(source, "learner.py", "exec"), module.__dict__)
-        found = module.answer(torch.tensor(X))
-        values = torch.as_tensor(found).detach().double().reshape(-1).tolist()
+        answer = module.answer(torch.tensor(X))
+        values = torch.as_tensor(answer).detach().double().reshape(-1).tolist()
     except BaseException as error:
         return f"raised {type(error).__name__}: {str(error)[:200]}"
     right = [3 * value * value for value in X]
@@ -88,7 +88,7 @@ def outcome(source: str) -> str:
 
 
 def printed(source: str) -> str:
-    """What this source prints, and the error that ends it."""
+    """Return what a source prints, and the error that ends it."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         try:
             exec(compile(source, "snippet.py", "exec"), {})

@@ -7,7 +7,7 @@ import torch
 
 
 def draw(seed: int = 0, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Normal numbers of some shapes, by name."""
+    """Draw normal numbers of the given shapes, by name."""
     generator = np.random.default_rng(seed)
     return {name: generator.standard_normal(shape) for name, shape in shapes.items()}
 

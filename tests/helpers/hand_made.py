@@ -23,15 +23,15 @@ Right = Callable[[np.ndarray], np.ndarray]
 def trials(axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Sequence[Any]) -> list[Trial]:
     """Four trials whose answer has these axes; extra arguments take one value in each."""
     rng = np.random.default_rng(0)
-    found = []
+    drawn = []
     for i, (sizes, kind) in enumerate(zip(SIZES, KINDS, strict=True)):
         shape = tuple(sizes[axis] for axis in axes)
         expected, values, out = (rng.standard_normal(shape) for _ in range(3))
         arguments = {"w": Array(values, axes), **{name: value[i] for name, value in extra.items()}}
         inputs, upstream = {"w": torch.from_numpy(values)}, torch.from_numpy(out + 1)
         setting = Setting(i, kind, sizes)
-        found.append(Trial(setting, arguments, {"w.g": right(expected)}, inputs, torch.from_numpy(out), upstream))
-    return found
+        drawn.append(Trial(setting, arguments, {"w.g": right(expected)}, inputs, torch.from_numpy(out), upstream))
+    return drawn
 
 
 def samples_of(
@@ -39,9 +39,9 @@ def samples_of(
 ) -> list[Sample]:
     """Return a sample in each of the trials: `change` and `right` make its two arrays of random numbers."""
     plain = trials(axes, **extra)
-    found = []
+    samples = []
     for trial, other in zip(plain, trials(axes, right, **extra), strict=True):
         numbers = trial.expected["w.g"]
         assert numbers is not None
-        found.append(sample_of(ANSWER, other, np.asarray(change(other, numbers))))
-    return found
+        samples.append(sample_of(ANSWER, other, np.asarray(change(other, numbers))))
+    return samples

@@ -265,7 +265,7 @@ OPS = {
 
 
 def digest(operation):
-    """The result to the last bit, its layout, and the work that the meter saw; the meter itself is under test too."""
+    """Return a digest of a result to the last bit, of its layout, and of the work that the meter counted."""
     torch.manual_seed(1)
     result = operation()
     torch.manual_seed(1)

@@ -182,12 +182,12 @@ FAIL_INSIDE = {
 
 
 def above(text: str) -> str:
-    """A right file with these lines at its top."""
+    """Return a right file with these lines at its top."""
     return f"{textwrap.dedent(text).strip()}\n\n\n{RIGHT.format('')}"
 
 
 def inside(text: str) -> str:
-    """A right file with these lines at the top of its function."""
+    """Return a right file with these lines at the top of its function."""
     return RIGHT.format("\n" + textwrap.indent(textwrap.dedent(text).strip(), "    "))
 
 

@@ -70,7 +70,7 @@ WAYS = {
 
 
 def measuring(exercise: str, way: str) -> str:
-    """A file that measures every gradient of an exercise in one way."""
+    """Return a file that measures every gradient of an exercise in one way."""
     arguments, loss, wrt, returned = TASKS[exercise]
     convert, measure = WAYS[way]
     upstream = "out.g" if "out" in arguments else "torch.ones(())"
@@ -180,7 +180,7 @@ LIN_GRAD = "import numpy as np\nimport torch\n\n\ndef lin_grad(inp, out, w, b):\
 
 
 def lin_grad(text: str) -> str:
-    """A file whose `lin_grad` does this."""
+    """Return a file whose `lin_grad` has this body."""
     return LIN_GRAD + indent(dedent(text).strip("\n"), "    ") + "\n"
 
 

@@ -69,7 +69,7 @@ api.get_alembic_version = cache(api.get_alembic_version)
 
 
 def small_course(root: Path, time_limit: float = 60) -> Course:
-    """A course of two exercises of the real one, with time enough for an honest answer on a busy machine."""
+    """Make a course of two exercises of the real one, with time for an honest answer on a busy machine."""
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / UNIT, root / part / UNIT, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "course.yaml").write_text(SMALL.replace("LIMIT", f"{time_limit:g}"))
@@ -77,7 +77,7 @@ def small_course(root: Path, time_limit: float = 60) -> Course:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """An environment away from the machine's own Jupyter settings."""
+    """Return an environment without the machine's own Jupyter settings."""
     own = {name: str(folder / ".jupyter") for name in ("JUPYTER_CONFIG_DIR", "IPYTHONDIR", "JUPYTER_DATA_DIR")}
     return {**os.environ, **own, **more}
 
@@ -128,8 +128,8 @@ def nbgrader(*arguments: str, cwd: Path, fails: bool = False) -> str:
 def handgrad(*arguments: str, cwd: Path, code: int = 0) -> str:
     """Run a handgrad command in this process; returns what it said."""
     with mock.patch.object(sys, "argv", ["handgrad", *arguments]):
-        found, said = ended(cli.main, cwd)
-    assert found == code, said
+        exit_code, said = ended(cli.main, cwd)
+    assert exit_code == code, said
     assert "Traceback" not in said
     return said
 
@@ -160,12 +160,12 @@ def read(path: Path) -> NotebookNode:
 
 
 def cell(notebook: NotebookNode, name: str) -> NotebookNode:
-    (found,) = (cell for cell in notebook.cells if grade_id(cell) == name)
-    return found
+    (match,) = (cell for cell in notebook.cells if grade_id(cell) == name)
+    return match
 
 
 def released_folder(root: Path, config: str = "") -> Path:
-    """An nbgrader folder of the small course, its one assignment released.
+    """Make an nbgrader folder of the small course, and release its assignment.
 
     Args:
         config: lines to add to the configuration.
@@ -179,7 +179,7 @@ def released_folder(root: Path, config: str = "") -> Path:
 
 
 def copied(folder: Path, root: Path, *students: str) -> Path:
-    """A copy of an nbgrader folder of the small course that a test may change; of what was handed in, only theirs."""
+    """Copy an nbgrader folder of the small course for a test to change, with the submissions of some students only."""
     for part in ("exercises", "solutions", "course.yaml"):
         place = folder.parent / part
         if place.is_dir():
@@ -197,7 +197,7 @@ def released(folder: Path) -> NotebookNode:
 
 
 def answered(notebook: NotebookNode, **answers: str) -> NotebookNode:
-    """A copy of a notebook with the cells of some exercises written in."""
+    """Return a copy of a notebook with the cells of some exercises filled in."""
     notebook = copy.deepcopy(notebook)
     for name, source in answers.items():
         cell(notebook, name).source = source
@@ -213,23 +213,23 @@ def hand_in(folder: Path, student: str, content: NotebookNode | bytes, name: str
 
 
 def rows(folder: Path, query: str) -> list[Any]:
-    """What the gradebook says."""
+    """Return the rows of a query to the gradebook."""
     with sqlite3.connect(folder / "gradebook.db") as gradebook:
-        found = gradebook.execute(query).fetchall()
+        rows_read = gradebook.execute(query).fetchall()
     gradebook.close()
-    return found
+    return rows_read
 
 
 def scores(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Each student's automatic score in each cell."""
-    found: dict[str, dict[str, float | None]] = {}
+    """Return the automatic score of each cell, by student."""
+    scores_of_students: dict[str, dict[str, float | None]] = {}
     for student, name, score, *_ in rows(folder, GRADES):
-        found.setdefault(student, {})[name] = score
-    return found
+        scores_of_students.setdefault(student, {})[name] = score
+    return scores_of_students
 
 
 def totals(folder: Path) -> dict[str, float | None]:
-    """Each student's sum of automatic scores, `None` where one is missing."""
+    """Return the sum of automatic scores by student, `None` where one is missing."""
     return {
         student: None if None in cells.values() else sum(filter(None, cells.values()))
         for student, cells in scores(folder).items()
@@ -237,17 +237,17 @@ def totals(folder: Path) -> dict[str, float | None]:
 
 
 def comments(folder: Path) -> dict[str, dict[str, str | None]]:
-    """Each student's automatic comment on each solution."""
-    found: dict[str, dict[str, str | None]] = {}
+    """Return the automatic comment on each solution, by student."""
+    comments_of_students: dict[str, dict[str, str | None]] = {}
     for student, name, text in rows(folder, COMMENTS):
-        found.setdefault(student, {})[name] = text
-    return found
+        comments_of_students.setdefault(student, {})[name] = text
+    return comments_of_students
 
 
 def points_for(exercise: str, folder: Path) -> dict[str, float]:
-    """Each student's points for an exercise, as nbgrader counts them: what a person gave comes first."""
-    found: dict[str, float] = {}
+    """Return the points for an exercise by student, as nbgrader counts them: manual points replace automatic ones."""
+    points: dict[str, float] = {}
     for student, name, auto, manual, _ in rows(folder, GRADES):
         if name.startswith(exercise):
-            found[student] = found.get(student, 0.0) + (auto if manual is None else manual)
-    return found
+            points[student] = points.get(student, 0.0) + (auto if manual is None else manual)
+    return points

@@ -47,7 +47,7 @@ def in_another_cell(notebook: NotebookNode) -> None:
 
 
 def faked(notebook: NotebookNode) -> None:
-    """What a kernel would have left behind for full points, and points beyond them."""
+    """Forge the outputs of a kernel for full points, and for points beyond them."""
     for each in notebook.cells:
         if each.cell_type == "code":
             each.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "3.0"}, execution_count=1)]
@@ -71,7 +71,7 @@ def noisy(notebook: NotebookNode) -> None:
 
 
 def copied_stub(notebook: NotebookNode) -> None:
-    """The stub once more below the answer, as a copied cell is, and a timed line in the answer."""
+    """Add a copy of the stub below the answer, as a copied cell is, and a timed line in the answer."""
     above = cell(notebook, "lin_grad")
     above.source = RIGHT.replace("    w.g", "    %time w.g")
     below = copy.deepcopy(above)
@@ -313,7 +313,7 @@ SOME_FORGERIES = dict(list(EVERY_FORGERY.items())[::4])
 
 
 def make_class(root: Path, students: Worth, command: Callable[..., str] = nbgrader) -> NbgraderClass:
-    """A course in the middle of the term: released, handed in through the exchange, collected, graded, exported.
+    """Make a course in the middle of the term: released, submitted by exchange, collected, graded, exported.
 
     Args:
         students: who hands in through the exchange; beside them are some who try to take points, and who lay traps.
@@ -334,7 +334,7 @@ def make_class(root: Path, students: Worth, command: Callable[..., str] = nbgrad
 
 
 def feedback(folder: Path, student: str) -> str:
-    """The page that a student gets; nbgrader makes it when it is first asked for."""
+    """Return the page that a student gets; nbgrader makes it at the first call."""
     page = folder / "feedback" / student / UNIT / f"{UNIT}.html"
     if not page.exists():
         nbgrader("generate_feedback", UNIT, f"--student={student}", cwd=folder)

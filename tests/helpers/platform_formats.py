@@ -13,7 +13,7 @@ FORMATS = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
 
 
 def closed(required: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """An object with these properties and no others."""
+    """Return the schema of an object with these properties and no others."""
     return {
         "type": "object", "additionalProperties": False, "required": required.split(), "properties": properties,
     }  # fmt: skip
@@ -111,37 +111,38 @@ CLASSROOM50 = closed(
 
 
 def junit_tests(content: bytes) -> dict[str, tuple[str, str]]:
-    """What Artemis reads: by each test's name what became of it, and the message. Two of a name are an error."""
+    """Return what Artemis reads: test name -> outcome and message. Two tests of one name are an error."""
     root = ET.fromstring(content)
-    found: dict[str, tuple[str, str]] = {}
+    entries: dict[str, tuple[str, str]] = {}
     for case in root.iter("testcase"):
         children = [child for child in case if child.tag in ("failure", "error", "skipped")]
         assert len(children) <= 1
-        assert case.get("name") not in found
-        found[case.get("name", "")] = (children[0].tag, children[0].get("message", "")) if children else ("passed", "")
+        assert case.get("name") not in entries
+        outcome = (children[0].tag, children[0].get("message", "")) if children else ("passed", "")
+        entries[case.get("name", "")] = outcome
     for suite in root.iter("testsuite"):
         counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
-        tags = [tag for tag, _ in found.values()]
+        tags = [tag for tag, _ in entries.values()]
         assert counts == [str(len(tags)), *(str(tags.count(tag)) for tag in ("failure", "error", "skipped"))]
-    return found
+    return entries
 
 
 COMMAND = re.compile(r"::(\w[\w-]*)(?: ([^:]*))?::(.*)")
 
 
 def workflow_commands(log: str) -> list[tuple[str, dict[str, str], str]]:
-    """What GitHub's runner obeys in a log: name, properties and message of each command, unescaped."""
-    found = []
+    """Return the commands to GitHub's runner in a log: name, properties and message of each, unescaped."""
+    entries = []
     for line in re.split(r"\r\n|\r|\n", log):
         if at := re.match(r"\s*" + COMMAND.pattern, line):
             properties = dict(pair.split("=", 1) for pair in at[2].split(",")) if at[2] else {}
             shown = {
                 key: _unescaped(value.replace("%3A", ":").replace("%2C", ",")) for key, value in properties.items()
             }
-            found.append((at[1], shown, _unescaped(at[3])))
+            entries.append((at[1], shown, _unescaped(at[3])))
         elif "##[" in line:
-            found.append(("old", {}, line))
-    return found
+            entries.append(("old", {}, line))
+    return entries
 
 
 def _unescaped(text: str, besides: dict[str, str] | None = None) -> str:
@@ -151,7 +152,7 @@ def _unescaped(text: str, besides: dict[str, str] | None = None) -> str:
 
 
 def vpl_grade(output: str) -> tuple[list[str], list[str]]:
-    """What VPL reads on a program's output: every grade that is proposed, and the titles of the comments."""
+    """Return what VPL reads in a program's output: the proposed grades, and the titles of the comments."""
     grades, titles, inside = [], [], False
     for line in output.splitlines():
         if line.startswith("Grade :=>>"):

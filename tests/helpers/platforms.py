@@ -32,7 +32,7 @@ def put(folder: Path, files: Files) -> Path:
 
 
 def zipped(files: Files, year: int = 2024) -> bytes:
-    """A zip, all of whose files are of one year."""
+    """Return a zip archive; all its files are of one year."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -41,7 +41,7 @@ def zipped(files: Files, year: int = 2024) -> bytes:
 
 
 def tarred(files: Files, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    """A .tar.gz; with `kind`, of links to `target`."""
+    """Return a .tar.gz archive; with `kind`, of links to `target`."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, content in files.items():
@@ -53,7 +53,7 @@ def tarred(files: Files, kind: bytes = tarfile.REGTYPE, target: str = "") -> byt
 
 
 def notebook(*cells: str) -> str:
-    """A notebook of code cells."""
+    """Return a notebook of code cells."""
     listed = [{"cell_type": "code", "source": cell.splitlines(keepends=True), "outputs": []} for cell in cells]
     text = [{"cell_type": "markdown", "source": "def lin_grad(): my answers"}]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [*text, *listed]})
@@ -85,7 +85,7 @@ Participant 106,Fay F,fay@uni.edu,No submission,
 
 
 def moodle_without_folders(folder: Path) -> Path:
-    """The same, of an instructor who prefers no folders."""
+    """Return the same files, for an instructor who prefers no folders."""
     both = {f"Bob_102_assignsubmission_file_lin_grad{copy}.py": MEAN if copy else RIGHT for copy in ("", " (1)")}
     return put(folder / "flat", {"Ada_101_assignsubmission_file_lin_grad.py": RIGHT, **both, "notes.txt": "mine"})
 
@@ -154,7 +154,7 @@ def gradescope(folder: Path) -> Path:
 
 
 def github(folder: Path) -> Path:
-    """What `gh classroom clone student-repos` makes; in a clone, times say nothing."""
+    """Return what `gh classroom clone student-repos` makes; the times of a clone have no meaning."""
     clones, at = folder / "lin-alg-submissions", f"my-course/exercises/{UNIT}/lin_grad.py"
     for student, source in {"ada-l": RIGHT, "bob": MEAN, "cem": STUB, "dan": ""}.items():
         around = {".git/HEAD": "ref: refs/heads/main", "README.md": "", "my-course/course.yaml": ""}
@@ -175,7 +175,7 @@ GITHUB_ROSTER = """"identifier","github_username","github_id","name"
 
 
 def sections(folder: Path) -> Path:
-    """A folder for each section, with a folder or an archive for each student; two are called Ada."""
+    """Return a folder for each section, with a folder or an archive for each student; two are called Ada."""
     put(folder / "class/Monday", {"ada/lin_grad.py": RIGHT, "bob/04_linear/lin_grad.py": MEAN})
     put(folder / "class/Friday", {"ada/lin_grad.py": MEAN, "cem.zip": zipped({"x/lin_grad.py": RIGHT})})
     return put(folder / "class/Friday", {"dan.tar.gz": tarred({"./lin_grad.py": EXITS})}).parent

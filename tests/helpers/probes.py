@@ -38,18 +38,18 @@ def run(worker: Worker, source: str, limit: float = PATIENT) -> Reply:
 
 
 def limit_for(expected: str) -> float:
-    """How long a job may take that is to end so: only what is meant to hang has little time."""
+    """Return the time limit of a job with this outcome, in seconds: short only for a job that hangs."""
     return SHORT if "timeout" in expected else PATIENT
 
 
 def observed(reply: Reply) -> CheckedReply:
-    """What the worker observed; fails where it did not answer."""
+    """Return what the worker observed; fail if it did not answer."""
     assert reply.frame is not None, reply
     return read(reply.frame)
 
 
 def outcome(reply: Reply) -> str:
-    """How a job ended in one word: timeout, crash, an exception's type, or the kind of value returned."""
+    """Return in one word how a job ended: timeout, crash, an exception's type, or the kind of value returned."""
     if reply.frame is None:
         return reply.end
     facts = read(reply.frame).facts
@@ -60,7 +60,7 @@ def outcome(reply: Reply) -> str:
 
 
 def ending(reply: Reply) -> str:
-    """How a job ended; what cannot be read is a crash, as the grader has it."""
+    """Return how a job ended; a reply that cannot be read is a crash, as in the grader."""
     try:
         if reply.end == "answered":
             assert len(observed(reply).facts.printed) < 20_000
@@ -70,13 +70,13 @@ def ending(reply: Reply) -> str:
 
 
 def assert_still_honest(worker: Worker) -> None:
-    """An honest job is answered right."""
+    """Assert that an honest job is answered right."""
     reply = observed(run(worker, HONEST))
     assert reply.facts.calls[0].error is None
     np.testing.assert_array_equal(reply.array(reply.facts.calls[0].returned), X * 2)
 
 
 def body(text: str) -> str:
-    """A learner's file whose function does this, and then what an honest one does."""
+    """Return a learner's file whose function runs a body first, and then answers honestly."""
     indented = text.strip("\n").replace("\n", "\n    ")
     return f"import ctypes, os, sys, time\nimport torch\ndef probe(x):\n    {indented}\n    return x * 2\n"

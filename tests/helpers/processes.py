@@ -33,7 +33,7 @@ class Family:
 
     @classmethod
     def at(cls, waiting: list[int]) -> Family:
-        """These processes, which a grader started, and everything below."""
+        """Return these processes, which a grader started, and their descendants."""
         family = cls([], {})
         while waiting:
             process = waiting.pop()
@@ -47,42 +47,42 @@ class Family:
 
 
 def children_of(process: int) -> list[int]:
-    """The children of all threads of a process."""
-    found: list[int] = []
+    """Return the children of all threads of a process."""
+    numbers: list[int] = []
     with suppress(FileNotFoundError):  # it has ended
         for file in Path(f"/proc/{process}/task").glob("*/children"):
             with suppress(OSError):
-                found += map(int, file.read_text().split())
-    return found
+                numbers += map(int, file.read_text().split())
+    return numbers
 
 
 def descendants(process: int) -> set[int]:
-    """Every process below this one."""
-    found: set[int] = set()
+    """Return all descendants of this process."""
+    processes: set[int] = set()
     waiting = [process]
     while waiting:
         below = children_of(waiting.pop())
-        found.update(below)
+        processes.update(below)
         waiting += below
-    return found
+    return processes
 
 
 def parent_of(process: int) -> int:
-    """The parent's number; 0 where the process has ended."""
+    """Return the parent's number; 0 where the process has ended."""
     with suppress(OSError):
         return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
     return 0
 
 
 def name_of(process: int) -> str:
-    """The program that a process runs; empty where it has ended."""
+    """Return the program that a process runs; empty where it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{process}/comm").read_text().strip()
     return ""
 
 
 def alive(process: int) -> bool:
-    """The process exists and is no zombie."""
+    """Return whether the process exists and is no zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -90,12 +90,12 @@ def alive(process: int) -> bool:
 
 
 def at_work(process: int) -> bool:
-    """The process is alive, and a worker: its number has not been given to somebody else."""
+    """Return whether the process is alive and a worker: its number is not that of a newer process."""
     return alive(process) and is_worker(process)
 
 
 def is_worker(process: int) -> bool:
-    """It was started as a worker, or forked from one."""
+    """Return whether it was started as a worker, or forked from one."""
     with suppress(OSError):
         return b"grader.child.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
     return False

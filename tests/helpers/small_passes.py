@@ -193,7 +193,7 @@ BUDGET = 20_000.0  # a part of what a learner's answer is given: most edits are 
 
 
 def right_case(name: str, answer: int, blur: float = 0.0) -> Case:
-    """The case of a learner whose answer is right, but for a share of it."""
+    """Return the case of a learner whose answer is right, but for a share of it."""
     exercise = PASSES[name]
     own = exercise.answers[answer]
     samples = [
@@ -205,13 +205,13 @@ def right_case(name: str, answer: int, blur: float = 0.0) -> Case:
 
 
 def some_edits(case: Case, every: int, start: int = 0) -> list[Edit]:
-    """Some of the edits of the listed program, evenly chosen."""
+    """Return some of the edits of the listed program, evenly chosen."""
     return [edit for operator in OPERATORS for edit in edits(operator, case.listing)][start::every]
 
 
 @np.errstate(all="ignore")  # as in the search: an edit may divide by 0
 def wrong_case(case: Case, edit: Edit) -> Case | None:
-    """The case of a learner who has made an edit; `None` where nobody can have, or the answer is right."""
+    """Return the case of a learner who made an edit; `None` where that is impossible, or the answer is right."""
     (name,) = case.names
     samples = []
     for sample in case.samples:
@@ -240,7 +240,7 @@ def untrue_names(case: Case, most: int) -> Iterator[str]:
 
 
 def gives(case: Case, other: Any, name: str) -> bool:
-    """Whether an edit gives what was given in every trial, but for rounding, which the size of what is right tells."""
+    """Return whether an edit gives the submitted array in every trial, up to rounding relative to the right answer."""
     for sample in case.samples:
         array, right = sample.answers(other.apply(sample.program))[name], sample.right[name]
         bound = 1e-3 * np.abs(array).max(initial=0) + 1e-5 * np.abs(right).max(initial=0)
@@ -252,7 +252,7 @@ def gives(case: Case, other: Any, name: str) -> bool:
 
 
 def explaining_the_right_answer(name: str, answer: int, every: int) -> list[str]:
-    """What some edits say that explain an answer which is right, or nearly so."""
+    """Return the messages of edits that explain an answer which is right, or nearly so."""
     cases = [right_case(name, answer, blur) for blur in (0.0, 5e-5)]
     return [
         edit.message(case.listing)
@@ -303,7 +303,7 @@ steps: st.SearchStrategy[Steps] = st.lists(
 
 
 def forward_of(drawn: Steps) -> Callable[..., torch.Tensor]:
-    """The forward pass of x (2, 3), w (3, 4) and b (4,) that some steps describe; impossible steps are left out."""
+    """Return the forward pass of x (2, 3), w (3, 4), b (4,) that steps describe, without impossible steps."""
 
     def forward(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         pool = [x, w, b]

@@ -21,7 +21,7 @@ TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials re
 
 
 def trials_of(exercise: Declaration, seed: int = 5) -> list[Trial]:
-    """The trials of one run, made once."""
+    """Return the trials of one run, made once."""
     key = (id(exercise), seed)
     if key not in TRIALS:
         TRIALS[key] = (exercise, make_trials(exercise, np.random.default_rng(seed)))
@@ -33,27 +33,27 @@ def samples_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5)
 
     That is its inputs, `out`, `out_g`, the `right` answers by name, that one itself, and what was stored `before`.
     """
-    found = []
+    samples = []
     for trial in trials_of(exercise, seed):
         known = {**trial.inputs, **trial.expected, "out": trial.out, "out_g": trial.out_g}
         known |= {"right": trial.expected[answer.name], "before": trial.prior(answer)}
         array = np.asarray(rule(known)).astype("float32").astype("float64")
-        found.append(sample_of(answer, trial, array))
-    return found
+        samples.append(sample_of(answer, trial, array))
+    return samples
 
 
 def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Diagnosis]:
-    """What is said of several wrong answers of a function, each computed by a rule, by answer."""
+    """Return the verdicts on several wrong answers of a function, each computed by a rule: answer -> verdict."""
     answers = {answer.name: answer for answer in exercise.answers}
     wrong = {name: samples_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
     for samples in wrong.values():
         assert not all(sample.agrees for sample in samples), "it is right"
-    found = find_mistakes(exercise, wrong)
-    return {name: diagnosis_of(mistake) for name, mistake in found.items()}
+    mistakes = find_mistakes(exercise, wrong)
+    return {name: diagnosis_of(mistake) for name, mistake in mistakes.items()}
 
 
 def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Diagnosis:
-    """What is said of one wrong answer; of the first that the exercise has, if none is given."""
+    """Return the verdict on one wrong answer; on the first of the exercise if no name is given."""
     name = answer if isinstance(answer, str) else (answer or exercise.answers[0]).name
     return verdicts(exercise, {name: rule}, seed)[name]
 
@@ -66,7 +66,7 @@ def named(exercise: Declaration, rule: Rule, answer: Answer | str | None = None)
 
 
 def told(said: Diagnosis) -> Mapping[str, Any]:
-    """What the words of a verdict speak of."""
+    """Return the fields of a verdict's message."""
     assert said.mistake is not None
     return said.mistake.facts[0].parameters
 

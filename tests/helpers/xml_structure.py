@@ -141,7 +141,7 @@ MOODLE: Mapping[str, Rule] = {
 
 
 def bare(element: ET.Element) -> str:
-    """The element's name without its namespace."""
+    """Return the element's name without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -151,17 +151,17 @@ def problems(element: ET.Element, rules: Mapping[str, Rule], namespace: str = ""
     rule = rules.get(bare(element))
     if rule is None or element.tag != (f"{{{namespace}}}" if namespace else "") + bare(element):
         return [f"{path}: no such element"]
-    found = [f"{path}: {name} is missing" for name in rule.attributes if name not in element.attrib]
+    problems_here = [f"{path}: {name} is missing" for name in rule.attributes if name not in element.attrib]
     for name, value in element.attrib.items():
         pattern = {**rule.attributes, **rule.optional}.get(name)
         if pattern is None or not re.fullmatch(pattern, value):
-            found.append(f"{path}: {name}={value!r}")
+            problems_here.append(f"{path}: {name}={value!r}")
     children = "".join(f"{bare(child)} " for child in element)
     if not re.fullmatch(rule.children, children):
-        found.append(f"{path}: holds {children!r}")
+        problems_here.append(f"{path}: holds {children!r}")
     own = [element.text or "", *(child.tail or "" for child in element)]
     if rule.text is not None and not re.fullmatch(rule.text, element.text or ""):
-        found.append(f"{path}: says {element.text!r}")
+        problems_here.append(f"{path}: says {element.text!r}")
     if rule.text is None and not rule.mixed and any(text.strip() for text in own):
-        found.append(f"{path}: says {own}")
-    return found + [problem for child in element for problem in problems(child, rules, namespace, path)]
+        problems_here.append(f"{path}: says {own}")
+    return problems_here + [problem for child in element for problem in problems(child, rules, namespace, path)]
