@@ -1,1 +1,1 @@
-"""What a course author needs: the audit, derived files, new courses and exercises, quizzes for other systems."""
+"""Tools of a course author: the audit, derived files, new courses and exercises, quizzes for other systems."""

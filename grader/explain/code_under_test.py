@@ -51,7 +51,7 @@ class CodeCall:
 
 @dataclass(frozen=True)
 class CallReport:
-    """What the code under test did in one call.
+    """The observations of one call of the code under test.
 
     Args:
         gradients: by input, what it gave as the gradient; empty where it raised.

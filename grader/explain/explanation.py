@@ -1,4 +1,4 @@
-"""What `explain` returns: a verdict on each gradient, as a terminal, a notebook or pytest shows it."""
+"""The result of `explain`: a verdict on each gradient, with its texts for terminal, notebook and pytest."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NOT_GRADED = "This could not be graded, and that is not your doing. No points ar
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What an exporter may use besides the course and the records.
+    """Options and tools for an exporter besides the course and the records.
 
     Args:
         out_of: the points that the platform counts in; its own or the course's if left out.

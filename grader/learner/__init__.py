@@ -1,1 +1,1 @@
-"""What a learner meets: pytest, the terminal, watching, progress."""
+"""The learner's side: pytest, the terminal, watch mode, progress, review and training."""

@@ -767,7 +767,7 @@ def with_inverted_mask(node: Node) -> Node:
 
 
 @dataclass(frozen=True)
-class OtherFunction:
+class SubstituteFunction:
     """A function that may be taken by mistake in place of a node's operation.
 
     Args:
@@ -779,62 +779,63 @@ class OtherFunction:
     code: str
 
 
-REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[OtherFunction, Change]] = {
-    "add": {OtherFunction("a difference", "wrong-sign"): to_operation("sub")},
-    "sub": {OtherFunction("a sum", "wrong-sign"): to_operation("add")},
-    "mul": {OtherFunction("a quotient", "wrong-operand"): to_operation("div")},
-    "div": {OtherFunction("a product", "wrong-operand"): to_operation("mul")},
-    "sin": {OtherFunction("the cosine", "wrong-local"): to_operation("cos"),
-            OtherFunction("the negative sine", "wrong-sign"): negate_value},
-    "cos": {OtherFunction("the sine", "wrong-local"): to_operation("sin")},
-    "exp": {OtherFunction("the exponential less 1", "wrong-point"): to_operation("expm1")},
-    "log": {OtherFunction("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
-            OtherFunction("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
-    "sqrt": {OtherFunction("the square", "wrong-local"): to_operation("square")},
-    "square": {OtherFunction("the absolute value", "wrong-local"): to_operation("abs")},
-    "abs": {OtherFunction("the square", "wrong-local"): to_operation("square")},
-    "tanh": {OtherFunction("the sigmoid", "wrong-local"): to_operation("sigmoid")},
-    "sigmoid": {OtherFunction("the tanh", "wrong-local"): to_operation("tanh"),
-                OtherFunction("its logarithm", "wrong-local"): to_operation("logsigmoid")},
-    "silu": {OtherFunction("the sigmoid", "wrong-local"): to_operation("sigmoid"),
-             OtherFunction("the relu", "wrong-local"): to_operation("relu")},
-    "gelu": {OtherFunction("the relu", "wrong-local"): to_operation("relu")},
-    "softplus": {OtherFunction("the relu", "wrong-local"): to_operation("relu")},
-    "softmax": {OtherFunction("the log-softmax", "wrong-local"): to_operation("log_softmax"),
-                OtherFunction("the sigmoid", "wrong-local"): lambda node: node.with_operation(OPERATIONS["sigmoid"])},
-    "log_softmax": {OtherFunction("the softmax", "wrong-local"): to_operation("softmax")},
-    "logsumexp": {OtherFunction("the maximum", "wrong-local"): to_operation("amax")},
-    "amax": {OtherFunction("the minimum", "inverted-mask"): to_operation("amin"),
-             OtherFunction("the mean", "wrong-local"): to_operation("mean")},
-    "amin": {OtherFunction("the maximum", "inverted-mask"): to_operation("amax"),
-             OtherFunction("the mean", "wrong-local"): to_operation("mean")},
-    "mean": {OtherFunction("the maximum", "wrong-local"): to_operation("amax")},
-    "max": {OtherFunction("the minimum", "inverted-mask"): to_operation("min"),
-            OtherFunction("the mean", "wrong-local"): to_operation("mean")},
-    "min": {OtherFunction("the maximum", "inverted-mask"): to_operation("max"),
-            OtherFunction("the mean", "wrong-local"): to_operation("mean")},
-    "maximum": {OtherFunction("the minimum", "inverted-mask"): to_operation("minimum")},
-    "minimum": {OtherFunction("the maximum", "inverted-mask"): to_operation("maximum")},
-    "var": {OtherFunction("the standard deviation", "wrong-local"): to_operation("std")},
-    "std": {OtherFunction("the variance", "wrong-local"): to_operation("var")},
-    "gt": {OtherFunction("`<`", "inverted-mask"): to_operation("lt"),
-           OtherFunction("`>=`", "inverted-mask"): to_operation("ge")},
-    "lt": {OtherFunction("`>`", "inverted-mask"): to_operation("gt"),
-           OtherFunction("`<=`", "inverted-mask"): to_operation("le")},
-    "ge": {OtherFunction("`<=`", "inverted-mask"): to_operation("le"),
-           OtherFunction("`>`", "inverted-mask"): to_operation("gt")},
-    "le": {OtherFunction("`>=`", "inverted-mask"): to_operation("ge"),
-           OtherFunction("`<`", "inverted-mask"): to_operation("lt")},
-    "eq": {OtherFunction("`!=`", "inverted-mask"): to_operation("ne")},
-    "ne": {OtherFunction("`==`", "inverted-mask"): to_operation("eq")},
-    "logical_and": {OtherFunction("`or`", "inverted-mask"): to_operation("logical_or")},
-    "logical_or": {OtherFunction("`and`", "inverted-mask"): to_operation("logical_and")},
-    "where": {OtherFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-              OtherFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "masked_fill": {OtherFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-                    OtherFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "topk": {OtherFunction("the first entries", "wrong-operand"): take_first_entries},
-    "sort": {OtherFunction("the entries in their own order", "wrong-operand"): take_first_entries},
+REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
+    "add": {SubstituteFunction("a difference", "wrong-sign"): to_operation("sub")},
+    "sub": {SubstituteFunction("a sum", "wrong-sign"): to_operation("add")},
+    "mul": {SubstituteFunction("a quotient", "wrong-operand"): to_operation("div")},
+    "div": {SubstituteFunction("a product", "wrong-operand"): to_operation("mul")},
+    "sin": {SubstituteFunction("the cosine", "wrong-local"): to_operation("cos"),
+            SubstituteFunction("the negative sine", "wrong-sign"): negate_value},
+    "cos": {SubstituteFunction("the sine", "wrong-local"): to_operation("sin")},
+    "exp": {SubstituteFunction("the exponential less 1", "wrong-point"): to_operation("expm1")},
+    "log": {SubstituteFunction("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
+            SubstituteFunction("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
+    "sqrt": {SubstituteFunction("the square", "wrong-local"): to_operation("square")},
+    "square": {SubstituteFunction("the absolute value", "wrong-local"): to_operation("abs")},
+    "abs": {SubstituteFunction("the square", "wrong-local"): to_operation("square")},
+    "tanh": {SubstituteFunction("the sigmoid", "wrong-local"): to_operation("sigmoid")},
+    "sigmoid": {SubstituteFunction("the tanh", "wrong-local"): to_operation("tanh"),
+                SubstituteFunction("its logarithm", "wrong-local"): to_operation("logsigmoid")},
+    "silu": {SubstituteFunction("the sigmoid", "wrong-local"): to_operation("sigmoid"),
+             SubstituteFunction("the relu", "wrong-local"): to_operation("relu")},
+    "gelu": {SubstituteFunction("the relu", "wrong-local"): to_operation("relu")},
+    "softplus": {SubstituteFunction("the relu", "wrong-local"): to_operation("relu")},
+    "softmax": {SubstituteFunction("the log-softmax", "wrong-local"): to_operation("log_softmax"),
+                SubstituteFunction("the sigmoid", "wrong-local"):
+                    lambda node: node.with_operation(OPERATIONS["sigmoid"])},
+    "log_softmax": {SubstituteFunction("the softmax", "wrong-local"): to_operation("softmax")},
+    "logsumexp": {SubstituteFunction("the maximum", "wrong-local"): to_operation("amax")},
+    "amax": {SubstituteFunction("the minimum", "inverted-mask"): to_operation("amin"),
+             SubstituteFunction("the mean", "wrong-local"): to_operation("mean")},
+    "amin": {SubstituteFunction("the maximum", "inverted-mask"): to_operation("amax"),
+             SubstituteFunction("the mean", "wrong-local"): to_operation("mean")},
+    "mean": {SubstituteFunction("the maximum", "wrong-local"): to_operation("amax")},
+    "max": {SubstituteFunction("the minimum", "inverted-mask"): to_operation("min"),
+            SubstituteFunction("the mean", "wrong-local"): to_operation("mean")},
+    "min": {SubstituteFunction("the maximum", "inverted-mask"): to_operation("max"),
+            SubstituteFunction("the mean", "wrong-local"): to_operation("mean")},
+    "maximum": {SubstituteFunction("the minimum", "inverted-mask"): to_operation("minimum")},
+    "minimum": {SubstituteFunction("the maximum", "inverted-mask"): to_operation("maximum")},
+    "var": {SubstituteFunction("the standard deviation", "wrong-local"): to_operation("std")},
+    "std": {SubstituteFunction("the variance", "wrong-local"): to_operation("var")},
+    "gt": {SubstituteFunction("`<`", "inverted-mask"): to_operation("lt"),
+           SubstituteFunction("`>=`", "inverted-mask"): to_operation("ge")},
+    "lt": {SubstituteFunction("`>`", "inverted-mask"): to_operation("gt"),
+           SubstituteFunction("`<=`", "inverted-mask"): to_operation("le")},
+    "ge": {SubstituteFunction("`<=`", "inverted-mask"): to_operation("le"),
+           SubstituteFunction("`>`", "inverted-mask"): to_operation("gt")},
+    "le": {SubstituteFunction("`>=`", "inverted-mask"): to_operation("ge"),
+           SubstituteFunction("`<`", "inverted-mask"): to_operation("lt")},
+    "eq": {SubstituteFunction("`!=`", "inverted-mask"): to_operation("ne")},
+    "ne": {SubstituteFunction("`==`", "inverted-mask"): to_operation("eq")},
+    "logical_and": {SubstituteFunction("`or`", "inverted-mask"): to_operation("logical_or")},
+    "logical_or": {SubstituteFunction("`and`", "inverted-mask"): to_operation("logical_and")},
+    "where": {SubstituteFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+              SubstituteFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "masked_fill": {SubstituteFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
+                    SubstituteFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "topk": {SubstituteFunction("the first entries", "wrong-operand"): take_first_entries},
+    "sort": {SubstituteFunction("the entries in their own order", "wrong-operand"): take_first_entries},
 }  # fmt: skip
 
 
@@ -847,7 +848,7 @@ class FunctionReplacement:
         affects: what the change affects, see `Program.with_nodes`.
     """
 
-    function: OtherFunction
+    function: SubstituteFunction
     affects: Affects
 
 
@@ -887,7 +888,7 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
         program: the right program.
         place: a node.
         choice: which function, and where the change takes effect: with
-            `FunctionReplacement(OtherFunction("the tanh", ...), "backward")` a sigmoid gets the vjp of tanh.
+            `FunctionReplacement(SubstituteFunction("the tanh", ...), "backward")` a sigmoid gets the vjp of tanh.
 
     Returns:
         The rewritten program; `None` where this node's operation is never taken for that function.
