@@ -95,6 +95,21 @@ def test_entries_that_are_not_at_a_kink_are_judged_as_before(name):
             assert found.wrong[tuple(index)]
 
 
+@pytest.mark.parametrize("column", range(5))
+@pytest.mark.parametrize("row", range(6))
+def test_a_single_kink_of_a_difference_is_seen_wherever_it_is(row, column):
+    """The first few moves may all leave the only difference at a kink on the same side."""
+    x = torch.from_numpy(np.random.default_rng(0).permutation(36) / 10.0).view(6, 6)
+    x[row, column] = x[row, -1]
+    right, expected = allowed(lambda x: (x - x[:, -1:]).clamp_min(0), x, torch.ones(6, 6))
+    for slope in (0.0, 1.0):
+        given = (x > x[:, -1:]).double()
+        given[row, column] = slope
+        given[:, -1] = -given.sum(1)
+        given[:, -1] += torch.from_numpy(expected[:, -1] + expected[:, :-1].sum(1))  # the last column less itself
+        assert right.accepts(given.numpy(), BOUND)
+
+
 def test_another_convention_at_a_kink_is_counted_and_a_smooth_function_has_no_kinks():
     right, expected = allowed(torch.relu, X, G)
     found = right.compare(at_zeros(1.0, STEP), BOUND)
