@@ -90,7 +90,7 @@ class Meter:
         mistakes = find_mistakes(exercise, wrong, right, cases)
         cost.diagnosis += time.process_time() - started
         if isinstance(exercise, Exercise):
-            first, _ = next(iter(wrong.values()))[0]
+            first = next(iter(wrong.values()))[0].trial
             program = faithful_program_of(exercise, first)
             cost.is_recurrence |= program is not None and bool(loops(program))
             known = exercise.forward
