@@ -86,7 +86,7 @@ class ResultsFolder:
         return False
 
     def keep(self, name: str) -> None:
-        """Count the stored result of a student who is not graded in this run, if there is one.
+        """Count the stored result of a student who is not graded in this run in `grades.csv`, if there is one.
 
         Args:
             name: the student's key.

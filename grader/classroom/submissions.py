@@ -219,7 +219,14 @@ def _from_exported_notebooks(names: ExerciseNames, others: Sequence[File]) -> It
 
 
 def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], notes: list[str]) -> Iterator[AnswerFile]:
-    """Yield the answers that the cells of a notebook define, or note why the notebook was ignored."""
+    """Yield the answers that the cells of a notebook define, or append to `notes` why the notebook was ignored.
+
+    Args:
+        names: the names of the course's exercises.
+        file: the notebook.
+        above: the names of the folders that it lies in.
+        notes: notes on the submission.
+    """
     data = required_content(file, LARGEST_NOTEBOOK)
     if isinstance(data, UnreadFile):
         notes.append(f"{file.path} was ignored: {data.why}")

@@ -32,6 +32,7 @@ def _course() -> Course:
 
 
 def _session(course: Course) -> Session:
+    """Return a learner's session of a course: its progress, and a worker that is started at the first check."""
     from grader.learner.session import Session
 
     return Session(course)
@@ -442,7 +443,14 @@ def card(
 
 
 def _certificate(course: Course, cards: Sequence[Card], out: Path | None) -> list[Line]:
-    """Write the certificate of the whole course, as a picture and as a page, and return it as lines of text."""
+    """Write the certificate of the whole course as an SVG picture and an HTML page, and return it as lines of text.
+
+    Args:
+        course: the course.
+        cards: the cards of its units.
+        out: the path of the picture; `None` for `certificate.svg` in the folder where progress is kept. The page lies
+            beside it, with the ending `.html`.
+    """
     from datetime import date
 
     from grader.files import FOLDER, write_atomically

@@ -344,9 +344,9 @@ class WithRightOutput(EditVariant):
 
 
 def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:
-    """Return the contribution of `node` to its operand in a slot, for the upstream gradient `at.g`.
+    """Return the contribution of `node` to its operand in a slot, with the node's own values and the gradient `at.g`.
 
-    As a vjp of an edit it uses a node of the right program in place of that of the edited one.
+    With a node of the right program, it is the vjp of an edit that must not see the edited values.
     """
     return node.vjp(slot, at.g)
 

@@ -77,7 +77,11 @@ def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) ->
 def _named_entry(
     answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None
 ) -> tuple[Sample, tuple[int, ...] | None] | None:
-    """Return the entry that a mistake names, with the sample in which the input has the value that is named there."""
+    """Return (sample, index) for the entry of the target that a mistake names together with its value.
+
+    It is the first wrong sample whose input has that value at that index; `None` if there is none, or no mistake is
+    given, or the mistake names no entry.
+    """
     fields = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
     if "place" not in fields:
         return None

@@ -113,7 +113,10 @@ class Quotient:
         return self.height(ahead, step) - self.height(behind, step)
 
     def right_rise(self, step: Any = None) -> Any:
-        """Return `rise` with the right offsets, the fields `ahead` and `behind`, and with `step` in place of `h`.
+        """Return f(x + ahead * h) - f(x - behind * h): the numerator of the right difference quotient.
+
+        Args:
+            step: replaces h; `None` keeps it.
 
         Returns:
             Shape: that of x.

@@ -207,7 +207,7 @@ class Verdicts:
 
     @cached_property
     def shown_run(self) -> Run:
-        """Return the run whose shapes and values the findings name."""
+        """Return the run whose shapes and values the findings name: if a gradient is wrong, one in which most are."""
         wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
         return self._informative_runs[0] if wrong else self.runs[0]
 

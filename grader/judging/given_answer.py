@@ -114,7 +114,7 @@ class GivenAnswer:
 
     @cached_property
     def values(self) -> list[GivenValue]:
-        """Return what each call gave; if it lacks one of several returned values, all that it returned."""
+        """Return for each call the value given as this answer; if it returned too few values, all that it returned."""
         return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
 
     def _value_in(self, answer: Answer, trial: Trial, call: Call) -> GivenValue:
@@ -195,7 +195,7 @@ class GivenAnswer:
 
     @cached_property
     def to_explain(self) -> list[Sample]:
-        """Return the samples in which the mistake of a wrong answer is to be found; empty if it is right or no array.
+        """Return the samples to search for the mistake of a wrong answer; empty if it is right or no array.
 
         If the answer is not finite only where the upstream gradient is large or entries are exact, and is wrong in
         other trials too, these are the samples in which it is finite.

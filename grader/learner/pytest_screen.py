@@ -130,7 +130,13 @@ def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
 
 
 def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]) -> None:
-    """Write, for each checked file, what a person should look at, as `handgrad check` does."""
+    """Write the flags of each checked file, such as "b.g was measured", under the heading "to look at".
+
+    Args:
+        reporter: pytest's terminal reporter.
+        course_run: the run, with the results.
+        touched: the exercises with tests in this run.
+    """
     from grader.rendering.render_text import flag_lines
 
     flagged = [exercise for exercise in touched if course_run.results[exercise.id].flags]

@@ -110,7 +110,14 @@ def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
 
 
 def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str) -> str:
-    """Return the message of a mistake, after the letters of the choices in the answer."""
+    """Return the message of a mistake; for a question with choices, after their letters: "b, d: ...".
+
+    Args:
+        taking: the quiz being taken.
+        name: the name of the question.
+        mistake: the mistake in its answer.
+        typed: the answer as it was typed.
+    """
     question = taking.question(name)
     if not isinstance(question, (Choice, Choices)):
         return mistake.says

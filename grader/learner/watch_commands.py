@@ -119,6 +119,7 @@ class Commands:
             self.state.go(self.state.course.exercises[before])
 
     def _ask_where_to_go(self) -> None:
+        """Ask for the name of an exercise, or the name or number of a unit; the answer is shown by `_go_to`."""
         self.state.prompt = Prompt("Go to which exercise or unit?", self._go_to, is_word=True)
 
     def _go_to(self, name: str) -> None:

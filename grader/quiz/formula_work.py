@@ -83,7 +83,11 @@ class Work:
         return np.asarray(value, dtype="float64")
 
     def arrays(self, values: Any) -> list[np.ndarray]:
-        """Return the items of a list, or the rows of an array, as arrays."""
+        """Return the items of a list, or the rows of an array, as arrays, and count their work.
+
+        Raises:
+            ExpressionError: it is a number or text, or the work allowed is used up.
+        """
         return [self.array(value) for value in self.items(values)]
 
     def items(self, values: Any) -> Iterator[Any]:

@@ -942,9 +942,10 @@ def _() -> Example:
 
 
 def sine_cosine_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return where an exchange of sine and cosine may take effect: `"all"`, in both passes, or `"partners"`.
+    """Return where an exchange of sine and cosine may take effect, at every place: `("all", "partners")`.
 
-    `"partners"`: only in the vjps that read the sine or cosine as a partner operand: for x in `x * sin(a)`.
+    `"all"`: in both passes. `"partners"`: only in the vjps that read the sine or cosine as a partner operand, as
+    for x in `x * sin(a)`.
     """
     return ("all", "partners")
 

@@ -439,7 +439,7 @@ def _() -> Example:
 
 @use_gradient_too_early.example
 def _() -> Example:
-    """Show a transformer-like block of two halves whose first half gets the upstream gradient of the output alone."""
+    """Show h = x + tanh(x) @ w, out = h + tanh(h - mean(h)) @ u, whose gradient of w lacks the path through tanh."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         h = x + x.tanh() @ w
