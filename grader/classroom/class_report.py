@@ -462,7 +462,7 @@ class Tally:
         )
 
     def _counted_exercises(self, results: StudentResults) -> list[GradedExercise]:
-        """Return the exercises of a student that are counted, in teaching order."""
+        """Return the exercises of a student in the units that the report is about, in teaching order."""
         self._units_in_results.update(exercise.unit for exercise in results.exercises)
         exercises = [
             GradedExercise.for_counting(e)

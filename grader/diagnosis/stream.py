@@ -157,7 +157,11 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
 
 
 def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[OfOtherStructure]:
-    """Yield the edits with an operator in `case.further_listings` that there are not in `case.listing`."""
+    """Yield the edits with an operator that are possible in trials of other structure than the usual one only.
+
+    Trials differ in structure where an exercise broadcasts in several ways. See `Case.further_listings`, of which each
+    is the program of one structure; edits that `case.listing` has are left out.
+    """
     listed = set(edits(operator, case.listing))
     for program in case.further_listings:
         for edit in edits(operator, program):

@@ -128,7 +128,7 @@ def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: b
 
 
 def _keeps_divisors(size: int, n: int) -> bool:
-    """Return whether the size `n` can be divided by what code divides the size `size` by: 8 keeps the divisors of 4."""
+    """Return whether `n` is a multiple of the small divisors of `size`, by which code may split the axis: 8 for 4."""
     return n % _divisor(size) == 0
 
 

@@ -104,7 +104,9 @@ def github(course: Course, record: StudentResults, options: ExportOptions) -> di
     lines = list(_annotations(course, record, options))
     if len(lines) > MOST_ANNOTATIONS:
         more = len(lines) - MOST_ANNOTATIONS + 1
-        lines[MOST_ANNOTATIONS - 1 :] = [command("error", f"{more} more are in the summary of this run.", title="more")]
+        lines[MOST_ANNOTATIONS - 1 :] = [
+            workflow_command("error", f"{more} more are in the summary of this run.", title="more")
+        ]
     annotations = "".join(f"{line}\n" for line in lines)
     return {"annotations.txt": annotations.encode(), "summary.md": _summary(record).encode()}
 
@@ -122,7 +124,9 @@ def _annotations(course: Course, record: StudentResults, options: ExportOptions)
                 "file": _file_path(course, exercise.id, exercise.unit),
                 "line": str(options.lines.get(exercise.id, 1)),
             }
-            yield command("error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}"))
+            yield workflow_command(
+                "error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}")
+            )
 
 
 def _file_path(course: Course, exercise: str, unit: str) -> str:
@@ -131,8 +135,8 @@ def _file_path(course: Course, exercise: str, unit: str) -> str:
     return next(files, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
 
 
-def command(name: str, message: str, **properties: str) -> str:
-    """Return a workflow command, escaped as actions/toolkit does it."""
+def workflow_command(name: str, message: str, **properties: str) -> str:
+    """Return a workflow command of GitHub Actions, `::error file=a.py,line=3::message`, escaped as its toolkit does."""
     listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
     return f"::{name} {listed}::{_escaped_message(message)}"
 

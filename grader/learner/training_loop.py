@@ -55,7 +55,13 @@ def by_autograd(training: Any, weights: Tensors, batch: Tensors) -> None:
 
 
 def by_the_learner(training: Any, weights: Tensors, batch: Tensors) -> None:
-    """Store the gradients that the learner's functions compute as `.g` of the weights."""
+    """Store the gradients that the learner's functions compute as `.g` of the weights.
+
+    Args:
+        training: the unit's `training.py`, whose `gradients` calls the learner's functions.
+        weights: the weights by name.
+        batch: the data of one step by name.
+    """
     training.gradients(weights, batch)
 
 

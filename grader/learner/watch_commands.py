@@ -185,6 +185,7 @@ class Commands:
         self.state.prompt = Prompt(text, self._reset)
 
     def _reset(self, key: str) -> None:
+        """Put the stub of the exercise back, with a backup of the file, if the pressed key says yes."""
         if key.lower() in ("y", "yes"):
             backup = workspace.reset(self.state.current)
             self.state.session.progress.forget(self.state.current)

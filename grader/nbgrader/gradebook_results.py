@@ -63,6 +63,10 @@ class _Notebook:
         """Return the answer that a cell scores.
 
         `lin_grad-w-g` is the answer `w.g` of the cell `lin_grad`; any other cell is the only answer of an exercise.
+
+        Args:
+            name: the id of the graded cell.
+            points: the most points of the cell.
         """
         solutions = [solution for solution in self.solutions.values() if name.startswith(f"{solution}-")]
         if not solutions:

@@ -163,9 +163,10 @@ class GradebookWriter:
         self.gradebook.db.expire_all()
 
 
-def _cells(released: Any) -> _Cells:
-    graded = list(released.grade_cells)
-    names = {cell.id: cell.name for cell in (*graded, *released.solution_cells)}
+def _cells(notebook: Any) -> _Cells:
+    """Return names and points of the cells of a unit's notebook, of which the argument is nbgrader's record."""
+    graded = list(notebook.grade_cells)
+    names = {cell.id: cell.name for cell in (*graded, *notebook.solution_cells)}
     return _Cells(names, {cell.id: float(cell.max_score) for cell in graded})
 
 

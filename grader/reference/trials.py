@@ -97,7 +97,10 @@ class TrialsOfRun:
 
     @cached_property
     def tight(self) -> Trial | None:
-        """Return the trial without memory for the array that must never be held; `None` where there is none."""
+        """Return the trial that runs with too little memory for the array that the exercise forbids to hold.
+
+        It is `None` if the exercise forbids none.
+        """
         return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
 
     def _random(self, *stream: int) -> np.random.Generator:

@@ -98,7 +98,14 @@ class SvgDrawing:
         self.parts.append(f'<path d="M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}" class="{style}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], style: str, bend: float = 0) -> None:
-        """Add an arrow; `bend` moves its middle to the left of its direction."""
+        """Add an arrow.
+
+        Args:
+            start: the point (x, y) where it begins, in pixels.
+            end: the point where its head is.
+            style: a class of the style sheet, such as "forward".
+            bend: by how many pixels its middle is moved to the left of its direction.
+        """
         (x1, y1), (x2, y2) = start, end
         length = math.hypot(x2 - x1, y2 - y1)
         middle = (x1 + x2) / 2 + 2 * bend * (y2 - y1) / length, (y1 + y2) / 2 - 2 * bend * (x2 - x1) / length

@@ -463,10 +463,10 @@ def _exit_description(code: int) -> str:
     return f"the process was ended by {names.get(-code, f'signal {-code}')}"
 
 
-def _kill(child: int) -> None:
-    """Kill the process of a handle, if it has not ended."""
+def _kill(pidfd: int) -> None:
+    """Kill the process of a pidfd, if it has not ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        signal.pidfd_send_signal(child, signal.SIGKILL)
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
 def _pipe() -> tuple[int, int]:
