@@ -954,7 +954,7 @@ def _() -> Example:
 
 @multiply_in_place.example
 def _() -> Example:
-    """Show z + tanh(z) * exp(scale) whose backward pass multiplies g in place for the branch: the skip gets that, too."""
+    """Show z + tanh(z) * exp(scale) whose backward pass multiplies g in place for the branch: the skip gets it, too."""
 
     def forward(x: Tensor, w: Tensor, scale: Tensor) -> Tensor:
         z = x @ w
