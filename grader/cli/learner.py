@@ -26,6 +26,7 @@ STOPPED = 130  # the exit code after Ctrl-C
 
 
 def _course() -> Course:
+    """Return the course of the working folder, or of a folder above it."""
     from grader.course.course import open_course
 
     return open_course(Path.cwd())

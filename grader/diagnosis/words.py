@@ -92,25 +92,30 @@ def listed(items: Iterable[Any]) -> str:
 
 
 def _shape(shape: Sequence[Any]) -> str:
+    """Return a shape, of sizes or of pairs (axis name, size), as text: "(bs=4, n=3)"."""
     parts = [f"{part[0]}={part[1]}" if isinstance(part, (list, tuple)) and part[0] else
              str(part[1] if isinstance(part, (list, tuple)) else part) for part in shape]  # fmt: skip
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def _subject(fields: Mapping[str, Any]) -> str:
+    """Return the part of the answer that a message is about, such as "the first row": "every entry" by default."""
     return str(fields.get("part", "every entry"))
 
 
 def _target(fields: Mapping[str, Any]) -> str:
+    """Return "what it should be", or "that" in a message about a second mistake."""
     return "that" if fields.get("besides") else "what it should be"
 
 
 def _entry(fields: Mapping[str, Any]) -> str:
+    """Return the entry of an input that a message names, with its value: "x[0,1] = 0.5"."""
     at = f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
     return f"{fields['name']}{at} = {fields['value']}" if fields["name"] else f"entry {at}"
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:
+    """Return the kinds of trials that a message names, with sizes: "a batch of one (bs=1) and a square case"."""
     texts = []
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
@@ -119,11 +124,13 @@ def _kinds(fields: Mapping[str, Any]) -> str:
 
 
 def _options(fields: Mapping[str, Any]) -> str:
+    """Return the options of the trial in question as a clause: ", where dim is 1 and keepdim is True"; may be empty."""
     chosen = " and ".join(f"{name} is {value}" for name, value in fields["options"])
     return f", where {chosen}" if chosen else ""
 
 
 def _varying(fields: Mapping[str, Any]) -> str:
+    """Return the sentence that an answer is off by a factor that differs from trial to trial."""
     often = f"it is right in {fields['right']} of {fields['trials']} trials; " if fields.get("right") else ""
     which = "in another" if often else "in this"
     return f"{often}{which} trial every entry is {fields['factor']} times the right one, and another factor in others"
@@ -145,10 +152,12 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _share(wrong: int, fields: Mapping[str, Any]) -> str:
+    """Return how many entries of an answer are wrong: "3 of 12 entries are wrong"."""
     return f"{wrong} of {fields['entries']} entries are wrong" if fields["entries"] > 1 else "the value is wrong"
 
 
 def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
+    """Return the sentence on a wrong mask: which entry passes its gradient, or does not."""
     state = "passes its gradient on, and must be 0" if passes else "is 0, and must pass its gradient on"
     return f"the mask is another one: {_entry(fields)} {state}"
 

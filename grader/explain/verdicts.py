@@ -339,9 +339,10 @@ class Verdicts:
         return Diagnosis("wrong-local", says)
 
     def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the answers whose shares at equal entries of different inputs do not add up, with the index of one.
+        """Yield (name of an answer, index) for each answer that is wrong only together with those before it, at a tie.
 
-        Each answer is yielded once.
+        Where a[i] == b[i] under maximum(a, b), a.g[i] and b.g[i] may have any share of the upstream gradient, but must
+        add up to it. The index is that of one such entry.
         """
         answers, reported = self.exercise.answers, set[str]()
         for run in self.runs if len(answers) > 1 and not self.measured else ():

@@ -195,10 +195,10 @@ class GivenAnswer:
 
     @cached_property
     def to_explain(self) -> list[Sample]:
-        """Return the samples to search for the mistake of a wrong answer; empty if it is right or no array.
+        """Return the samples in which to search for the mistake: those of all trials, right ones among them.
 
-        If the answer is not finite only where the upstream gradient is large or entries are exact, and is wrong in
-        other trials too, these are the samples in which it is finite.
+        They are none if the answer is right, is no array, or is not finite. An answer that is not finite only where the
+        upstream gradient is large or entries are exact, and is wrong in other trials too, has its finite samples.
         """
         if self.first_missing is not None:
             return []

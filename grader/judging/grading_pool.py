@@ -509,7 +509,11 @@ def _serve(connection: Connection, course: Course, read: Read, judging: _Judging
 
 
 def _read(course: Course, read: Read, submission: Any) -> Reading:
-    """Read a submission within `READING_TIME` and `READING_MEMORY`."""
+    """Return what the function `read` reads of a submission, within `READING_TIME` and `READING_MEMORY`.
+
+    Raises:
+        MemoryError: it takes more memory. A process that takes more time is ended by a signal.
+    """
     with _time_limit(READING_TIME), _memory_limit(READING_MEMORY):
         return read(course, submission)
 

@@ -175,13 +175,20 @@ def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list
     return [f"Missing, and added back: {_name_list(missing)}."] if missing else []
 
 
-def _cell_notes(names: Sequence[str], verb: str, plural_verb: str, predicate: str) -> list[str]:
-    """Return a note for all cells to which a predicate applies; no note without cells."""
+def _cell_notes(names: Sequence[str], verb: str, plural_verb: str, rest: str) -> list[str]:
+    """Return one note on cells, such as "Cells a and b were put back."; an empty list without cells.
+
+    Args:
+        names: the names of the cells.
+        verb: the verb for one cell, such as "was".
+        plural_verb: the verb for several, such as "were".
+        rest: the rest of the sentence, such as "put back".
+    """
     if not names:
         return []
     if len(names) == 1:
-        return [f"Cell {_name_list(names)} {verb} {predicate}."]
-    return [f"Cells {_name_list(names)} {plural_verb} {predicate}."]
+        return [f"Cell {_name_list(names)} {verb} {rest}."]
+    return [f"Cells {_name_list(names)} {plural_verb} {rest}."]
 
 
 def _name_list(names: Sequence[str]) -> str:

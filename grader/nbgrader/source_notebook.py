@@ -248,7 +248,7 @@ class KeepStubs(ClearSolutions):  # type: ignore[misc]
     def preprocess_cell(
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
     ) -> tuple[NotebookNode, ResourcesDict]:
-        """Replace the worked solution of a cell.
+        """Replace the worked solution of a cell by the stub that `handgrad build` writes, and not by nbgrader's.
 
         Args:
             cell: the cell, which is changed.

@@ -177,7 +177,12 @@ class _Samples:
         return bool(self._drawn) and not self.varies(LEAST).any()
 
     def fitting(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return which of the `other` entries of an array, a mask, are right by another convention; a mask."""
+        """Return a mask of the entries of a gradient that are right by another convention at a kink or a tie.
+
+        Args:
+            array: the gradient to judge, shaped like the right one.
+            other: the mask of its entries that differ from torch's gradient.
+        """
         fits = other & np.isfinite(array) & self._is_between(array, other)
         if fits.any() and not (other & ~fits).any():
             fits &= ~self._breaks_common_relations(array, other)

@@ -122,12 +122,15 @@ class WarmProcess(ABC):
 
     @abstractmethod
     def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
-        """Have one job answered.
+        """Have one job answered by a child.
 
         Args:
-            job: its frame.
+            job: the job as a frame of the protocol.
             time_limit: seconds; the child itself keeps to it, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
+
+        Returns:
+            The child's reply; without a frame, and with the reason, if it ran out of time, was ended or crashed.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
