@@ -18,7 +18,7 @@ def test_the_goal_is_reached_with_the_gradients_of_the_solutions(
 ) -> None:
     found = trained(new_workspace(tmp_path / "ws"), unit, worker)
     assert (found.why, found.first_difference, found.is_goal_reached) == ("", None, True)
-    assert found.torchs.last <= found.training.goal
+    assert found.torchs.last <= found.model.goal
 
 
 @pytest.mark.parametrize(("unit", "wrong"), [(unit, wrong) for unit in WRONG for wrong in WRONG[unit]])
@@ -28,4 +28,4 @@ def test_the_goal_is_not_reached_with_a_wrong_gradient(
     found = trained(new_workspace(tmp_path / "ws"), unit, worker, wrong)
     assert not found.is_goal_reached
     assert found.first_difference is not None
-    assert found.torchs.last <= found.training.goal
+    assert found.torchs.last <= found.model.goal
