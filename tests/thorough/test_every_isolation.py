@@ -114,11 +114,6 @@ def test_a_secret_cannot_be_found(isolated: Worker, precious: Path) -> None:
     short.test_a_secret_cannot_be_found(isolated, precious)
 
 
-@weaker
-def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
-    short.test_a_killed_grader_leaves_no_process(isolation)
-
-
 def test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation: Isolation) -> None:
     """Killed between two jobs it is replaced without a word."""
     with worker_of(isolation) as worker:
