@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,8 @@ def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(
         "grade", "../submissions", "--out", "../json", "--seed", "7", "--workers", "2", "--format", "json",
         cwd=classroom / "ws",
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, "")
+    progress = re.compile(r"graded \d+ of 3, .*")  # which a slow machine sees after two seconds
+    assert (done.returncode, [line for line in done.stderr.splitlines() if not progress.fullmatch(line)]) == (1, [])
     assert json.loads(done.stdout)["graded"] == 2
     for first in (classroom / "text").glob("*.json"):
         assert (classroom / "json" / first.name).read_bytes() == first.read_bytes()
