@@ -56,7 +56,7 @@ def test_without_isolation_nothing_is_graded_and_one_sentence_says_why(
     extended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     folder = a_copy_of(extended, tmp_path)
-    monkeypatch.setattr(seccomp, "missing", lambda: "this kernel filters no system calls")
+    monkeypatch.setattr(seccomp, "unavailable_reason", lambda: "this kernel filters no system calls")
     said = nbgrader("autograde", UNIT, cwd=folder, fails=True)
     assert "this kernel filters no system calls" in said
     assert 'c.SecureExecute.isolation = "none"' in said
