@@ -317,6 +317,10 @@ class Case:
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
+    def _best_for_screens_first(self) -> list[ProgramSample]:
+        return sorted(self.samples, key=_screening_order)
+
+    @cached_property
     def further_listings(self) -> tuple[Program, ...]:
         """Return right programs of other structure than `listing`: one for each structure that usual trials have.
 
@@ -324,7 +328,7 @@ class Case:
         There is no further one unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
         """
         programs = {_structure(self.listing): self.listing}
-        for sample in sorted(self.samples, key=_screening_order):
+        for sample in self._best_for_screens_first:
             if not sample.trial.setting.is_special:
                 programs.setdefault(_structure(sample.program), sample.program)
         return tuple(programs.values())[1:]
@@ -340,7 +344,7 @@ class Case:
         if self.samples and self.samples[0].is_value:
             return ()
         screens, open_names = [], [name for name in self.names if name not in self.zeros]
-        samples = sorted(self.samples, key=_screening_order)
+        samples = self._best_for_screens_first
         while open_names:
             tell = {
                 id(sample): [n for n in open_names if sample.is_wrong(n) and sample.has_shape(n)] for sample in samples
