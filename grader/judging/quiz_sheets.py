@@ -35,36 +35,36 @@ def grade_quiz(exercise: CourseExercise, content: bytes | Sequence[str] | None) 
     Raises:
         SpecError: the questions cannot be read.
     """
-    answers = _question_results(exercise.quiz, exercise.id, exercise.file, content, exercise.points_of_answer)
-    return ExerciseResult(exercise.id, exercise.unit, answers, max_score=exercise.points)
+    return ExerciseResult(exercise.id, exercise.unit, _question_results(exercise, content), max_score=exercise.points)
 
 
-def _question_results(
-    quiz: Quiz, name: str, file: str, content: bytes | Sequence[str] | None, points: float
-) -> tuple[AnswerResult, ...]:
+def _question_results(exercise: CourseExercise, content: bytes | Sequence[str] | None) -> tuple[AnswerResult, ...]:
+    quiz, points = exercise.quiz, exercise.points_of_answer
     if content is None:
-        says = f"{file} is not there: get a sheet with: handgrad reset {name}"
-        return _same_for_every_answer(quiz, points, "todo", "todo", says)
+        message = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
+        return _same_for_every_question(exercise, "todo", "todo", message)
     try:
         if isinstance(content, bytes):
             sheet: Sheet | None = read_sheet(decode_sheet(content), quiz)
         else:
-            sheet = sheet_in(name, quiz, content)
+            sheet = sheet_in(exercise.id, quiz, content)
     except ReadError as error:
-        says, hint = plain(f"line {error.line}: {error.problem}"), BROKEN if isinstance(content, bytes) else BROKEN_CELL
-        return _same_for_every_answer(quiz, points, "failed", "syntax-error", says, (hint,))
+        hint = BROKEN if isinstance(content, bytes) else BROKEN_CELL
+        message = plain(f"line {error.line}: {error.problem}")
+        return _same_for_every_question(exercise, "failed", "syntax-error", message, (hint,))
     if sheet is None:
-        says = f"no cell answers the quiz: write your answers into {name} = dict(...), and run that cell"
-        return _same_for_every_answer(quiz, points, "todo", "todo", says)
-    return tuple(_grade_question(quiz, question, sheet, points) for question in quiz.questions)
+        message = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
+        return _same_for_every_question(exercise, "todo", "todo", message)
+    return tuple(_grade_question(quiz, name, sheet, points) for name in quiz.questions)
 
 
-def _same_for_every_answer(
-    quiz: Quiz, points: float, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
+def _same_for_every_question(
+    exercise: CourseExercise, status: Status, code: str, message: str, hints: tuple[str, ...] = ()
 ) -> tuple[AnswerResult, ...]:
+    points = exercise.points_of_answer
     return tuple(
-        AnswerResult(name, status, 0.0, points, code, says, hints=hints or question.hints)
-        for name, question in quiz.questions.items()
+        AnswerResult(name, status, 0.0, points, code, message, hints=hints or question.hints)
+        for name, question in exercise.quiz.questions.items()
     )
 
 
