@@ -42,7 +42,7 @@ def peaks(command: Sequence[str], folder: Path, environment: Mapping[str, str]) 
 
 
 def _warm(grader: int) -> Iterator[int]:
-    """The warm processes: below the grader, behind whatever boxes they stand in."""
+    """Return the warm processes below the grader, inside or outside a sandbox."""
     for pid in _children(grader):
         if _read(pid, "comm").strip() == "bwrap":
             yield from _warm(pid)
@@ -62,7 +62,7 @@ def _peak(pid: int) -> int:
 
 
 def _read(process: int | Path, name: str) -> str:
-    """A file about a process; empty if the process has ended."""
+    """Return the content of a file about a process; empty if the process has ended."""
     with suppress(OSError):
         return (Path("/proc") / str(process) / name).read_text()
     return ""

@@ -121,7 +121,7 @@ def gradcheck_seconds(exercise: Exercise, trial: Trial) -> float:
 
 
 def deserved(submission: Submission, answer: str) -> frozenset[str]:
-    """The codes that an answer may get; none where it passes, or where its mistake has no name."""
+    """Return the codes that an answer may get; none where it passes, or where its mistake has no name."""
     allowed = submission.allowed(answer)
     return allowed if allowed <= NAMED else frozenset()
 

@@ -33,13 +33,13 @@ class Seconds:
     more: float
 
     def of(self, notebooks: int) -> float:
-        """The whole command for so many."""
+        """Return the time of the whole command for some notebooks, in seconds."""
         return self.first + (notebooks - 1) * self.more
 
 
 @dataclass(frozen=True)
 class Pace:
-    """nbgrader as it comes, and with handgrad's preprocessors."""
+    """Hold the times of stock nbgrader, and of nbgrader with handgrad's preprocessors."""
 
     stock: Seconds
     ours: Seconds
@@ -50,6 +50,7 @@ def pace(course: Path, unit: str, students: int, few: int) -> Pace:
 
     Args:
         course: a course folder; two nbgrader folders are made beside it.
+        unit: the assignment.
         students: how many notebooks there are, all of them graded with handgrad's preprocessors.
         few: how many of them are graded by nbgrader as it comes, ten at most.
     """

@@ -37,7 +37,7 @@ def below(process: psutil.Process) -> float:
 
 
 def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, bytes], bytes]:
-    """What a worker runs that knows the verdicts on these files, and grades nothing."""
+    """Return a worker's function that knows the verdicts on these files, and grades nothing."""
     from grader.classroom.cluster_wire import pack_results, unpack_batch
     from grader.judging.grading import Grader
     from grader.sandbox.worker import start_worker
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def _memory() -> float:
-    """The most memory that this process has held so far, in MiB."""
+    """Return the most memory that this process has held so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

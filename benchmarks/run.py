@@ -59,19 +59,20 @@ class Row:
 
 
 def at_most(what: str, value: float, limit: float, unit: str) -> Row:
-    """A row whose value must not be above `limit`."""
+    """Return a row whose value must not be above `limit`."""
     return Row(what, f"{value:.3g} {unit}", f"at most {limit:g} {unit}", value <= limit)
 
 
 def at_least(what: str, value: float, limit: float, unit: str) -> Row:
-    """A row whose value must not be below `limit`."""
+    """Return a row whose value must not be below `limit`."""
     return Row(what, f"{value:.3g} {unit}", f"at least {limit:g} {unit}", value >= limit)
 
 
 def solved_course(folder: Path, config: str = "") -> Path:
-    """A course in which every exercise is solved.
+    """Make a course in which every exercise is solved.
 
     Args:
+        folder: where it is made.
         config: another `course.yaml`.
     """
     from grader.authoring.build import worked_text
@@ -104,7 +105,7 @@ def _environment() -> dict[str, str]:
 
 
 def interleaved(commands: Sequence[Sequence[str]], folder: Path) -> list[float]:
-    """The median wall time of each command; they take turns, so that a slow minute slows all of them."""
+    """Return the median wall time of each command; they take turns, so that a slow minute slows all of them."""
     for command in commands:
         seconds(command, folder)
     rounds = [[seconds(command, folder) for command in commands] for _ in range(REPEATS)]
@@ -112,7 +113,7 @@ def interleaved(commands: Sequence[Sequence[str]], folder: Path) -> list[float]:
 
 
 def learner(course: Path) -> list[Row]:
-    """What a learner waits for, beside what importing torch takes here."""
+    """Measure a learner's commands, in multiples of importing torch."""
     units = sorted(str(unit.relative_to(course)) for unit in (course / "exercises").iterdir())
     chosen = [f"exercises/{LIN_GRAD}"], units[:8], units[:12], units
     torch, lin_grad, eight, twelve, whole = interleaved([TORCH, *([*PYTEST, *paths] for paths in chosen)], course)
@@ -126,14 +127,14 @@ def learner(course: Path) -> list[Row]:
 
 
 def author(course: Path) -> list[Row]:
-    """What an author waits for, beside what importing torch takes here."""
+    """Measure an author's commands, in multiples of importing torch."""
     del course  # handgrad's own, whose references are checked
     torch, audit = seconds(TORCH, ROOT), seconds([*HANDGRAD, "audit"], ROOT)
     return [at_most("`handgrad audit`, the whole course", audit / torch, 20, "x")]
 
 
 def without_torch(course: Path) -> list[Row]:
-    """What must not import torch."""
+    """Measure the commands that must not import torch."""
     collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "exercises"]
     shown, collected = interleaved([[*HANDGRAD, "--help"], collect], course)
     return [
@@ -221,7 +222,7 @@ def whole_class(course: Path) -> list[Row]:
 
 
 def hand_in(course: Path, students: int, *, whole_unit: bool = False) -> None:
-    """A class: every second student has made a mistake; the rest of the unit, where it is handed in, is right."""
+    """Make a class: every second student has made a mistake; the rest of the unit, if it is submitted, is right."""
     right = (course / "exercises" / LIN_GRAD).read_text()
     wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
     assert right != wrong
@@ -250,7 +251,7 @@ def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
 
 
 def endless(course: Path) -> list[Row]:
-    """What a student whose code never ends costs the class, beyond the time limit of the exercise."""
+    """Measure the time that code without an end costs the class, beyond the time limit of the exercise."""
     from grader.course.course import load_course
     from grader.sandbox.isolation import choose, machine
 
@@ -283,7 +284,7 @@ def crowd(course: Path) -> list[Row]:
 
 
 def beside_nbgrader(course: Path) -> list[Row]:
-    """nbgrader with our preprocessors, and `handgrad grade`, each beside stock nbgrader."""
+    """Measure nbgrader with handgrad's preprocessors, and `handgrad grade`, each against stock nbgrader."""
     from grader.sandbox.isolation import choose, machine
 
     unit = pace(course, "04_linear", NOTEBOOKS, STOCK)
@@ -339,7 +340,7 @@ def clustered(course: Path) -> list[Row]:
 
 
 def records_of(course: Path, students: int, *only: str) -> Path:
-    """The records of a class that handed in the whole course, with one mistake in it; all alike but for the names."""
+    """Write the records of a class that submitted the whole course, with one mistake in it; only the names differ."""
     file, name = course / "exercises" / LIN_GRAD, f"{students}{''.join(only)}"
     handed_in, records = course.parent / f"whole-{name}", course.parent / f"records-{name}"
     shutil.copytree(course / "exercises", handed_in / "s" / "exercises")
@@ -365,14 +366,14 @@ print((time.process_time() - imported) / (imported - start))
 
 
 def without_autograd(course: Path) -> list[Row]:
-    """What a graded run's warm process takes to remove autograd, beside importing torch, by its processor time."""
+    """Measure the processor time that removing autograd takes, in multiples of importing torch."""
     command = [sys.executable, "-c", REMOVAL]
     times = [float(subprocess.run(command, cwd=course, capture_output=True, check=True).stdout) for _ in range(REPEATS)]
     return [at_most("removing autograd from a warm process, in multiples of importing torch", median(times), 0.25, "x")]
 
 
 def reported(course: Path) -> list[Row]:
-    """The page on a class that handed in the whole course, and on one of a single exercise."""
+    """Measure the report on a class that submitted the whole course, and on one of a single exercise."""
     whole, small = (records_of(course, REPORTED), records_of(course, LARGEST_REPORT, "--exercise", "lin_grad"))
     few, many = (peaks([*HANDGRAD, "report", str(records)], course, _environment()) for records in (whole, small))
     return [
@@ -383,7 +384,7 @@ def reported(course: Path) -> list[Row]:
 
 
 def exports(course: Path) -> list[Row]:
-    """The records of a class that handed in the whole course, written for each platform; the slowest counts."""
+    """Measure the export of the records of the whole course; the slowest platform counts."""
     records, sheets = records_of(course, EXPORTED), course.parent
     rows = {
         "moodle": ("Identifier,Full name,Grade,Maximum Grade,Feedback comments", "Participant 1,{},,100,"),
@@ -422,13 +423,13 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as a markdown table."""
+    """Return the rows as a Markdown table."""
     lines = [f"| {row.what} | {row.measured} | {row.target} | {'yes' if row.met else '**no**'} |" for row in rows]
     return "\n".join(["| what | measured | target | met |", "|---|---|---|---|", *lines, ""])
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The content of `benchmarks/README.md`."""
+    """Return the content of `benchmarks/README.md`."""
     where = (
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, torch {version('torch')}"

@@ -22,16 +22,19 @@ Forward = Callable[..., torch.Tensor]
 
 
 def linear(inp, w, b):
+    """Return a linear layer's output."""
     return inp @ w + b
 
 
 def lstm_step(x, w, u, b, h, c):
+    """Return the hidden state after one step of an LSTM."""
     i, f, o, g = (x @ w + h @ u + b).chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh()
 
 
 def recurrence(x, w, u, h):
+    """Return the hidden states of an RNN in eight steps."""
     states = []
     for t in range(8):
         h = torch.tanh(x[t] @ w + h @ u)
@@ -40,6 +43,7 @@ def recurrence(x, w, u, h):
 
 
 def attention(q, k, v):
+    """Return the output of scaled dot-product attention."""
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
@@ -52,7 +56,7 @@ CASES: Mapping[str, tuple[Forward, Mapping[str, tuple[int, ...]]]] = {
 
 
 def least(call: Callable[[], object], rounds: int) -> float:
-    """The least time of a call in several rounds, in microseconds."""
+    """Return the least time of a call in several rounds, in microseconds."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -62,7 +66,7 @@ def least(call: Callable[[], object], rounds: int) -> float:
 
 
 def measure(forward: Forward, shapes: Mapping[str, tuple[int, ...]], rounds: int) -> dict[str, float]:
-    """The times of one case by what is timed."""
+    """Return the times of one case, in microseconds, by name."""
     generator = np.random.default_rng(0)
     inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in inputs.items()}
@@ -90,13 +94,14 @@ def measure(forward: Forward, shapes: Mapping[str, tuple[int, ...]], rounds: int
 
 
 def mean_of_edges(program: Program, use: Callable[[Program], object], rounds: int) -> float:
-    """The mean over all edges of the least time of a candidate, in microseconds."""
+    """Return the mean over all edges of the least time of a candidate, in microseconds."""
     edges = [edge for edge in program.forward.sources if edge[0] >= 0]
     times = [least(lambda e=edge: use(program.with_vjp(e, lambda at: -at.right())), rounds // 4 + 1) for edge in edges]
     return float(np.mean(times))
 
 
 def main() -> None:
+    """Print the times of all cases as a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     rounds = parser.parse_args().rounds

@@ -14,10 +14,12 @@ START, LONGEST = 120.0, 10.0
 
 
 def waits(command: Sequence[str], folder: Path, file: Path, versions: Sequence[tuple[str, str]]) -> list[float]:
-    """Seconds from each save until the terminal shows what belongs to that version.
+    """Return the seconds from each save until the terminal shows the verdict on that version.
 
     Args:
-        command: what watches `folder`, in a terminal of its own.
+        command: the command that watches `folder`, which gets a terminal of its own.
+        folder: the course folder.
+        file: the file that is saved.
         versions: texts of the file, in turn, and what is shown of each and not of the one before.
     """
     pid, terminal = pty.fork()

@@ -15,7 +15,7 @@ Point = tuple[float, float]
 
 
 def packages() -> SvgDrawing:
-    """The packages from the front ends down to the child, with the steps of `The path of one w.g` as numbers."""
+    """Draw the packages from the front ends down to the child, with the steps of `The path of one w.g` as numbers."""
     picture = SvgDrawing(
         900,
         520,
@@ -61,7 +61,7 @@ def _package(picture: SvgDrawing, corner: Point, width: float, name: str, says: 
 
 
 def _other_process(picture: SvgDrawing) -> None:
-    """The child behind the border of its process, and the bytes that cross it."""
+    """Draw the child behind the border of its process, and the bytes that cross it."""
     picture.box(582, 392, 310, 92, "line", 8)
     _package(picture, (598, 426), 278, "child", "runs learner code")
     picture.text(737, 412, "another process", "faint small")

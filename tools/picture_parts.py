@@ -37,7 +37,7 @@ class Axes:
         return self.corner[0] + across * self.size[0], self.corner[1] + down * self.size[1]
 
     def lines_at(self, x: float, y: float) -> None:
-        """The two axes, which meet in a point."""
+        """Draw the two axes, which meet in a point."""
         polyline(self.picture, [self.place(self.x[0], y), self.place(self.x[1], y)], "line")
         polyline(self.picture, [self.place(x, self.y[0]), self.place(x, self.y[1])], "line")
 
@@ -56,7 +56,7 @@ class Axes:
             self.picture.text(self.corner[0] - 4, level + 4, f"{y:g}", "faint small", "end")
 
     def curve(self, f: Curve, style: str, start: float, end: float) -> None:
-        """The part of a curve that is inside, from just after `start` to `end`."""
+        """Return the part of a curve that is inside, from just after `start` to `end`."""
         xs = [start + (end - start) * max(i / STEPS, 1e-9) for i in range(STEPS + 1)]
         polyline(self.picture, [self.place(x, f(x)) for x in xs if self.y[0] <= f(x) <= self.y[1]], style)
 
@@ -76,7 +76,7 @@ def labelled_grid(
     along: Sequence[str],
     marked: Sequence[GridIndex],
 ) -> None:
-    """A grid with names for its rows and columns, and cells that stand out."""
+    """Draw a grid with names for its rows and columns, and cells that stand out."""
     x, y = corner
     picture.grid(x, y, rows, marked)
     for i, name in enumerate(down):
@@ -86,12 +86,12 @@ def labelled_grid(
 
 
 def operation(picture: SvgDrawing, x: float, y: float, width: float, name: str, style: str = "") -> None:
-    """A step of a graph, round where values are square; `x` and `y` are its centre."""
+    """Draw an operation of a graph as a circle, where values are squares; `x` and `y` are its centre."""
     picture.box(x - width / 2, y - 16, width, 32, "marked", 16)
     picture.text(x, y + 5, name, style)
 
 
 def there_and_back(picture: SvgDrawing, left: float, right: float, y: float) -> None:
-    """A forward arrow to the right and a backward one under it."""
+    """Draw a forward arrow to the right and a backward one under it."""
     picture.arrow((left, y - 8), (right, y - 8), "forward")
     picture.arrow((right, y + 8), (left, y + 8), "backward")

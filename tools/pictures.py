@@ -30,7 +30,7 @@ Table = list[list[float]]
 
 
 def jacobian() -> SvgDrawing:
-    """Unit 3's weights, and the Jacobian that is made of them."""
+    """Draw unit 3's weights, and the Jacobian that consists of them."""
     w: Table = [[1, 0, -1], [2, 1, 3]]
     table = [list(column) for column in zip(*w, strict=True)]
     picture = SvgDrawing(
@@ -51,7 +51,7 @@ def jacobian() -> SvgDrawing:
 
 
 def broadcast() -> SvgDrawing:
-    """A bias copied into four rows, and the four rows of gradients added up again."""
+    """Draw a bias copied into four rows, and the sum of the four rows of gradients."""
     bias: Table = [[0.5, -1, 0]]
     upstream: Table = [[1, -1, 2], [0, 3, 1], [2, 0, -1], [1, 1, 0]]
     totals: Table = [[sum(column) for column in zip(*upstream, strict=True)]]
@@ -154,7 +154,7 @@ PICTURES: dict[str, Callable[[], SvgDrawing]] = {
 
 
 def stale() -> dict[Path, str]:
-    """The pictures that are missing or not what this file draws, with what it draws."""
+    """Return the pictures that are missing or outdated, with their new content."""
     drawn = {ROOT / name: draw().svg() for name, draw in PICTURES.items()}
     return {path: text for path, text in drawn.items() if not path.is_file() or path.read_text("utf-8") != text}
 

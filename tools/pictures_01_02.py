@@ -8,7 +8,7 @@ from grader.rendering.svg_drawing import SvgDrawing
 
 
 def secants() -> SvgDrawing:
-    """Unit 1's curve with three secants and the tangent, all through the same point."""
+    """Draw unit 1's curve with three secants and the tangent, all through the same point."""
     picture = SvgDrawing(
         680,
         330,
@@ -39,12 +39,12 @@ def secants() -> SvgDrawing:
 
 
 def _line_of_slope(slope: float) -> Curve:
-    """The straight line of this slope through the point (3, 4)."""
+    """Draw the straight line of this slope through the point (3, 4)."""
     return lambda x: 4 + slope * (x - 3)
 
 
 def chain() -> SvgDrawing:
-    """Unit 2's three steps: a nudge on its way forward, and the gradient on its way back."""
+    """Draw unit 2's three steps with a nudge forward and the gradient backward."""
     picture = SvgDrawing(
         880,
         252,

@@ -92,7 +92,7 @@ def stack() -> SvgDrawing:
 
 
 def transposes() -> SvgDrawing:
-    """The two products of the backward pass, and which factor has to be turned in each."""
+    """Draw the two products of the backward pass, and which factor is transposed in each."""
     picture = SvgDrawing(
         820,
         376,
@@ -134,7 +134,7 @@ def transposes() -> SvgDrawing:
 def _cells(
     picture: SvgDrawing, corner: tuple[float, float], shape: tuple[int, int], name: str, marked: list[GridIndex]
 ) -> None:
-    """A matrix without its numbers, and its name above it."""
+    """Draw a matrix without its numbers, and its name above it."""
     x, y = corner
     for i in range(shape[0]):
         for j in range(shape[1]):

@@ -17,7 +17,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _area(x: float) -> float:
-    """The area under the bell curve, up to x."""
+    """Return the area under the bell curve, up to x."""
     return (1 + math.erf(x / math.sqrt(2))) / 2
 
 

@@ -12,7 +12,7 @@ ROW, PARAMETERS = 60, 176
 
 
 def network() -> SvgDrawing:
-    """The network: values in boxes, operations between them, and what each operation stores on the way back."""
+    """Draw the network: values in boxes, operations between them, and the gradient that each operation stores."""
     picture = SvgDrawing(
         920,
         256,

@@ -12,7 +12,7 @@ HEAVIEST = 0.75
 
 
 def _heat(picture: SvgDrawing, x: float, y: float, rows: Table, limit: float, show: str = "{:.2f}") -> None:
-    """A table of numbers, each redder the larger, bluer the more negative; `limit` is as dark as it gets."""
+    """Draw a table of numbers, red if positive and blue if negative; those of magnitude `limit` are the darkest."""
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
             left, top = x + j * SMALL_WIDTH, y + i * SMALL_HEIGHT
@@ -23,7 +23,7 @@ def _heat(picture: SvgDrawing, x: float, y: float, rows: Table, limit: float, sh
 
 
 def _tint(picture: SvgDrawing, x: float, y: float, width: float, height: float, share: float) -> None:
-    """A colour laid over a cell: `share` is from -1, blue, to 1, red."""
+    """Draw a colour over a cell: `share` is from -1, blue, to 1, red."""
     style, weight = ("backward" if share > 0 else "forward"), HEAVIEST * min(abs(share), 1)
     size = f'width="{width:g}" height="{height:g}"'
     picture.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}-fill" fill-opacity="{weight:.2f}"/>')
@@ -106,7 +106,7 @@ def norm_touches() -> SvgDrawing:
 
 
 def norm_jacobian() -> SvgDrawing:
-    """The rates of a standardized row, path by path, and their sum."""
+    """Draw the rates of a standardized row, path by path, and their sum."""
     hat = [-1.5, -0.5, 0.0, 0.5, 1.5]
     count, std = len(hat), 2.0
     places = range(count)
@@ -163,7 +163,7 @@ def windows() -> SvgDrawing:
 
 
 def conv_graph() -> SvgDrawing:
-    """A convolution as windows, a matrix product and a bias, with shapes."""
+    """Draw a convolution as windows, a matrix product and a bias, with shapes."""
     picture = SvgDrawing(
         900,
         200,
@@ -196,7 +196,7 @@ def _correlate(signal: Sequence[float], kernel: Sequence[float]) -> list[float]:
 
 
 def turned() -> SvgDrawing:
-    """The worked upstream gradient, padded, with the kernel as it is and turned round."""
+    """Draw the worked upstream gradient, padded, with the kernel and the flipped kernel."""
     kernel, upstream = [1.0, 2.0, -1.0], [1.0, 0.0, 2.0]
     padded = [0.0, 0.0, *upstream, 0.0, 0.0]
     picture = SvgDrawing(
@@ -224,7 +224,7 @@ def turned() -> SvgDrawing:
 
 
 def image_gradient() -> SvgDrawing:
-    """The gradients of a two-dimensional convolution's input and kernel, as heat maps."""
+    """Draw the gradients of a two-dimensional convolution's input and kernel, as heat maps."""
     kernel = [[1.0, 2.0], [0.0, -1.0]]
     upstream = [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
     stride, size = 2, 6

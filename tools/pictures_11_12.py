@@ -14,7 +14,7 @@ UPSTREAM = ((1.0,), (2.0, -1.0), (1.0, -2.0, 0.0), (0.0, 2.0, -1.0, 1.0))
 
 
 def unrolled() -> SvgDrawing:
-    """Unit 11's three moments with their numbers, forward and backward."""
+    """Draw unit 11's three moments with their numbers, forward and backward."""
     states = [FIRST_STATE]
     for x in INPUTS:
         states.append(math.tanh(x * WX + states[-1] * WH))
@@ -53,7 +53,7 @@ def unrolled() -> SvgDrawing:
 
 
 def touches() -> SvgDrawing:
-    """What a nudge of one entry of wh moves, moment by moment."""
+    """Draw what a nudge of one entry of wh moves, moment by moment."""
     picture = SvgDrawing(
         720,
         220,
@@ -80,7 +80,7 @@ def touches() -> SvgDrawing:
 
 
 def vanishing() -> SvgDrawing:
-    """How much of a gradient is left after so many moments, for weights of several sizes."""
+    """Draw how much of a gradient is left after so many moments, for weights of several sizes."""
     picture = SvgDrawing(
         720,
         248,
@@ -149,7 +149,7 @@ def attention() -> SvgDrawing:
 
 
 def one_key() -> SvgDrawing:
-    """What a nudge of one key moves."""
+    """Draw what a nudge of one key moves."""
     picture = SvgDrawing(
         760,
         220,
@@ -187,7 +187,7 @@ def causal_weights() -> tuple[list[list[float]], list[list[float]]]:
 
 
 def causal() -> SvgDrawing:
-    """A causal attention's weights and its scores' gradient as heat maps."""
+    """Draw a causal attention's weights and its scores' gradient as heat maps."""
     weights, gradients = causal_weights()
     picture = SvgDrawing(
         620,

@@ -13,7 +13,7 @@ PITCH = 42
 
 
 def tape() -> SvgDrawing:
-    """The tape of the lesson's program, with its values and its gradients."""
+    """Draw the tape of the lesson's program, with its values and its gradients."""
     picture = SvgDrawing(
         760,
         300,
@@ -117,7 +117,7 @@ def copies() -> SvgDrawing:
 
 
 def pieces() -> SvgDrawing:
-    """A chain of nine steps, of whose states every third is kept."""
+    """Draw a chain of nine steps, of whose states every third is kept."""
     picture = SvgDrawing(
         800,
         220,

@@ -56,7 +56,7 @@ def _between(start: Point, end: Point) -> tuple[Point, Point]:
 
 
 def jacobian_lines() -> SvgDrawing:
-    """A Jacobian with the column that forward mode gives and the row that reverse mode gives."""
+    """Draw a Jacobian with the column that forward mode gives and the row that reverse mode gives."""
     table = [[21.0, 16.0], [2.0, 1.0], [3.0, 2.0]]  # the third output is p itself
     picture = SvgDrawing(
         820,
@@ -86,7 +86,7 @@ def jacobian_lines() -> SvgDrawing:
 
 
 def hessian_product() -> SvgDrawing:
-    """The way of v through a logistic regression, and the matrix that is never made."""
+    """Draw the path of v through a logistic regression, and the matrix that is never made."""
     picture = SvgDrawing(
         860,
         230,
@@ -114,7 +114,7 @@ def hessian_product() -> SvgDrawing:
 
 
 def moments() -> SvgDrawing:
-    """How much of a moment that began with zeros is gradients after so many steps."""
+    """Draw how much of a moment that began with zeros is gradients after so many steps."""
     picture = SvgDrawing(
         640,
         190,
@@ -142,7 +142,7 @@ def moments() -> SvgDrawing:
 
 
 def loop() -> SvgDrawing:
-    """A fixed point: out is used in its own making, and the gradient comes around, too."""
+    """Draw a fixed point: out depends on itself, and so does its gradient."""
     picture = SvgDrawing(
         760,
         250,

@@ -14,7 +14,7 @@ LONGEST = 3  # rows that a loop which ends too soon goes through
 
 
 def right(g: Sequence[float], bs: int, n: int) -> Rows:
-    """The gradient of each row's mean; shape: (bs, n)."""
+    """Return the gradient of each row's mean; shape: (bs, n)."""
     return [[g[i] / n for _ in range(n)] for i in range(bs)]
 
 
@@ -47,13 +47,13 @@ TRIALS = (
 
 
 def is_hidden(wrong: Wrong, g: Sequence[float], bs: int, n: int) -> bool:
-    """The wrong backward pass gives what the right one gives."""
+    """Return whether the wrong backward pass gives what the right one gives."""
     pairs = zip(wrong(g, bs, n), right(g, bs, n), strict=True)
     return all(math.isclose(a, b) for found, row in pairs for a, b in zip(found, row, strict=True))
 
 
 def hides() -> SvgDrawing:
-    """Which trial does not see which mistake, for the mean of each row."""
+    """Draw which trial does not see which mistake, for the mean of each row."""
     left, top, width = 330, 84, 78
     height = top + len(MISTAKES) * CELL_HEIGHT + 44
     hidden = [[is_hidden(wrong, g, bs, n) for _, _, bs, n, g in TRIALS] for _, wrong in MISTAKES]
