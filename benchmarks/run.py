@@ -15,11 +15,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 import dev_environment  # noqa: F401
 from memory import peaks
 from nbgrading import pace
 from watching import waits
+
+if TYPE_CHECKING:
+    from grader.classroom.class_grading import GradingProgress
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "benchmarks" / "README.md"
@@ -234,20 +238,36 @@ def hand_in(course: Path, students: int, *, whole_unit: bool = False) -> None:
         path.write_text(wrong if i % 2 else right)
 
 
+class ResultTimes:
+    """Note when each result of a class is there, as the function that its progress is reported to."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def __call__(self, progress: GradingProgress) -> None:
+        """Note the time of a report, unless no result is there yet."""
+        if progress.done:
+            self.times.append(time.perf_counter())
+
+    @property
+    def rate(self) -> float:
+        """Return the results per second, from the first result to the last."""
+        return (len(self.times) - 1) / (self.times[-1] - self.times[0])
+
+
 def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
-    """Submissions per second, from the first result to the last."""
-    from grader.classroom.class_grading import GradingProgress, grade_folder
+    """Return the submissions per second, from the first result to the last."""
+    from grader.classroom.class_grading import grade_folder
     from grader.course.course import load_course
 
     out = course.parent / f"grades-{time.monotonic_ns()}"
-    told: list[tuple[float, GradingProgress]] = []
+    result_times = ResultTimes()
     summary = grade_folder(
         load_course(course), course.parent / "submissions", out, workers=workers, isolation=isolation,
-        report=lambda progress: told.append((time.perf_counter(), progress)),
+        report=result_times,
     )  # fmt: skip
     assert summary.mistakes["lin_grad"][0].students == summary.graded // 2
-    landed = [when for when, progress in told if progress.done]
-    return (len(landed) - 1) / (landed[-1] - landed[0])
+    return result_times.rate
 
 
 def endless(course: Path) -> list[Row]:
@@ -313,7 +333,7 @@ def pin(core: int) -> None:
 def clustered(course: Path) -> list[Row]:
     """Workers of a Dask cluster on this machine, with one core and one grading process each: two against one."""
     from grader.classroom.class_folder import find_submissions
-    from grader.classroom.class_grading import Grading, GradingProgress, grade_class
+    from grader.classroom.class_grading import Grading, grade_class
     from grader.classroom.dask_pool import connected
     from grader.course.course import load_course
 
@@ -321,16 +341,15 @@ def clustered(course: Path) -> list[Row]:
     loaded, rates = load_course(course), dict[int, list[float]]({1: [], 2: []})
     for turn in range(ROUNDS):
         for workers, measured in rates.items():
-            told: list[tuple[float, GradingProgress]] = []
+            result_times = ResultTimes()
             out = course.parent / f"shared-{turn}-{workers}"
             with connected("local", workers) as cluster:
                 for core, address in enumerate(cluster.client.nthreads()):
                     cluster.client.run(pin, core, workers=[address])
                 grading = Grading(workers, cluster.isolation(None), seed=1, cluster=cluster)
-                found = find_submissions(loaded, course.parent / "submissions", out)
-                grade_class(loaded, found, out, grading, lambda progress: told.append((time.perf_counter(), progress)))
-            landed = [when for when, progress in told if progress.done]
-            measured.append((len(landed) - 1) / (landed[-1] - landed[0]))
+                class_folder = find_submissions(loaded, course.parent / "submissions", out)
+                grade_class(loaded, class_folder, out, grading, result_times)
+            measured.append(result_times.rate)
     one, two = (median(measured) for measured in rates.values())
     what = f"`handgrad grade --scheduler`, {SHARED} submissions of one exercise, after start-up"
     return [
