@@ -133,8 +133,8 @@ def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: 
 
 def _is_at_kink(exercise: Exercise, trial: Trial) -> bool:
     """Return whether some gradient is another one very near to the inputs than at the inputs."""
-    asked = [answer for answer in derivative_answers(exercise) if trial.expected[answer.name] is not None]
-    return not all(allowed_gradient(exercise, answer, trial).is_smooth for answer in asked)
+    answers = [answer for answer in derivative_answers(exercise) if trial.expected[answer.name] is not None]
+    return not all(allowed_gradient(exercise, answer, trial).is_smooth for answer in answers)
 
 
 def _consistent(exercise: Exercise, trial: Trial, *, thorough: bool) -> bool:
@@ -235,8 +235,8 @@ def _slips_through(
         return False
     if isinstance(exercise.function, Routine) and exercise.function.accepts is not None:
         return False
-    asked = (trial for trial in (*trials, *others) if trial.expected[answer.name] is not None)
-    return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in asked)
+    with_answer = (trial for trial in (*trials, *others) if trial.expected[answer.name] is not None)
+    return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in with_answer)
 
 
 def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]) -> list[Sample]:

@@ -48,19 +48,20 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         return ""
     out_g = trial.out_g
     assert out_g is not None
-    values, nudge, what = trial.inputs[answer.wrt].numpy(), index, "the output"
+    values, nudge, observed = trial.inputs[answer.wrt].numpy(), index, "the output"
     if answer.kind == "jacobian":
-        of, nudge = index[: out_g.ndim], index[out_g.ndim :]
-        trial, what = _of_one_output(trial, out_g, of), _entry("output", of) if of else what
+        output_index, nudge = index[: out_g.ndim], index[out_g.ndim :]
+        trial = _of_one_output(trial, out_g, output_index)
+        observed = _entry("output", output_index) if output_index else observed
     elif exercise.gives_upstream or array.ndim == 0 or out_g.ndim == 0:
-        what = "the loss"
+        observed = "the loss"
     moved = loss_of(exercise, trial, answer.wrt, nudged(values, nudge, NUDGE))
     change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
     yours = brief(NUDGE * array[index])
     if change == yours:  # so near that a nudge does not tell them apart
         return ""
     name = "Jacobian" if answer.kind == "jacobian" else "gradient"
-    return f"nudge {_entry(answer.wrt, nudge)} by 1e-4: {what} moves by {change}, your {name} says {yours}"
+    return f"nudge {_entry(answer.wrt, nudge)} by 1e-4: {observed} moves by {change}, your {name} says {yours}"
 
 
 def _entry(name: str, index: tuple[int, ...]) -> str:

@@ -67,12 +67,14 @@ class _Filler(Formatter):
         self.fields = fields
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return the message field called `key` in words, or what `DERIVED` makes of all fields under that name."""
         name = str(key)
         if name in DERIVED:
             return DERIVED[name](self.fields)
         return spoken(self.fields[name], name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a value as text, in the style that stands after the colon of the template's field."""
         return str(value) if not format_spec else STYLES[format_spec](value, self.fields)
 
 
