@@ -26,11 +26,11 @@ import numpy as np
 import torch
 import torch.jit
 
-from . import protocol
+from . import preloaded_modules, protocol
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .job_answer import answer
 from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, gather_huge_pages, malloc, prctl
-from .no_autograd import raising_function
+from .no_autograd import raising_function, remove_autograd
 
 if TYPE_CHECKING:
     from .confinement import Confinement
@@ -230,12 +230,11 @@ def _prepare(isolation: str) -> Confinement | None:
     if isolation == "none":
         _rehearse(1)
         return None
-    from . import autograd_removal, preloaded_modules
     from .confinement import prepare
 
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]  # which writes machine code
     preloaded_modules.load()
-    autograd_removal.remove()
+    remove_autograd()
     _rehearse(SPECIALIZED)
     _arrange_memory()
     return prepare(with_landlock=isolation != "seccomp")

@@ -193,9 +193,9 @@ CARRIED = """
 import sys, torch
 import grader.child.job_answer
 {line}
-from grader.child import autograd_removal as r
+from grader.child import no_autograd as r
 r.ROADS.pop("an operation")  # which one list alone leads to
-r.remove()
+r.remove_autograd()
 for road in (lambda: torch.Tensor.backward(torch.ones(2, requires_grad=True).sum()),
              lambda: torch.func.grad(torch.sum)(torch.ones(2)), lambda: torch.func.jvp(torch.sum, (), ())):
     try: road()
@@ -207,12 +207,12 @@ CLOSED = [f"{road} is switched off here: write the gradient by hand" for road in
 OPEN = """
 import torch
 import grader.child.job_answer
-from grader.child import autograd_removal as r, no_autograd
+from grader.child import no_autograd as r
 from grader.errors import InfrastructureError
-no_autograd.FUNCTIONS.clear(); no_autograd.INNER.clear()
+r.FUNCTIONS.clear(); r.INNER.clear()
 r._bypass_recording = lambda kernels: None
 r._disable_compiled_entries = lambda: None
-try: r.remove()
+try: r.remove_autograd()
 except InfrastructureError as error: print(error)
 """
 
