@@ -14,14 +14,14 @@ from grader.course.course import Course, CourseExercise
 from grader.errors import InfrastructureError, NoGradedRuns, UsageError, describe_error
 from grader.files import write_atomically
 from grader.judging.grading_pool import Graded, GradingPool, Read, ReadingPool
-from grader.results.records import CourseResult, ExerciseResult, dumps, exit_code
+from grader.results.records import ExerciseResult, StudentResults, dumps, exit_code
 from grader.safe_text import one_line, plain
 from grader.sandbox.isolation import Isolation
 
 from .class_folder import ClassFolder, Submission, find_submissions, single_submission
 from .exercise_names import ExerciseNames
 from .grades_table import ClassSummary, NothingToGrade
-from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder
+from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder, run_digest
 from .submissions import SubmissionFacts, SubmissionReader
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> 
     if facts is not None and facts.nothing:
         results.record_empty(submission, facts)
         return False
-    results.write(submission.key, course_result(results.names, submission, graded, facts, made_in))
+    names, digest = results.names, results.course_digest
+    results.write(submission.key, course_result(names, digest, submission, graded, facts, made_in))
     return True
 
 
@@ -247,10 +248,11 @@ def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, err
         ResultsFolderLost: nobody's result can be written any more.
     """
     submission: Submission = graded.key
+    names, digest = results.names, results.course_digest
     why = f"the record could not be made ({describe_error(error)[:LONGEST]})"
     try:
         failed = Graded(submission, [], failure=why)
-        results.write(submission.key, course_result(results.names, submission, failed, None, made_in))
+        results.write(submission.key, course_result(names, digest, submission, failed, None, made_in))
     except ResultsFolderLost:
         raise
     except Exception:
@@ -317,28 +319,40 @@ def _grade_pending(
 
 
 def course_result(
-    names: ExerciseNames, submission: Submission, graded: Graded, facts: SubmissionFacts | None, made_in: Grading
-) -> CourseResult:
-    """Return the result of a submission: the exercises that were submitted, in teaching order.
+    names: ExerciseNames,
+    digest: str,
+    submission: Submission,
+    graded: Graded,
+    facts: SubmissionFacts | None,
+    made_in: Grading,
+) -> StudentResults:
+    """Return the results of a submission: every exercise of the run, in teaching order.
 
     Args:
         names: the course, and which of its exercises are graded.
+        digest: see `course_digest`.
         submission: the submission.
         graded: its outcome.
         facts: its facts; `None` if it could not be read, so that every exercise counts as submitted.
         made_in: the options that it was graded with, with the seed.
     """
     by_id = {result.id: result for result in graded.results}
-    submitted = [exercise for exercise in names.wanted if facts is None or exercise.id in facts.exercises]
     exercises = tuple(
-        by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in submitted
+        by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in names.wanted
     )
     flags = tuple(f"{exercise.id}: {flag}" for exercise in exercises for flag in exercise.flags)
     notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else submission.notes
-    return CourseResult(
-        names.course.config.course, submission.student, exercises, made_in.seed or 0, made_in.isolation,
-        None if facts is None else facts.made_from, (*notes, *flags), names.points,
-    )  # fmt: skip
+    is_graded = facts is None or not facts.nothing
+    return StudentResults(
+        course=names.course.config.course,
+        student=submission.student,
+        exercises=exercises,
+        seed=made_in.seed if is_graded else None,
+        isolation=made_in.isolation if is_graded else None,
+        made_from=None if facts is None else facts.made_from,
+        notes=(*notes, *flags),
+        course_digest=digest,
+    )
 
 
 def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
@@ -347,11 +361,12 @@ def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
+    names, digest = results.names, results.course_digest
     while results.empty:
         submission, facts = results.empty.pop()
         graded = Graded(submission, [])
         try:
-            results.write(submission.key, course_result(results.names, submission, graded, facts, grading))
+            results.write(submission.key, course_result(names, digest, submission, graded, facts, grading))
         except ResultsFolderLost:
             raise
         except Exception as error:
@@ -362,6 +377,8 @@ def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
 
 def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
     """Return the result of an exercise that was not judged, with the reason from the facts, or else `failure`."""
+    if facts is not None and exercise.id not in facts.exercises:
+        return exercise.missing_result
     if facts is not None and exercise.id in facts.unread:
         content = facts.unread[exercise.id]
         return exercise.unread_result(content.why, content.status)
@@ -388,20 +405,21 @@ def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *,
     """
     names = ExerciseNames(course, grading.exercises or course.exercises)
     submission, wanted = single_submission(path), tuple(exercise.id for exercise in names.wanted)
-    reader = SubmissionReader(wanted, course_digest(names, grading.isolation != "none"))
+    digest = course_digest(course)
+    reader = SubmissionReader(wanted, run_digest(names, digest, grading.isolation != "none"))
     with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
         pool.probe()
         graded, facts = _read_alone(course, submission, reader)
         if facts is not None and facts.nothing:
             print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
             if yes:
-                _write_record(out, course_result(names, submission, graded, facts, grading))
+                _write_record(out, course_result(names, digest, submission, graded, facts, grading))
             return 1
         if facts is not None:
             pool.prepare(course.find(name) for name in facts.exercises)
             graded = next(outcome for outcome in pool.grade([(submission, submission)]) if outcome is not None)
             grading = replace(grading, seed=pool.seed)
-    result = course_result(names, submission, graded, facts, grading)
+    result = course_result(names, digest, submission, graded, facts, grading)
     _write_record(out, result)
     return exit_code(result.exercises)
 
@@ -417,7 +435,7 @@ def _read_alone(course: Course, submission: Submission, reader: Read) -> tuple[G
     return read, None if read.facts is None else SubmissionFacts.from_json(read.facts)
 
 
-def _write_record(out: Path, result: CourseResult) -> None:
+def _write_record(out: Path, result: StudentResults) -> None:
     """Write the record of one student to the file `out`.
 
     Raises:

@@ -13,10 +13,10 @@ from typing import get_args
 from grader.course.course_file import CourseFile
 from grader.errors import UsageError
 from grader.results.points import total
-from grader.results.records import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 
 from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
-from .student_results import Note, StudentResults, UnreadableResult
+from .student_results import Note, UnreadableResult
 
 SEVERAL = 3  # exercises with one misconception, or that are wrong, make a student stuck
 BINS = 10  # columns in the chart of scores

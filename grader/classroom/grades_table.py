@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from grader.results.codes import UNNAMED
 from grader.results.points import total
+from grader.results.records import StudentResults
 from grader.safe_text import no_formula, plain
 
 from .class_folder import ClassFolder
@@ -50,7 +52,7 @@ class UnitTotal:
     """Hold the points of a unit.
 
     Args:
-        students: how many submitted something of it.
+        students: how many attempted something of it.
         mean_score: the mean of their points.
         max_score: the points of the exercises of the unit that are graded.
     """
@@ -75,7 +77,7 @@ class ClassSummary:
         strays: the names of files and folders beside the submissions, which were ignored.
         seconds: wall time of the run.
         kind: the layout of the class's folder, such as "a download from Moodle".
-        units: the points of the units, by id, of which any student submitted something.
+        units: the points of the units, by id, of which any student attempted something.
         nothing: the submissions that hold nothing that could be graded.
         entered: whether those have 0 points now; otherwise they have none.
         noted: the notes on the first submissions that have some, by student.
@@ -121,7 +123,7 @@ class GradesTable:
         rows: the rows by the student's key.
         mistakes: how many students made each mistake, by exercise and code.
         failures: what could not be graded.
-        unit_scores: the points in each unit of every student who submitted something of it, by the unit's id.
+        unit_scores: the points in each unit of every student who attempted something of it, by the unit's id.
         noted: the notes on the first submissions that have some, by student.
         counts: under `noted`, how many submissions have notes.
     """
@@ -134,46 +136,42 @@ class GradesTable:
     noted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def count(self, name: str, record: Mapping[str, Any]) -> None:
-        """Add the row of a student and count the mistakes, from a new or stored record.
+    def count(self, name: str, results: StudentResults) -> None:
+        """Add the row of a student and count the mistakes, from a new or stored result.
 
         Args:
             name: the student's key.
-            record: the student's `handgrad/result@1`.
+            results: the student's.
         """
-        mistakes, failures, units = _mistakes(record), failures_in(record), _units(record)
-        notes = tuple(map(str, record["notes"]))
-        row = _Row(float(record["score"]), _line(self._cells(record, mistakes, units)))
+        mistakes, notes = _mistakes(results), results.notes
+        row = _Row(results.score, _line(self._cells(results, mistakes)))
         self.rows[name] = row
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
-        self.failures.extend(failures)
-        for unit, score in units.items():
-            self.unit_scores.setdefault(unit, []).append(score)
+        self.failures.extend(Failure(results.student, exercise.id, exercise.failure) for exercise in results.ungraded)
+        begun = {exercise.unit for exercise in results.exercises if exercise.status != "todo"}
+        for unit in results.units:
+            if unit["id"] in begun and unit["score"] is not None:
+                self.unit_scores.setdefault(unit["id"], []).append(unit["score"])
         if notes:
             self.counts["noted"] += 1
             if len(self.noted) < MOST_NOTED:
-                self.noted[str(record["student"])] = notes
+                self.noted[results.student] = notes
 
-    def _cells(
-        self, record: Mapping[str, Any], mistakes: list[tuple[str, str, str]], units: Mapping[str, float]
-    ) -> list[str]:
+    def _cells(self, results: StudentResults, mistakes: list[tuple[str, str, str]]) -> list[str]:
         """Return the cells of a student's line.
 
         Args:
-            record: the student's `handgrad/result@1`.
+            results: the student's.
             mistakes: exercise, answer and code of each mistake.
-            units: the points in each unit of which something was submitted.
         """
-        points = {
-            exercise["id"]: None if exercise["status"] == "error" else exercise["score"]
-            for exercise in record["exercises"]
-        }
+        units = {unit["id"]: unit["score"] for unit in results.units}
+        points = {exercise.id: None if exercise.status == "error" else exercise.score for exercise in results.exercises}
         mistake_list = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
         return [
-            no_formula(plain(record["student"])), _number(record["score"]), _number(self.max_score),
-            *(_number(units.get(unit, 0)) for unit in self.names.points),
-            *(_number(points.get(exercise.id, 0)) for exercise in self.names.wanted),
-            no_formula(mistake_list), no_formula(plain("; ".join(record["notes"]))),
+            no_formula(plain(results.student)), _number(results.score, ""), _number(self.max_score),
+            *(_number(units[unit], "") for unit in self.names.points),
+            *(_number(points[exercise.id]) for exercise in self.names.wanted),
+            no_formula(mistake_list), no_formula(plain("; ".join(results.notes))),
         ]  # fmt: skip
 
     def text(self, absent: Sequence[str]) -> str:
@@ -264,35 +262,15 @@ class GradesTable:
         return tuple(sorted(counts, key=lambda mistake: (-mistake.students, mistake.code)))
 
 
-def _units(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the points in a record by unit, for each unit of which something was submitted."""
-    units: dict[str, list[float]] = {}
-    for exercise in record["exercises"]:
-        units.setdefault(exercise["unit"], []).append(exercise["score"])
-    return {unit: total(scores) for unit, scores in units.items()}
-
-
-def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return exercise, answer and code of each mistake in a record; `todo` is none."""
+def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
+    """Return exercise, answer and code of each mistake of a student; `todo` is none."""
     return [
-        (exercise["id"], answer["name"], answer["code"])
-        for exercise in record["exercises"]
-        if exercise["status"] not in WITHOUT_MISTAKES
-        for answer in exercise["answers"]
-        if answer["status"] == "failed"
+        (exercise.id, answer.name, answer.code or UNNAMED)
+        for exercise in results.exercises
+        if exercise.status not in WITHOUT_MISTAKES
+        for answer in exercise.answers
+        if answer.status == "failed"
     ]
-
-
-def failures_in(record: Mapping[str, Any]) -> tuple[Failure, ...]:
-    """Return a failure for each exercise of a record that could not be graded."""
-    messages = {
-        exercise["id"]: answer["message"]
-        for exercise in record["exercises"]
-        if exercise["status"] == "error"
-        for answer in exercise["answers"]
-        if answer["status"] == "error"
-    }
-    return tuple(Failure(record["student"], exercise, message) for exercise, message in messages.items())
 
 
 def _line(cells: list[str]) -> str:
@@ -300,6 +278,6 @@ def _line(cells: list[str]) -> str:
     return f"{csv_text(cells)}\r\n"
 
 
-def _number(points: float | None) -> str:
-    """Return points as a cell; `error` if they are `None`."""
-    return "error" if points is None else number(points)
+def _number(points: float | None, instead: str = "error") -> str:
+    """Return points as a cell; another text instead if they are `None`."""
+    return instead if points is None else number(points)

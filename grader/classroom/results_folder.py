@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -12,17 +11,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from grader import __version__
+from grader.course.course import COURSE_FILE, Course
 from grader.errors import InfrastructureError, UsageError, file_error
 from grader.files import remove_unfinished, write_atomically
-from grader.results.records import SCHEMA, CourseResult, dumps
+from grader.results.records import SCHEMA, StudentResults, dumps
 
 from .class_folder import ClassFolder, Submission
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
-from .grades_table import ClassSummary, GradesTable, NothingToGrade, failures_in
+from .grades_table import ClassSummary, GradesTable, NothingToGrade
+from .student_results import ReadExercise, cached_exercises, read_record
 from .submissions import SubmissionFacts
 
 GRADES_FILE = "grades.csv"
@@ -46,7 +46,8 @@ class ResultsFolder:
     Args:
         names: the course, and which of its exercises are graded.
         out: the path of the folder.
-        digest: a hash of everything about the course that a result depends on.
+        course_digest: see `course_digest`.
+        digest: a hash of everything besides the submission that a result depends on, except the seed.
         identity: the device and inode of the folder, which tell whether another one has taken its place.
         table: the grades of the students so far.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
@@ -56,20 +57,20 @@ class ResultsFolder:
 
     names: ExerciseNames
     out: Path
+    course_digest: str
     digest: str
     identity: tuple[int, int]
     table: GradesTable
     removed: list[str] = field(default_factory=list)
     empty: list[Empty] = field(default_factory=list)
     zeroed: list[Empty] = field(default_factory=list)
+    _exercise_of: ReadExercise = field(default_factory=cached_exercises)
     _file_names: set[str] = field(default_factory=set)  # of the records of the students of this class
 
     def has_result(self, submission: Submission, seed: int | None) -> bool:
         """Return whether a student has a stored result without errors, and with this seed unless it is `None`."""
-        with suppress(Exception):  # none, or none that can be read: it is made again
-            record = self._stored(submission.key)
-            return seed in (None, record["seed"]) and not failures_in(record)
-        return False
+        stored = self._stored(submission.key)
+        return stored is not None and (seed is None or stored.seed in (None, seed)) and not stored.ungraded
 
     def reuse(self, submission: Submission, facts: SubmissionFacts) -> bool:
         """Count the stored result of a student if it was made from the same content.
@@ -77,13 +78,12 @@ class ResultsFolder:
         Returns:
             Whether it was; if not, the submission must be graded.
         """
-        with suppress(Exception):  # none, or none that can be read: it is made again
-            record = self._stored(submission.key)
-            if record["made_from"] == facts.made_from:
-                self.table.count(submission.key, record)
-                self.zeroed.extend([(submission, facts)] if facts.nothing else [])
-                return True
-        return False
+        stored = self._stored(submission.key)
+        if stored is None or stored.made_from != facts.made_from:
+            return False
+        self.table.count(submission.key, stored)
+        self.zeroed.extend([(submission, facts)] if facts.nothing else [])
+        return True
 
     def keep(self, name: str) -> None:
         """Count the stored result of a student who is not graded in this run in `grades.csv`, if there is one.
@@ -91,10 +91,10 @@ class ResultsFolder:
         Args:
             name: the student's key.
         """
-        with suppress(Exception):  # none, or none that can be read
-            self.table.count(name, self._stored(name))
+        if (stored := self._stored(name)) is not None:
+            self.table.count(name, stored)
 
-    def write(self, name: str, result: CourseResult) -> None:
+    def write(self, name: str, result: StudentResults) -> None:
         """Write and count the result of one student.
 
         Args:
@@ -113,7 +113,7 @@ class ResultsFolder:
             if not self._can_write(data):
                 raise ResultsFolderLost(_cannot_be_written(path, error)) from error
             raise
-        self.table.count(name, result.record)
+        self.table.count(name, result)
 
     def add_failure(self, submission: Submission, why: str) -> None:
         """Add a line to the table for a student whose result cannot be written.
@@ -210,16 +210,12 @@ class ResultsFolder:
         nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
         return self.table.summary(class_folder, graded, reused, seconds, nothing, self.removed, entered=entered)
 
-    def _stored(self, name: str) -> dict[str, Any]:
-        """Return the stored record of a student.
-
-        Raises:
-            OSError, ValueError, KeyError, TypeError: there is none that can be read.
-        """
-        record: dict[str, Any] = json.loads(self._file(name).read_bytes())
-        if record["schema"] != SCHEMA:
-            raise ValueError(record["schema"])
-        return record
+    def _stored(self, name: str) -> StudentResults | None:
+        """Return the stored results of a student; `None` if there are none that can be read."""
+        with suppress(UsageError):  # of another version
+            stored = read_record(self._file(name), self._exercise_of)
+            return stored if isinstance(stored, StudentResults) else None
+        return None
 
 
 def by_student(empty: Sequence[Empty]) -> list[NothingToGrade]:
@@ -276,7 +272,8 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
             remove_unfinished(out)
         except OSError as error:
             raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
-        yield ResultsFolder(names, out, course_digest(names, isolated), identity, GradesTable(names))
+        course = course_digest(names.course)
+        yield ResultsFolder(names, out, course, run_digest(names, course, isolated), identity, GradesTable(names))
 
 
 @contextmanager
@@ -313,18 +310,24 @@ def _identity(folder: Path | int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def course_digest(names: ExerciseNames, isolated: bool) -> str:
-    """Return a hash of all that results depend on: configuration, solutions/, graded exercises, version, isolation."""
-    course, kinds = names.course, {".py", ".yaml", ".json"}
+def course_digest(course: Course) -> str:
+    """Return a hash of a course, its `course.yaml` and `solutions/`, and of the version of handgrad."""
+    kinds = {".py", ".yaml", ".json"}
     paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
-    everything = (
-        __version__,
-        isolated,
-        course.config.model_dump_json(),
-        [e.id for e in names.wanted],
-        sources,
-    )
+    everything = (__version__, (course.root / COURSE_FILE).read_bytes(), sources)
+    return hashlib.sha256(repr(everything).encode()).hexdigest()
+
+
+def run_digest(names: ExerciseNames, course: str, isolated: bool) -> str:
+    """Return a hash of all that results depend on, except a submission and the seed.
+
+    Args:
+        names: the course with its time limits, and which of its exercises are graded.
+        course: the course's digest.
+        isolated: whether learner code is isolated.
+    """
+    everything = course, names.course.config.model_dump_json(), isolated, [e.id for e in names.wanted]
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from grader.errors import UsageError
-from grader.results.records import SCHEMA, ExerciseResult
+from grader.results.records import SCHEMA, Adjustment, ExerciseResult, Isolation, Lateness, StudentResults
 
 from .graded_exercise import GradedExercise
 
@@ -22,29 +22,6 @@ SCHEMA_FAMILY = SCHEMA.partition("@")[0] + "@"  # of any version
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
 CACHED_LINES = 8192  # different results of exercises; most students of a class share theirs with others
 ReadExercise = Callable[[bytes], ExerciseResult]
-
-
-@dataclass(frozen=True)
-class StudentResults:
-    """Hold the results of one student.
-
-    Args:
-        course: the id of the course.
-        student: the student's name.
-        exercises: the results of the exercises that were submitted.
-        notes: the notes on the submission, for an instructor.
-        penalties: the points that are taken off for lateness, by unit.
-        max_score: the points that the student could get; those of the exercises if left out.
-        seed: the seed of every trial; `None` if it is not known.
-    """
-
-    course: str
-    student: str
-    exercises: tuple[ExerciseResult, ...]
-    notes: tuple[str, ...] = ()
-    penalties: Mapping[str, float] = field(default_factory=dict)
-    max_score: float | None = None
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,17 +45,30 @@ class Note:
 
 
 class _Record(BaseModel):
-    """Hold the parts of a `handgrad/result@1` that a report counts; its total is computed from the exercises."""
+    """Hold the parts of a `handgrad/result@2` that are not computed from others."""
 
-    schema_: Literal["handgrad/result@1"] = Field(alias="schema")
+    schema_: Literal["handgrad/result@2"] = Field(alias="schema")
     course: str
+    course_digest: str | None
     student: str
+    seed: int | None = Field(ge=0)
+    isolation: Isolation | None
+    made_from: str | None
+    reason: str = ""
     exercises: tuple[ExerciseResult, ...]
-    notes: tuple[str, ...] = ()
-    max_score: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    seed: int | None = Field(default=None, ge=0)
+    adjustments: tuple[Adjustment, ...] = ()
+    late: Lateness | None = None
+    notes: tuple[str, ...]
+
+    @property
+    def results(self) -> StudentResults:
+        """Return the results; the reason is theirs only if no exercise says why there is no score."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        is_error = any(exercise.status == "error" for exercise in self.exercises)
+        return StudentResults(**{**parts, "reason": "" if is_error else self.reason})
 
 
+PARTS = tuple(name for name in _Record.model_fields if name != "schema_")
 EXERCISE = TypeAdapter(ExerciseResult)
 
 
@@ -97,7 +87,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         UsageError: this is no folder of results, or one of another version.
     """
     students: set[str] = set()
-    exercise_of = lru_cache(CACHED_LINES)(_counted if for_counting else EXERCISE.validate_json)
+    exercise_of = cached_exercises(_counted if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
         if isinstance(entry, StudentResults):
@@ -127,6 +117,11 @@ def _records(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
+def cached_exercises(read: ReadExercise = EXERCISE.validate_json) -> ReadExercise:
+    """Return a function like `read` that reads equal lines of many records once, so that their results are shared."""
+    return lru_cache(CACHED_LINES)(read)
+
+
 def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) -> StudentResults | UnreadableResult:
     """Return the results in a student's record, or a description of it if it cannot be read.
 
@@ -147,9 +142,7 @@ def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) 
         return UnreadableResult(path.name, _explained(path, error))
     if why := _why_unusable(record.exercises):
         return UnreadableResult(path.name, why)
-    return StudentResults(
-        record.course, record.student, record.exercises, record.notes, max_score=record.max_score, seed=record.seed
-    )
+    return record.results
 
 
 def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:

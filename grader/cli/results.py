@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 
 from grader.errors import UsageError
-from grader.results.points import total
 from grader.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from grader.classroom.class_report import AnswerReport, ClassReport, ExerciseReport
-    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
+    from grader.classroom.student_results import Note, UnreadableResult
     from grader.course.course import Course, CourseExercise
     from grader.course.course_file import CourseFile
     from grader.export.graded_work import Exported
     from grader.rendering.marked_graph import RecordedMistakes
-    from grader.results.records import ExerciseResult
+    from grader.results.records import ExerciseResult, StudentResults
 
     Entries = Iterable[StudentResults | UnreadableResult | Note]
 
@@ -108,8 +107,8 @@ def _write_report(entries: Entries, source: str, page: Path, units: Collection[s
     """
     from grader.classroom.class_report import Tally
     from grader.classroom.report_files import PageSource, answer_table, html
-    from grader.classroom.student_results import StudentResults
     from grader.files import whole_file, write_atomically
+    from grader.results.records import StudentResults
 
     entries, course = _with_course_name(entries)
     table, tally = _csv_path(page), Tally(_course_file(course), units)
@@ -152,7 +151,8 @@ def _writable(path: Path) -> Iterator[None]:
 
 def _with_course_name(entries: Entries) -> tuple[Entries, str]:
     """Return the same entries, and the name of the course of the first result; empty where there is no result."""
-    from grader.classroom.student_results import Note, StudentResults, UnreadableResult
+    from grader.classroom.student_results import Note, UnreadableResult
+    from grader.results.records import StudentResults
 
     read, unread = list[StudentResults | UnreadableResult | Note](), iter(entries)
     for entry in unread:
@@ -311,7 +311,8 @@ def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
     Raises:
         UsageError: there is no record.
     """
-    from grader.classroom.student_results import StudentResults, UnreadableResult, read_folder, read_record
+    from grader.classroom.student_results import UnreadableResult, read_folder, read_record
+    from grader.results.records import StudentResults
 
     entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
@@ -331,8 +332,7 @@ def _restrict_to_units(course: Course, record: StudentResults, units: Collection
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
     kept = tuple(exercise for exercise in record.exercises if exercise.unit in units)
-    max_score = total(exercise.points for exercise in course.exercises if exercise.unit in units)
-    return replace(record, exercises=kept, max_score=max_score)
+    return replace(record, exercises=kept)
 
 
 def _content(path: Path) -> bytes:

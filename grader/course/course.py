@@ -98,8 +98,17 @@ class CourseExercise:
 
     def unread_result(self, message: str, status: Status = "error") -> ExerciseResult:
         """Return the result of a file that was not read: no points, and the same status and message for each answer."""
+        return self._result_without_points(status, "error", message)
+
+    @cached_property
+    def missing_result(self) -> ExerciseResult:
+        """Return the result of an exercise of which a student handed in nothing, the same object for all students."""
+        return self._result_without_points("todo", "todo", "not handed in")
+
+    def _result_without_points(self, status: Status, code: str, message: str) -> ExerciseResult:
+        """Return the result with the same status, code and message for each answer, and no points."""
         points = self.points_of_answer
-        answers = tuple(AnswerResult(name, status, 0.0, points, "error", message) for name in self.answer_names)
+        answers = tuple(AnswerResult(name, status, 0.0, points, code, message) for name in self.answer_names)
         return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
 
     @property

@@ -10,12 +10,11 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 
-from grader.classroom.student_results import StudentResults
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.rendering.render_html import ResultDisplay, page
 from grader.results.points import total
-from grader.results.records import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 
 from .graded_work import NOT_GRADED, ExportOptions, is_graded, max_score, notes, number, score, text
 

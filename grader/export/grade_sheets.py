@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
-from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.errors import UsageError
+from grader.results.records import StudentResults
 from grader.safe_text import no_formula
 
 from .graded_work import Exported, ExportOptions, answers, is_graded, max_score, number, of_points, score, share, text

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from grader.classroom.student_results import StudentResults
 from grader.course.course import Course, CourseExercise
 from grader.results.points import shown, total
-from grader.results.records import AnswerResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
@@ -125,8 +124,7 @@ def score(record: StudentResults) -> float:
 
 def max_score(record: StudentResults) -> float:
     """Return the points that were possible, for what was not handed in as well."""
-    listed = total(exercise.max_score for exercise in record.exercises)
-    return listed if record.max_score is None else max(record.max_score, listed)
+    return record.max_score
 
 
 def share(record: StudentResults) -> float:

@@ -21,11 +21,11 @@ from typing import Any
 import yaml
 
 from grader.classroom.class_grading import Grading, grade_submission
-from grader.classroom.student_results import StudentResults, read_record
+from grader.classroom.student_results import read_record
 from grader.course.course import COURSE_FILE, PACKAGE, Course, load_course
 from grader.course.course_file import CourseFile
 from grader.errors import UsageError
-from grader.results.records import LARGEST_SEED
+from grader.results.records import LARGEST_SEED, StudentResults
 from grader.sandbox.isolation import Isolation
 
 from .graded_work import (
@@ -97,7 +97,7 @@ def results_json(course: Course, record: StudentResults, options: ExportOptions)
         "output_format": "text",
         "stdout_visibility": "hidden",
         "tests": tests,
-        "extra_data": {"schema": "handgrad/result@1", "course": record.course},
+        "extra_data": {"schema": "handgrad/result@2", "course": record.course},
     }
     return {"results.json": as_json(document)}
 

@@ -15,11 +15,10 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
 
-from grader.classroom.student_results import StudentResults
 from grader.course.course import Course
 from grader.rendering.render_text import group_alike
 from grader.results.points import exact
-from grader.results.records import Status
+from grader.results.records import Status, StudentResults
 
 from .feedback import feedback
 from .grade_sheets import canvas, moodle

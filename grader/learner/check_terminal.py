@@ -9,7 +9,7 @@ from grader.course.course import Course, CourseExercise
 from grader.rendering.console import Spinner, pictures_as_lines, print_lines, report_width
 from grader.rendering.picture_data import ExercisePictures
 from grader.rendering.render_text import Line, exercise_report, flag_lines, next_step, printed_lines
-from grader.results.records import CourseResult, ExerciseResult, dumps
+from grader.results.records import ExerciseResult, StudentResults, dumps
 
 from .progress import by_unit, next_exercise
 from .progress_terminal import progress_bars
@@ -86,7 +86,7 @@ def _print_json(
     course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[ExercisePictures] | None = None
 ) -> None:
     """Print the results as one record; with pictures, as an object that holds the record and the pictures."""
-    result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
+    result = StudentResults(course.config.course, "learner", tuple(results), seed, "none")
     if album is None:
         print(dumps(result), end="")
     else:

@@ -15,9 +15,8 @@ from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
-from grader.judging.verdicts import not_handed_in
 from grader.rendering.console import Spinner
-from grader.results.records import ExerciseResult, exercise_from_json
+from grader.results.records import exercise_from_json
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
@@ -130,7 +129,8 @@ def _enter_student(
     try:
         content = SubmissionFacts.from_json(facts).content
         record = json.loads(result_file(out, submission.key).read_bytes())
-        results = _with_whole_units(names, [exercise_from_json(result) for result in record["exercises"]])
+        units = {exercise.unit for exercise in names.wanted if exercise.id in content.files}
+        results = [exercise_from_json(result) for result in record["exercises"] if result["unit"] in units]
         writer.write_student(submission.student, submission.path, content, results)
     except OperationalError:
         raise
@@ -141,14 +141,6 @@ def _enter_student(
         reason = str(getattr(error, "orig", None) or error) or type(error).__name__
         return reason.splitlines()[0]
     return ""
-
-
-def _with_whole_units(names: ExerciseNames, results: Sequence[ExerciseResult]) -> list[ExerciseResult]:
-    """Return results with every graded exercise of their units; exercises that were not handed in are added."""
-    by_id = {result.id: result for result in results}
-    units = {result.unit for result in results}
-    wanted = [exercise for exercise in names.wanted if exercise.unit in units]
-    return [by_id.get(exercise.id) or not_handed_in(exercise) for exercise in wanted]
 
 
 def _name_list(blank: Sequence[tuple[str, str]]) -> str:

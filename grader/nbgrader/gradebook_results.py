@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.classroom.graded_exercise import Key
-from grader.classroom.student_results import Note, StudentResults
+from grader.classroom.student_results import Note
 from grader.errors import UsageError
 from grader.results.codes import CODES
-from grader.results.records import AnswerResult, ExerciseResult, Status
+from grader.results.records import AnswerResult, ExerciseResult, Status, StudentResults
 
 from .database import connect_read_only, url_without_password
 

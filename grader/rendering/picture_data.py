@@ -157,7 +157,7 @@ def dumps_with_pictures(record: Mapping[str, Any], album: Sequence[ExercisePictu
     """Return a record of results and its pictures as a `handgrad/shown@1` JSON document.
 
     Args:
-        record: a `handgrad/result@1` record, which is included unchanged.
+        record: a `handgrad/result@2` record, which is included unchanged.
         album: the pictures of each exercise.
     """
     parts = {"schema": SCHEMA, "result": record, "shown": [_exercise_json(seen) for seen in album]}

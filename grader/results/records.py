@@ -1,4 +1,4 @@
-"""The record of a result, `handgrad/result@1`, which every front end shows and `handgrad grade` writes."""
+"""The record of a result, `handgrad/result@2`, which every front end shows and `handgrad grade` writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +17,10 @@ from .points import total
 
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "seccomp", "none"]
-SCHEMA = "handgrad/result@1"
+SCHEMA = "handgrad/result@2"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 ROUNDED = 1e-5  # the points of older records have six decimals
+AFTER = frozenset({"adjustments", "late", "notes"})  # the exercises in a record's text
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 
 
@@ -95,6 +96,11 @@ class ExerciseResult:
         order: tuple[Status, ...] = ("error", "failed", "todo")
         return next((status for status in order if status in statuses), "passed")
 
+    @property
+    def failure(self) -> str:
+        """Return why it could not be graded, by its first answer that is an error; empty if there is none."""
+        return next((answer.message for answer in self.answers if answer.status == "error"), "")
+
     @cached_property
     def score(self) -> float:
         """Return the exact sum of the points of its answers; `max_score` if all are right."""
@@ -122,50 +128,121 @@ class ExerciseResult:
 
 
 @dataclass(frozen=True)
-class CourseResult:
-    """Hold everything known of one student's submission.
+class Adjustment:
+    """Hold a change of the points that a person made.
+
+    Args:
+        exercise: the id of the exercise; empty for the total.
+        points: the difference that the change makes, positive or negative.
+        reason: the reason that the person gave.
+    """
+
+    exercise: str
+    points: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Hold what a late submission costs.
+
+    Args:
+        due: the time at which it was due, in ISO 8601.
+        handed_in: the time at which it was handed in, in ISO 8601.
+        days: the days that count.
+        points: the difference that they make, negative or 0.
+        reason: the rule in a clause, such as "2 days late: 5 % a day".
+    """
+
+    due: str
+    handed_in: str
+    days: int
+    points: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudentResults:
+    """Hold the results of one student, and everything that a record of them says.
 
     Args:
         course: the name of the course.
         student: the id of the student.
-        exercises: the result of each exercise.
-        seed: the seed of every trial; with it a graded run can be repeated exactly.
-        isolation: how learner code was isolated.
+        exercises: the result of each exercise of the run, in teaching order; those that were not handed in are `todo`.
+        seed: the seed of every trial, by which a run can be repeated exactly; `None` if nothing was graded.
+        isolation: how learner code was isolated; `None` if nothing was graded.
         made_from: a hash of all that the result depends on except the seed; `None` if it is not needed.
         notes: sentences on the submission for the instructor.
-        possible: the points of the exercises that are graded, by unit; if empty, those of `exercises` count.
+        course_digest: a hash of the course and of handgrad's version; `None` in a learner's own check.
+        reason: why there is no score though no exercise is an error, as a clause; empty if there is a score.
+        adjustments: the changes of points that a person made.
+        late: what a late submission costs; `None` if it was in time, or nobody knows.
+        penalties: the points that nbgrader takes off for lateness, by unit; no record has them.
     """
 
     course: str
     student: str
     exercises: tuple[ExerciseResult, ...]
-    seed: int
-    isolation: Isolation
+    seed: int | None = None
+    isolation: Isolation | None = None
     made_from: str | None = None
     notes: tuple[str, ...] = ()
-    possible: Mapping[str, float] = field(default_factory=dict)
+    course_digest: str | None = None
+    reason: str = ""
+    adjustments: tuple[Adjustment, ...] = ()
+    late: Lateness | None = None
+    penalties: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def score(self) -> float:
-        """Return the points reached."""
-        return total(exercise.score for exercise in self.exercises)
+    @cached_property
+    def ungraded(self) -> tuple[ExerciseResult, ...]:
+        """Return the exercises that are errors of the grader, and have no points from a person either."""
+        adjusted = {adjustment.exercise for adjustment in self.adjustments}
+        return tuple(e for e in self.exercises if e.status == "error" and e.id not in adjusted)
 
-    @property
+    @cached_property
+    def why_no_score(self) -> str:
+        """Return why there is no score, as a clause; empty if there is one."""
+        for exercise in self.ungraded[:1]:
+            return f"{exercise.id} could not be graded: {exercise.failure}"
+        return self.reason
+
+    @cached_property
+    def raw_score(self) -> float | None:
+        """Return the points reached, with adjustments and before lateness; `None` if there is no score."""
+        return None if self.why_no_score else max(self._points(), 0.0)
+
+    @cached_property
+    def score(self) -> float | None:
+        """Return the points that count: the raw score with lateness; `None` if there is no score."""
+        if self.raw_score is None or self.late is None:
+            return self.raw_score
+        return total((self.raw_score, self.late.points))
+
+    @cached_property
     def max_score(self) -> float:
-        """Return the points of all exercises that are graded."""
-        return total(self.possible.values()) or total(exercise.max_score for exercise in self.exercises)
+        """Return the points of all exercises."""
+        return total(exercise.max_score for exercise in self.exercises)
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
-        """Return the points reached and possible in each unit that is graded, as JSON values."""
+        """Return the points reached and possible in each unit, as JSON values; `None` where there is no score."""
+        ungraded = {exercise.unit for exercise in self.ungraded}
+        units = dict.fromkeys(exercise.unit for exercise in self.exercises)
         return [
             {
                 "id": unit,
-                "score": total(exercise.score for exercise in self.exercises if exercise.unit == unit),
-                "max_score": points,
+                "score": None if self.reason or unit in ungraded else max(self._points(unit), 0.0),
+                "max_score": total(exercise.max_score for exercise in self.exercises if exercise.unit == unit),
             }
-            for unit, points in self.possible.items()
+            for unit in units
         ]
+
+    def _points(self, unit: str = "") -> float:
+        """Return the points of the exercises of a unit, or of all, with the adjustments of these."""
+        counted = [exercise for exercise in self.exercises if unit in ("", exercise.unit)]
+        ids = {exercise.id for exercise in counted} if self.adjustments else set()
+        adjusted = (a.points for a in self.adjustments if a.exercise in ids or not (unit or a.exercise))
+        return total((*(exercise.score for exercise in counted if exercise.score), *adjusted))
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -173,14 +250,19 @@ class CourseResult:
         return {
             "schema": SCHEMA,
             "course": self.course,
+            "course_digest": self.course_digest,
             "student": self.student,
             "seed": self.seed,
             "isolation": self.isolation,
             "made_from": self.made_from,
             "score": self.score,
+            "raw_score": self.raw_score,
             "max_score": self.max_score,
-            **({"units": self.units} if self.units else {}),
+            **({"reason": self.why_no_score} if self.why_no_score else {}),
+            "units": self.units,
             "exercises": [exercise.record for exercise in self.exercises],
+            **({"adjustments": [asdict(adjustment) for adjustment in self.adjustments]} if self.adjustments else {}),
+            **({"late": asdict(self.late)} if self.late else {}),
             "notes": list(self.notes),
         }
 
@@ -198,11 +280,14 @@ def exit_code(exercises: Sequence[ExerciseResult]) -> int:
     return 0 if statuses <= {"passed"} else 1
 
 
-def dumps(result: CourseResult) -> str:
+def dumps(result: StudentResults) -> str:
     """Return the record of a submission as JSON text, with one line for each exercise."""
-    head = {name: value for name, value in result.record.items() if name not in {"exercises", "notes"}}
+    head, after = (
+        {name: value for name, value in result.record.items() if name != "exercises" and (name in AFTER) == is_after}
+        for is_after in (False, True)
+    )
     exercises = ",\n  ".join(exercise.line for exercise in result.exercises)
-    return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(result.notes)}}}\n'
+    return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n {_line(after)[1:]}\n'
 
 
 def _line(value: Any) -> str:

@@ -29,7 +29,7 @@ from grader.classroom.report_files import PageSource, html
 from grader.cli.results import questions_json, summary_line
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
-from grader.results.records import AnswerResult, CourseResult, ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 
@@ -77,7 +77,7 @@ def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> Non
     quiz = ExerciseResult(
         "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "0.0 is not it"), passed("b"))
     )
-    found = CourseResult("handgrad", "zoe", (quiz, *CLASS[0].exercises), 7, "box")
+    found = StudentResults("handgrad", "zoe", (quiz, *CLASS[0].exercises), 7, "box")
     slopes, linear, _ = counted([found, *CLASS[1:]]).units
     assert [exercise.id for exercise in slopes.exercises] == ["slope", "quiz_01_slopes"]
     assert [unit.id for unit in counted([found]).units][:2] == ["01_slopes", "04_linear"]
@@ -93,7 +93,7 @@ def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> Non
 def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() -> None:
     """`telling` is right for whoever has the rest right, `upside_down` for the others, `alike` for everybody."""
 
-    def taken(number: int, strong: bool) -> CourseResult:
+    def taken(number: int, strong: bool) -> StudentResults:
         picked = wrong("telling", "wrong-sign", f"{'up' if number % 4 else 'down'} is not it. No.")
         known = passed if strong else lambda name: wrong(name, "unknown", "3 is not it. No.")
         answers = (
@@ -102,10 +102,10 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
             passed("alike"),
         )
         quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (*answers, *(known(f"other_{i}") for i in range(5))))
-        return CourseResult("handgrad", f"s{number:02}", (quiz,), 7, "box")
+        return StudentResults("handgrad", f"s{number:02}", (quiz,), 7, "box")
 
     blank = ExerciseResult("quiz_01_slopes", "01_slopes", (todo("telling"),))
-    class_ = [*(taken(i, i < 8) for i in range(20)), CourseResult("handgrad", "zoe", (blank,), 7, "box")]
+    class_ = [*(taken(i, i < 8) for i in range(20)), StudentResults("handgrad", "zoe", (blank,), 7, "box")]
     quiz = counted(class_).units[0].exercises[0]
     asked = {answer.name: answer for answer in quiz.answers}
     assert quiz.is_quiz
@@ -128,12 +128,12 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
 
 
 def test_an_answer_that_could_not_be_read_says_nothing_of_its_question() -> None:
-    def taken(number: int) -> CourseResult:
+    def taken(number: int) -> StudentResults:
         known = passed("asked") if number < 6 else wrong("asked", "unknown", "3 is not it. No.")
         unread = wrong("asked", "not-read", "? cannot be read, and counts neither as right nor as wrong. No.")
         other = passed("other") if number < 6 else wrong("other", "unknown", "4 is not it. No.")
         quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (unread if number >= 12 else known, other))
-        return CourseResult("handgrad", f"s{number:02}", (quiz,), 7, "box")
+        return StudentResults("handgrad", f"s{number:02}", (quiz,), 7, "box")
 
     report = counted([taken(number) for number in range(20)])
     (asked,) = (answer for answer in report.units[0].exercises[0].answers if answer.name == "asked")
@@ -160,7 +160,7 @@ def test_who_is_stuck() -> None:
     assert not [line for line in report.students if line.name in ("ada", "ben", "dan") and line.stuck]
 
 
-def everywhere(student: str, code: str | None, message: str = "") -> CourseResult:
+def everywhere(student: str, code: str | None, message: str = "") -> StudentResults:
     """The same code in three exercises."""
     answers = (wrong("b.g", code, message), *RIGHT[1:])
     return result(student, wrong("inp.g", code, message), *answers, slope=wrong("return", code, message))
@@ -189,7 +189,7 @@ def test_what_could_not_be_read_is_counted_apart() -> None:
 def test_a_quiz_with_a_wrong_answer_beside_an_unread_one_is_wrong() -> None:
     def quiz(*answers: AnswerResult) -> Counts:
         found = ExerciseResult("quiz_01_slopes", "01_slopes", answers)
-        return counted([CourseResult("handgrad", "s", (found,), 7, "box")]).units[0].exercises[0].counts
+        return counted([StudentResults("handgrad", "s", (found,), 7, "box")]).units[0].exercises[0].counts
 
     assert quiz(wrong("a", "not-read"), wrong("b", "unknown")) == Counts(wrong=1)
     assert quiz(wrong("a", "not-read"), passed("b")) == Counts(unread=1)
@@ -233,10 +233,10 @@ def test_a_unit_alone_is_counted_alone() -> None:
 
 
 def test_stretch_neither_finishes_nor_is_needed_to_finish_and_teaching_order_is_kept() -> None:
-    def slopes(student: str, pick_h: AnswerResult, numerical_grad: AnswerResult) -> CourseResult:
+    def slopes(student: str, pick_h: AnswerResult, numerical_grad: AnswerResult) -> StudentResults:
         answers = {"pick_h": pick_h, "numerical_grad": numerical_grad, "slope": passed()}
         exercises = (ExerciseResult(name, "01_slopes", (answer,)) for name, answer in answers.items())
-        return CourseResult("handgrad", student, tuple(exercises), 7, "box")
+        return StudentResults("handgrad", student, tuple(exercises), 7, "box")
 
     report = counted([slopes("done", todo(), passed()), slopes("open", passed(), wrong("return", "unknown"))])
     (unit,) = report.units
@@ -266,7 +266,7 @@ SOME_CODES = st.sampled_from(["mean-for-sum", "error", "syntax-error", "unknown"
 
 
 @st.composite
-def classes(draw: st.DrawFn) -> list[CourseResult]:
+def classes(draw: st.DrawFn) -> list[StudentResults]:
     """A class of any standing; not everybody's record lists every exercise."""
 
     def answer(name: str) -> AnswerResult:
@@ -279,12 +279,12 @@ def classes(draw: st.DrawFn) -> list[CourseResult]:
     for i in range(draw(st.integers(1, 6))):
         listed = draw(st.lists(st.sampled_from(list(EXERCISES)), unique=True, min_size=1))
         exercises = (ExerciseResult(key[1], key[0], tuple(map(answer, EXERCISES[key]))) for key in listed)
-        found.append(CourseResult("handgrad", f"s{i}", tuple(exercises), 7, "box"))
+        found.append(StudentResults("handgrad", f"s{i}", tuple(exercises), 7, "box"))
     return found
 
 
 @given(classes())
-def test_the_counts_of_any_class_add_up(results: list[CourseResult]) -> None:
+def test_the_counts_of_any_class_add_up(results: list[StudentResults]) -> None:
     report = counted(results)
     size = len(results)
     exercises = [exercise for unit in report.units for exercise in unit.exercises]
@@ -301,7 +301,9 @@ def test_the_counts_of_any_class_add_up(results: list[CourseResult]) -> None:
     for name in ("passed", "wrong", "begun", "unread", "untried", "ungraded"):
         of_exercises = sum(getattr(exercise.counts, name) for exercise in exercises)
         assert of_exercises == sum(getattr(line.exercises, name) for line in report.students)
-    assert sum(line.score for line in report.students) == pytest.approx(sum(found.score for found in results))
+    assert sum(line.score for line in report.students) == pytest.approx(
+        sum(exercise.score for found in results for exercise in found.exercises)
+    )
 
 
 def test_the_sentence_for_a_code_is_short() -> None:

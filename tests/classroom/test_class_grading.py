@@ -203,7 +203,7 @@ def test_every_result_validates_against_the_schema(graded) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": "handgrad/result@2"},
+        {"schema": "handgrad/result@1"},
         {"score": -1},
         {"graded_at": "today"},
         {"exercises": [{"id": "lin_grad"}]},
@@ -240,11 +240,19 @@ def test_each_submission_has_its_one_outcome(graded, student, expected) -> None:
     assert codes(graded[0], student) == expected
 
 
-def test_a_record_holds_the_submitted_exercises_and_the_points_of_all_graded_ones(graded) -> None:
-    held = {student: [each["id"] for each in record(graded[0], student)["exercises"]] for student in CLASS}
-    assert held["all right"] == ["lin_grad", "relu_grad"]
-    assert held["mean"] == ["lin_grad"]
-    assert held["empty"] == []
+def test_every_record_holds_every_exercise_of_the_run_and_what_is_missing_is_todo(graded) -> None:
+    held = {student: {each["id"]: each for each in record(graded[0], student)["exercises"]} for student in CLASS}
+    assert {tuple(exercises) for exercises in held.values()} == {("lin_grad", "relu_grad")}
+    assert {each["status"] for each in held["all right"].values()} == {"passed"}
+    assert (held["mean"]["relu_grad"]["status"], held["mean"]["relu_grad"]["score"]) == ("todo", 0)
+    assert {each["status"] for each in held["empty"].values()} == {"todo"}
+    assert held["mean"]["relu_grad"]["answers"] == [
+        {
+            "name": "inp.g", "status": "todo", "score": 0, "max_score": 1, "code": "todo", "message": "not handed in",
+            "evidence": "", "hints": [], "error": None,
+        }
+    ]  # fmt: skip
+    assert len({record(graded[0], student)["course_digest"] for student in CLASS}) == 1
     assert {record(graded[0], student)["max_score"] for student in CLASS} == {4}
     assert record(graded[0], "mean")["units"] == [
         {"id": "04_linear", "score": 2, "max_score": 3},
@@ -301,7 +309,7 @@ def test_the_summary_counts_students_and_mistakes(graded) -> None:
     assert summary.mean_score == pytest.approx((sum(LIN_POINTS.values()) + 4) / len(CLASS))
     assert summary.mistakes["lin_grad"][0] == MistakeCount("mean-for-sum", 2)
     assert summary.mistakes["relu_grad"] == ()
-    assert [(unit.students, unit.max_score) for unit in summary.units.values()] == [(len(CLASS) - 1, 3), (4, 1)]
+    assert [(unit.students, unit.max_score) for unit in summary.units.values()] == [(len(CLASS) - 2, 3), (4, 1)]
     assert summary.nothing == (
         NothingToGrade("empty", "it is empty"),
         NothingToGrade(
@@ -379,7 +387,9 @@ def test_a_stored_result_that_is_broken_is_made_again(course, tmp_path, quick) -
 
 def test_a_record_holds_its_seed_its_isolation_and_its_hash(graded) -> None:
     made = {student: record(graded[0], student) for student in CLASS}
-    assert {(found["seed"], found["isolation"]) for found in made.values()} == {(SEED, "none")}
+    nothing = {"empty", "too large"}
+    assert {(made[name]["seed"], made[name]["isolation"]) for name in CLASS.keys() - nothing} == {(SEED, "none")}
+    assert {(made[name]["seed"], made[name]["isolation"]) for name in nothing} == {(None, None)}
     same = made["all right"]["made_from"] == made["flat"]["made_from"]
     assert same, "the same files in another place are the same submission"
     assert len({found["made_from"] for found in made.values()}) == len(CLASS) - 1

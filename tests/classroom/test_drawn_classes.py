@@ -17,7 +17,8 @@ from helpers.fault_injection import RIGHT, Classes
 
 from grader.classroom.class_folder import archive_stem
 from grader.classroom.file_tree import displayable_name
-from grader.classroom.student_results import StudentResults, read_record
+from grader.classroom.student_results import read_record
+from grader.results.records import StudentResults
 from grader.safe_text import no_formula
 from grader.sandbox.worker import start_worker
 

@@ -179,7 +179,7 @@ def test_zeros_are_entered_only_if_they_are_confirmed(course, grade, tmp_path, c
     assert "1 of 2 holds nothing that could be graded:" in sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert "bob: it holds report.pdf" in capsys.readouterr().out
     assert entered("y\n") == (0, "0")
-    assert record(tmp_path / "out", "bob")["exercises"] == []
+    assert [exercise["status"] for exercise in record(tmp_path / "out", "bob")["exercises"]] == ["todo"] * 2
     capsys.readouterr()
     assert entered(None) == (0, "0")  # it was said before, and is told again
     assert capsys.readouterr().out.endswith("after an exercise\nThey have 0 points.\n")
@@ -291,7 +291,7 @@ def test_the_commands_on_the_page_on_submissions_give_these_points(grade, tmp_pa
     put(at, {"ada.zip": zipped({"lin_grad.py": RIGHT})})
     ended = app([*words, "--workers", "1"], standalone_mode=False)
     if "--one" in words:
-        assert ended == 0
+        assert ended == 1, "a unit has more exercises than lin_grad alone"
         assert json.loads((tmp_path / "grades/ada.json").read_text())["score"] == 3
         return
     points, code = GRADED[

@@ -23,9 +23,9 @@ from helpers.class_results import (
 )
 from test_report_page import Page
 
-from grader.classroom.student_results import StudentResults, read_folder
+from grader.classroom.student_results import read_folder
 from grader.cli import main as cli
-from grader.results.records import dumps
+from grader.results.records import StudentResults, dumps
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -101,7 +101,7 @@ def test_the_table_reads_back_as_it_was(run: Run, tmp_path: Path) -> None:
     assert [row["message"] for row in found if row["student"] == strange.student][-1] == said
     for student in CLASS:
         own = [row for row in found if row["student"] == student.student]
-        assert sum(float(row["score"] or 0) for row in own) == student.score
+        assert sum(float(row["score"] or 0) for row in own) == sum(exercise.score for exercise in student.exercises)
     assert {row["score"] for row in found if row["status"] == "error"} == {""}
     assert {row["stuck"] for row in found if row["student"] == "finn"} == {"3 wrong, 0 passed"}
     data = (tmp_path / "grades/report.csv").read_bytes()
@@ -127,10 +127,10 @@ BROKEN = {
     "cut off": (dumps(CLASS[0])[:200], "it is no valid JSON"),
     "empty": ("", "it is no valid JSON"),
     "deep": ("[" * 100_000, "it is no valid JSON"),
-    "other": ('{"name": "package"}', "it is no handgrad/result@1 (schema: field required)"),
+    "other": ('{"name": "package"}', "it is no handgrad/result@2 (schema: field required)"),
     "status": (
         dumps(CLASS[0]).replace('"passed"', '"perfect"'),
-        "it is no handgrad/result@1 (exercises.0.answers.0",
+        "it is no handgrad/result@2 (exercises.0.answers.0",
     ),
     "nan": (dumps(CLASS[0]).replace('"score": 1.0', '"score": NaN'), "slope has a score that is no number"),
     "twice": (dumps(replace(CLASS[0], exercises=CLASS[0].exercises[:1] * 2)), "it lists an exercise twice"),
@@ -184,9 +184,9 @@ def test_what_is_no_folder_of_results_is_refused_in_a_sentence(run: Run, tmp_pat
 def test_results_of_another_version_are_refused(run: Run, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "grades", CLASS)
     record = json.loads((folder / "ben.json").read_text())
-    (folder / "ben.json").write_text(json.dumps({**record, "schema": "handgrad/result@2"}))
+    (folder / "ben.json").write_text(json.dumps({**record, "schema": "handgrad/result@1"}))
     assert refused(run(folder)) == (
-        f"{folder}/ben.json is a handgrad/result@2, and this handgrad reads handgrad/result@1: "
+        f"{folder}/ben.json is a handgrad/result@1, and this handgrad reads handgrad/result@2: "
         "grade the class again, or use the handgrad that made it."
     )
     assert not (folder / "report.csv").exists()

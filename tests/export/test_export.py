@@ -22,12 +22,12 @@ from helpers.platform_formats import (
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
-from grader.classroom.student_results import StudentResults
 from grader.cli.results import Platform
 from grader.course.course import PACKAGE, Course, load_course
 from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
 from grader.export.platforms import PLATFORMS, whole_factor
 from grader.files import write_atomically
+from grader.results.records import ExerciseResult, StudentResults
 
 HOSTILE = (
     "::error file=x::owned", "::set-output name=score::100", "##[set-env name=PATH]x", "fine%0A::stop-commands::x",
@@ -247,8 +247,8 @@ def test_every_answer_has_its_points_its_code_and_one_hint(course: Course) -> No
 
 
 def test_the_score_is_a_share_of_all_possible_points(course: Course) -> None:
-    """A record that lists only what was handed in says how many points there were."""
-    record = replace(BEN, max_score=20.0)
+    missing = ExerciseResult("mse_grad", "06_loss", (todo("inp.g", 15.0),))
+    record = replace(BEN, exercises=(*BEN.exercises, missing))
     assert document(course, "prairielearn", record)["score"] == 0.1
     assert document(course, "submitty", record)["data"]["score"] == 0.1
     found = document(course, "classroom50", record)
@@ -301,7 +301,7 @@ def test_no_file_is_larger_than_its_platform_takes(course: Course, platform: str
 
 
 def test_an_empty_record_has_the_score_zero(course: Course) -> None:
-    record = StudentResults("handgrad", "x", (), max_score=5.0)
+    record = StudentResults("handgrad", "x", ())
     assert document(course, "gradescope", record)["score"] == 0
     assert document(course, "prairielearn", record)["score"] == 0
     assert junit_tests(exported(course, "junit", record)["junit.xml"]) == {}

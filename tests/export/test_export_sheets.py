@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_export import HOSTILE
 
-from grader.classroom.student_results import StudentResults
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.grade_sheets import CellTable, canvas, moodle
 from grader.export.graded_work import Exported, ExportOptions
+from grader.results.records import StudentResults
 
 # As Canvas exports it: a row that says what is posted by hand, one with the points, and columns that are worked out.
 CANVAS = (

@@ -13,14 +13,13 @@ from helpers.class_results import CLASS, handed, passed, result, todo, wrong
 from test_export import HOSTILE, hostile
 from typer.testing import CliRunner
 
-from grader.classroom.student_results import StudentResults
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED, ExportOptions
 from grader.rendering.marked_graph import RecordedMistakes
-from grader.results.records import CourseResult, dumps
+from grader.results.records import StudentResults, dumps
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
 STEP = {
@@ -61,8 +60,8 @@ def read(course: Course, record: StudentResults) -> _Page:
 
 def test_it_says_points_findings_evidence_and_hints(course: Course) -> None:
     mistake = replace(wrong("w.g", "mean-for-sum", "1/7 of `x`"), hints=("why?", "where?"), evidence="nudged")
-    page = read(course, replace(handed(result("Ada", todo("inp.g"), passed("b.g"), mistake)), max_score=40.0))
-    for words in ("Feedback for Ada", "2 of 40 points", "lin_grad 1 of 2", "1/7 of x", "nudged", "hint 1 of 2: why?"):
+    page = read(course, handed(result("Ada", todo("inp.g"), passed("b.g"), mistake)))
+    for words in ("Feedback for Ada", "2 of 4 points", "lin_grad 1 of 2", "1/7 of x", "nudged", "hint 1 of 2: why?"):
         assert words in page.text
     assert "1 exercise is right" in page.text
     assert "Not attempted: linear_grad, lin_grad_nd" in page.text  # which the record need not list
@@ -109,7 +108,7 @@ def test_a_record_of_another_course_is_told(course: Course) -> None:
 # --- pictures
 
 
-def lin_grad(mistake: object) -> CourseResult:
+def lin_grad(mistake: object) -> StudentResults:
     return result("x", passed(), replace(wrong("w.g", "mean-for-sum", "1/6, and bs = 6 here"), mistake=mistake))  # type: ignore[arg-type]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from grader.classroom.class_report import ClassReport, Tally
-from grader.classroom.student_results import Note, StudentResults, UnreadableResult
+from grader.classroom.student_results import Note, UnreadableResult
 from grader.course.course import PACKAGE
 from grader.course.course_file import read_course_file
-from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")
 RATIO = "every entry is 1/7 of what it should be, and bs = 7 here"
@@ -33,9 +34,9 @@ def ungraded(name: str = "return", message: str = "the worker is gone", points: 
     return AnswerResult(name, "error", 0.0, points, "error", message)
 
 
-def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerResult | None = None) -> CourseResult:
+def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerResult | None = None) -> StudentResults:
     """One student's results: `slope`, `lin_grad` with its three answers, `relu_grad`."""
-    return CourseResult(
+    return StudentResults(
         "handgrad",
         student,
         (
@@ -48,9 +49,9 @@ def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerRe
     )
 
 
-def handed(result: CourseResult, penalties: Mapping[str, float] | None = None) -> StudentResults:
+def handed(result: StudentResults, penalties: Mapping[str, float] | None = None) -> StudentResults:
     """Return a record as a report reads it."""
-    return StudentResults(result.course, result.student, result.exercises, result.notes, penalties or {})
+    return replace(result, penalties=penalties or {})
 
 
 LIN = ("b.g", "inp.g", "w.g")
@@ -72,7 +73,7 @@ CLASS = (
 )  # fmt: skip
 
 
-def write_folder(folder: Path, results: Iterable[CourseResult]) -> Path:
+def write_folder(folder: Path, results: Iterable[StudentResults]) -> Path:
     """As `handgrad grade --out` does."""
     folder.mkdir(parents=True, exist_ok=True)
     for record in results:
@@ -82,7 +83,7 @@ def write_folder(folder: Path, results: Iterable[CourseResult]) -> Path:
     return folder
 
 
-def write_gradebook(path: Path, results: Iterable[CourseResult]) -> str:
+def write_gradebook(path: Path, results: Iterable[StudentResults]) -> str:
     """As autograding does: a unit is an assignment, an answer a grade cell, and each solution cell has a comment."""
     from nbgrader.api import Base
     from sqlalchemy import create_engine
@@ -149,7 +150,7 @@ def comment(answers: Iterable[AnswerResult]) -> str | None:
     return "\n".join(said) or None
 
 
-def counted(results: Iterable[CourseResult], *units: str) -> ClassReport:
+def counted(results: Iterable[StudentResults], *units: str) -> ClassReport:
     return from_source(map(handed, results), *units)
 
 

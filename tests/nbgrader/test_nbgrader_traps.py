@@ -9,9 +9,9 @@ import pytest
 from helpers.nbgrader_class import UNIT, comments, read, totals
 from helpers.nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD, NbgraderClass
 
-from grader.classroom.student_results import StudentResults
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.submission import LARGEST, TIMESTAMP, UNREADABLE_SUFFIX, remove_traps, timestamp_in, why_unread
+from grader.results.records import StudentResults
 
 pytestmark = pytest.mark.slow
 

@@ -31,7 +31,7 @@ from grader.learner.session import Session
 from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
 from grader.rendering.exercise_summary import describe_answer, formula
-from grader.results.records import SCHEMA_FILE, CourseResult, ExerciseResult, exit_code
+from grader.results.records import SCHEMA_FILE, ExerciseResult, StudentResults, exit_code
 from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,7 +191,7 @@ def test_an_answer_that_cannot_be_judged_is_that_answers_alone(judge: Judge, mon
 def test_every_verdict_fits_the_published_record(judge: Judge) -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     for content, _ in HOSTILE.values():
-        record = CourseResult("handgrad", "s1", (judge(content),), seed=1, isolation="none").record
+        record = StudentResults("handgrad", "s1", (judge(content),), seed=1, isolation="none").record
         jsonschema.validate(record, schema)
 
 

@@ -324,8 +324,8 @@ def test_a_verdict_survives_a_picture_that_fails(
 
 def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
-    record = json.loads(dumps_with_pictures({"schema": "handgrad/result@1"}, [found]))
-    assert (record["schema"], record["result"]["schema"]) == ("handgrad/shown@1", "handgrad/result@1")
+    record = json.loads(dumps_with_pictures({"schema": "handgrad/result@2"}, [found]))
+    assert (record["schema"], record["result"]["schema"]) == ("handgrad/shown@1", "handgrad/result@2")
     ((answer,),) = [each["answers"] for each in record["shown"]]
     yours = answer["grids"][0]
     flat = np.array(yours["values"], dtype=object).ravel()

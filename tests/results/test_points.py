@@ -16,14 +16,14 @@ from grader.classroom.class_report import Tally
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grades_table import GradesTable
 from grader.classroom.report_files import answer_table
-from grader.classroom.student_results import StudentResults, read_record
+from grader.classroom.student_results import read_record
 from grader.course.course import Course, load_course
 from grader.export.grade_sheets import canvas
 from grader.export.graded_work import ExportOptions, max_score, score, share
 from grader.export.gradescope import results_json
 from grader.export.platforms import classroom50, prairielearn, submitty, vpl, whole_points
 from grader.results.points import exact, part, shown, total
-from grader.results.records import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults, dumps, exercise_from_json
 
 TYPED = st.decimals("0.01", 1000, places=4).map(float)
 ANY = st.one_of(TYPED, st.floats(1e-3, 1e4))
@@ -38,11 +38,11 @@ def exercise(points: float, answers: int, right: int, name: str = "lin_grad", un
     return ExerciseResult(name, unit, (*passed, *failed), max_score=points)
 
 
-def result(exercises: list[ExerciseResult], possible: dict[str, float] | None = None) -> CourseResult:
-    return CourseResult("handgrad", "ada", tuple(exercises), 1, "none", possible=possible or {})
+def result(exercises: list[ExerciseResult]) -> StudentResults:
+    return StudentResults("handgrad", "ada", tuple(exercises), 1, "none")
 
 
-def read_again(record: CourseResult, folder: Path) -> StudentResults:
+def read_again(record: StudentResults, folder: Path) -> StudentResults:
     """Return the record as the outputs of a class read it from its file."""
     path = folder / "ada.json"
     path.write_text(dumps(record))
@@ -114,17 +114,13 @@ def test_the_points_of_a_record_are_those_of_its_answers() -> None:
 POINTS = st.lists(st.tuples(TYPED, st.integers(1, 19)), min_size=1, max_size=6)
 
 
-def drawn_record(drawn: list[tuple[float, int]], share_right: int) -> CourseResult:
+def drawn_record(drawn: list[tuple[float, int]], share_right: int) -> StudentResults:
     """Return a record of some exercises in three units, with every n-th answer wrong; none for 0."""
     found = []
     for i, (points, answers) in enumerate(drawn):
         wrong = answers // share_right if share_right else 0
         found.append(exercise(points, answers, answers - wrong, f"exercise_{i}", UNITS[i % 3]))
-    possible = {
-        unit: total(points for i, (points, _) in enumerate(drawn) if UNITS[i % 3] == unit)
-        for unit in UNITS[: len(drawn)]
-    }
-    return result(found, possible)
+    return result(found)
 
 
 @given(POINTS, st.sampled_from([0, 2, 3]))
@@ -164,13 +160,12 @@ def thirds(tmp_path: Path, root: Path) -> Course:
     return load_course(tmp_path)
 
 
-def all_right(course: Course) -> CourseResult:
+def all_right(course: Course) -> StudentResults:
     exercises = [
         exercise(each.points, len(each.answer_names), len(each.answer_names), each.id, each.unit)
         for each in course.exercises
     ]
-    names = ExerciseNames(course, course.exercises)
-    return result(exercises, names.points)
+    return result(exercises)
 
 
 def test_all_points_are_all_points_in_every_file(tmp_path: Path) -> None:
@@ -181,7 +176,7 @@ def test_all_points_are_all_points_in_every_file(tmp_path: Path) -> None:
     most = total(each.points for each in course.exercises)
     assert found.record["score"] == found.record["max_score"] == most
     table = GradesTable(ExerciseNames(course, course.exercises))
-    table.count("ada", json.loads(dumps(found)))
+    table.count("ada", read_again(found, tmp_path))
     row = next(csv.DictReader(io.StringIO(table.text([]))))
     assert (row["score"], row["lin_grad"]) == (row["max_score"], "1")
     assert total(float(row[unit.id]) for unit in course.config.units) == float(row["score"]) == most

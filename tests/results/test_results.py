@@ -19,9 +19,9 @@ from grader.results.records import (
     SCHEMA,
     SCHEMA_FILE,
     AnswerResult,
-    CourseResult,
     ExerciseResult,
     Status,
+    StudentResults,
     dumps,
     exercise_from_json,
     exit_code,
@@ -62,8 +62,8 @@ exercises = st.builds(
 )
 
 
-def course_result(*exercises: ExerciseResult) -> CourseResult:
-    return CourseResult("handgrad", "s001", exercises, 7, "box", "0" * 64, ("an unknown file was ignored",))
+def course_result(*exercises: ExerciseResult) -> StudentResults:
+    return StudentResults("handgrad", "s001", exercises, 7, "box", "0" * 64, ("an unknown file was ignored",))
 
 
 def test_the_public_codes_keep_their_names() -> None:
@@ -119,7 +119,7 @@ def test_the_schema_is_sound_and_lists_every_code() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {"schema": "handgrad/result@2"},
+        {"schema": "handgrad/result@1"},
         {"score": -1},
         {"exercises": [{}]},
         {"exercises": None},
@@ -130,7 +130,13 @@ def test_the_schema_is_sound_and_lists_every_code() -> None:
         {"seed": 0.5},
         {"seed": "7"},
         {"isolation": "docker"},
-        {"isolation": None},
+        {"isolation": ""},
+        {"score": None},
+        {"reason": "nothing was handed in"},
+        {"course_digest": "x"},
+        {"raw_score": None},
+        {"adjustments": []},
+        {"late": {}},
         {"made_from": "yesterday"},
     ],
 )
@@ -139,7 +145,7 @@ def test_the_schema_refuses_what_is_no_record(broken: dict[str, object]) -> None
         VALIDATOR.validate({**course_result().record, **broken})
 
 
-@pytest.mark.parametrize("missing", ["seed", "isolation", "made_from", "notes"])
+@pytest.mark.parametrize("missing", ["seed", "isolation", "made_from", "notes", "course_digest", "raw_score", "units"])
 def test_no_part_of_a_record_may_be_left_out(missing: str) -> None:
     record = course_result().record
     del record[missing]
@@ -165,7 +171,7 @@ def test_an_exercise_is_unchanged_after_writing_and_reading_json(exercise: Exerc
 def test_the_record_is_readable_json_text() -> None:
     text = dumps(course_result(ExerciseResult("e", "u", (FAILED,))))
     record = json.loads(text)
-    assert record["schema"] == SCHEMA == "handgrad/result@1"
+    assert record["schema"] == SCHEMA == "handgrad/result@2"
     assert record["exercises"][0]["answers"][0] == {
         "name": "w.g",
         "status": "failed",
