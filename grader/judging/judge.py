@@ -1,22 +1,27 @@
-"""Judge the answers of one file: each goes through a series of checks, and the first that fails is reported."""
+"""Judge the answers of one file: each goes through a series of checks, and the first that fails is reported.
+
+An answer that is a test of backward passes is judged by which wrong and right ones it rejects.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.course.exercise import Answer, Routine
+from grader.course.exercise import VERDICTS, Answer, Routine
+from grader.course.sampling import BackwardPass
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
-from grader.diagnosis.evidence import both_shown, call_evidence, evidence_of
+from grader.diagnosis.evidence import body_shown, both_shown, call_evidence, evidence_of
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import option_of_right_trials
 from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.words import diagnosis_of
+from grader.diagnosis.words import diagnosis_of, hints_when
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial
@@ -27,13 +32,14 @@ from grader.sandbox.checked_reply import Call, CheckedReply, Raised
 from grader.sandbox.source_text import Source
 
 from . import cost_checks, structure_checks
-from .examination import Examination
 from .given_answer import GivenAnswer
 from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
+LONGEST_PASS = 160  # characters of a backward pass that is written out
+RETURNS = ". What it returns counts for nothing: only an exception rejects, as from an `assert`"
 
 
 @dataclass(frozen=True)
@@ -263,3 +269,120 @@ class Judge:
         return answer_result(
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Hold one backward pass that a learner's test was called with.
+
+    Args:
+        given: the backward pass.
+        calls: the calls of the test with it.
+        is_wrong: whether it is wrong, so that the test must reject it by an exception.
+    """
+
+    given: BackwardPass
+    calls: Sequence[Call]
+    is_wrong: bool
+
+    @property
+    def rejections(self) -> set[bool]:
+        """Return {True} if every call rejected it, {False} if none did, and {True, False} if only some did."""
+        return {call.error is not None for call in self.calls}
+
+    @property
+    def is_judged_rightly(self) -> bool:
+        """Return whether every call rejected it if it is wrong, and none if it is right."""
+        return self.rejections == {self.is_wrong}
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Hold which backward passes a learner's test rejects, in the author's order.
+
+    Args:
+        exercise: the exercise, whose answer is a test.
+        source: the learner's source.
+        trial_calls: each trial with one of its calls; every trial is there as often as the others.
+    """
+
+    exercise: CourseExercise
+    source: Source
+    trial_calls: Sequence[tuple[Trial, Call]]
+
+    @cached_property
+    def _all(self) -> list[Examined]:
+        trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
+        examined = []
+        for index in sorted(trials):
+            (given,) = (value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
+            calls = [call for trial, call in self.trial_calls if trial.setting.index == index]
+            examined.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
+        return examined
+
+    @cached_property
+    def _counted(self) -> list[Examined]:
+        """Return the backward passes that count for the score: all but the probes, which have names."""
+        return [each for each in self._all if not each.given.name]
+
+    @cached_property
+    def _numbers(self) -> tuple[int, int, int, int]:
+        """Return the numbers of wrong passes rejected, wrong passes, right passes accepted, and right passes."""
+        wrong, right = ([e.is_judged_rightly for e in self._counted if e.is_wrong == kind] for kind in (True, False))
+        return sum(wrong), len(wrong), sum(right), len(right)
+
+    @cached_property
+    def share(self) -> float:
+        """Return the earned share of the points, between 0 and 1.
+
+        It is the share of wrong passes that are rejected, less the share of right ones that are not accepted: a test
+        that tells nothing apart earns nothing, and rejecting a right pass never pays.
+        """
+        rejected, wrong, accepted, right = self._numbers
+        return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
+
+    def diagnosis(self) -> tuple[Diagnosis | None, str]:
+        """Return the first diagnosis of the test, and the backward pass that shows it as evidence.
+
+        The diagnosis is `None` if the test is right; the evidence is empty then, or where the pass is too long.
+        """
+        for each in self._counted:
+            for call in each.calls:
+                if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
+                    error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
+                    says = f"called with a right backward pass, it stops with {error.says}"
+                    return Diagnosis(error.code, says, error.hints), _pass_shown("called with", each.given)
+        rejected, wrong, accepted, right = self._numbers
+        counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
+        if unsure := next((each for each in self._counted if len(each.rejections) == 2), None):
+            says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
+            diagnosis = Diagnosis("not-repeatable", f"{says} {counts}", hints_when("drawn"))
+            return diagnosis, _pass_shown("called with", unsure.given)
+        mistaken = [each for each in self._counted if not each.is_judged_rightly]
+        if not mistaken:
+            return None, ""
+        first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
+        code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
+        why, hints = self._why(first)
+        diagnosis = Diagnosis(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
+        return diagnosis, _pass_shown(f"it {verb}", first.given)
+
+    def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
+        """Return a clause on why the test misjudges a backward pass, and hints; both empty where that is not known.
+
+        It is known if the test returns its verdict instead of raising an exception, or if it treats a probe of the
+        author alike: then the clause and the hint are those of the probe.
+        """
+        calls = (call for _, call in self.trial_calls)
+        if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):
+            return RETURNS, ()
+        probes = {each.given.name: each for each in self._all}
+        asked = (probes[name] for name in mistaken.given.probes)
+        probe = next((probe.given for probe in asked if probe.rejections == mistaken.rejections), None)
+        return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
+
+
+def _pass_shown(what: str, given: BackwardPass) -> str:
+    """Return "called with: <body>" for a backward pass, its body on one line; empty where that is too long."""
+    text = body_shown(given.source)
+    return f"{what}: {text}" if 0 < len(text) <= LONGEST_PASS else ""
