@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.course.course import Course, CourseExercise
     from grader.course.course_file import CourseFile
     from grader.export.graded_work import Exported
-    from grader.rendering.marked_graph import RecordedMistakes
+    from grader.rendering.picture_making import RecordedMistakes
     from grader.results.records import ExerciseResult, StudentResults
 
     Entries = Iterable[StudentResults | UnreadableResult | Note]
@@ -376,8 +376,8 @@ def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
         """Return the forward pass of an exercise as HTML; empty if there is no mistake to mark."""
         if not any(answer.mistake for answer in result.answers):
             return ""
-        from grader.rendering.marked_graph import RecordedMistakes
         from grader.rendering.picture_html import forward_pass_html
+        from grader.rendering.picture_making import RecordedMistakes
 
         if not made:
             made.append(RecordedMistakes())

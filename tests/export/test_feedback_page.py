@@ -18,7 +18,7 @@ from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED, ExportOptions
-from grader.rendering.marked_graph import RecordedMistakes
+from grader.rendering.picture_making import RecordedMistakes
 from grader.results.records import StudentResults, dumps
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
