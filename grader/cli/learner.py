@@ -219,8 +219,8 @@ def hint(
 
 def list_() -> None:
     """List all exercises and how far you are."""
+    from grader.learner.check_terminal import exercise_lines, progress_bars
     from grader.learner.progress import by_unit, next_exercise
-    from grader.learner.progress_terminal import exercise_lines, progress_bars
     from grader.rendering.console import print_lines, report_width
     from grader.rendering.render_text import next_step
 

@@ -1,19 +1,22 @@
-"""`handgrad check`: checks a learner's files, records the results, and prints them on stdout."""
+"""A learner's results and progress in the terminal: checks files, records and prints the results, and draws bars."""
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from grader.course.course import Course, CourseExercise
-from grader.rendering.console import Spinner, pictures_as_lines, print_lines, report_width
+from grader.rendering.console import Spinner, is_plain, print_lines, report_width
 from grader.rendering.picture_data import ExercisePictures
-from grader.rendering.render_text import Line, exercise_report, flag_lines, next_step, printed_lines
+from grader.rendering.render_text import Line, Style, exercise_report, flag_lines, next_step, printed_lines
 from grader.results.records import ExerciseResult, StudentResults, dumps
 
-from .progress import by_unit, next_exercise
-from .progress_terminal import progress_bars
+from .progress import UnitProgress, by_unit, next_exercise
 from .session import Session
+
+BAR, SHORTEST_BAR = 14, 6
+IN_A_LIST = 30  # columns before an exercise's title
 
 
 def check_and_record(
@@ -125,6 +128,47 @@ def _print_report(
 
 
 def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
+    from grader.rendering.picture_text import pictures_as_lines
+
     yield ()
     yield from pictures_as_lines(seen, width)
     yield ()
+
+
+def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
+    """Yield the progress of each unit as a line: a bar if there is room for one, and the numbers."""
+    if is_plain():
+        yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
+        return
+    names = max((len(unit.unit) for unit in units), default=0)
+    room = width - names - 4 - max((len(_numbers(unit)) for unit in units), default=0)
+    length = min(BAR, room) if room >= SHORTEST_BAR else 0
+    for unit in units:
+        full = length * unit.done // max(unit.total, 1)
+        style: Style = "good" if unit.done == unit.total else "bold" if unit.done else "dim"
+        bar = "#" * full + "." * (length - full) + "  " * bool(length)
+        yield ((f"{unit.unit:<{names}}  ", ""), (bar, style), (_numbers(unit), ""))
+
+
+def _numbers(unit: UnitProgress) -> str:
+    quiz = f"  quiz {unit.questions_done} of {unit.questions}" if unit.questions else ""
+    return f"{unit.done} of {unit.total}{quiz}"
+
+
+def _in_words(unit: UnitProgress) -> str:
+    quiz = f", quiz {unit.questions_done} of {unit.questions} questions" if unit.questions else ""
+    return f"{unit.done} of {unit.total} answers{quiz}"
+
+
+def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
+    """Yield the lines of one exercise in a list: its id, its answers done and in all, and its title."""
+    result = session.progress.result(exercise)
+    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
+    total = len(exercise.declaration.answers)
+    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
+    count = f"{done}/{total}"
+    room = max(report_width() - IN_A_LIST, 20)
+    first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
+    style: Style = "good" if done == total else "dim"
+    yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
+    yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)

@@ -155,8 +155,8 @@ def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]
     """
     from grader.rendering.render_text import lesson_file, next_step
 
+    from .check_terminal import progress_bars
     from .progress import by_unit, is_attempted, next_exercise
-    from .progress_terminal import progress_bars
 
     course, progress, width = course_run.course, course_run.session.progress, reporter._tw.fullwidth
     begun = {e.unit for e in course.exercises if (result := progress.result(e)) and is_attempted(result)}

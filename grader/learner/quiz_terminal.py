@@ -18,8 +18,8 @@ from grader.rendering.render_text import Line, Style, next_step
 from grader.results.records import ExerciseResult
 from grader.safe_text import plain
 
+from .check_terminal import progress_bars
 from .progress import UnitProgress, next_exercise
-from .progress_terminal import progress_bars
 from .quiz_session import Practice, QuizSession
 from .session import Session
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from grader.course.course import CourseExercise
 from grader.errors import UsageError
-from grader.rendering.console import is_plain, pictures_as_lines, report_width
+from grader.rendering.console import is_plain, report_width
 from grader.rendering.render_text import (
     Line,
     Style,
@@ -26,8 +26,8 @@ from grader.rendering.render_text import (
 from grader.results.records import AnswerResult, ExerciseResult
 
 from . import lesson, workspace
+from .check_terminal import exercise_lines, progress_bars
 from .progress import by_unit, file_hash, next_exercise
-from .progress_terminal import exercise_lines, progress_bars
 from .session import Session
 from .watch_checks import CheckOutcome, Checks
 from .watch_terminal import BACKSPACE, ENTER, ESCAPE, Body, Screen
@@ -158,6 +158,8 @@ class Commands:
         known = self.state.known_outcome()
         if known is None or known.pictures is None:
             return self.state.without_verdict()
+        from grader.rendering.picture_text import pictures_as_lines
+
         return [((self.state.current.file, "bold"),), (), *pictures_as_lines(known.pictures, report_width())]
 
     def _lesson(self) -> None:

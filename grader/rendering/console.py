@@ -1,11 +1,11 @@
-"""The terminal: printed lines and pictures, a spinner, and plain mode for screen readers."""
+"""The terminal: printed lines, a spinner, and plain mode for screen readers."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -13,9 +13,6 @@ from rich.text import Text
 from grader.course.course import CourseExercise
 
 from .render_text import Line
-
-if TYPE_CHECKING:
-    from .picture_data import ExercisePictures
 
 STYLES = {
     "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
@@ -27,15 +24,6 @@ STYLES = {
 MAX_WIDTH = 100
 ACCESSIBLE = "ACCESSIBLE"
 OFF = ("", "0")
-
-
-def pictures_as_lines(seen: ExercisePictures, width: int) -> Iterator[Line]:
-    """Yield the lines of an exercise's pictures, at most `width` columns wide; in plain mode sentences instead."""
-    if is_plain():
-        from .picture_text import pictures_in_words as lines
-    else:
-        from .picture_text import picture_lines as lines
-    yield from lines(seen, width)
 
 
 def report_width() -> int:

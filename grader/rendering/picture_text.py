@@ -11,6 +11,7 @@ import numpy as np
 
 from grader.course.shapes import describe
 
+from .console import is_plain
 from .heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Grid, Picture, merge_equal_notes
 from .render_text import Line, Style, wrapped
@@ -24,6 +25,11 @@ MARK_STYLES: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
 DIRECTION = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
 MOST_ENTRIES = 8
+
+
+def pictures_as_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
+    """Yield the lines of an exercise's pictures, at most `width` columns wide; in plain mode sentences instead."""
+    return pictures_in_words(shown, width) if is_plain() else picture_lines(shown, width)
 
 
 def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:

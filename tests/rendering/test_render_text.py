@@ -9,8 +9,8 @@ import pytest
 from golden import assert_exactly
 
 from grader.course.course import Course, load_course
+from grader.learner.check_terminal import progress_bars
 from grader.learner.progress import UnitProgress
-from grader.learner.progress_terminal import progress_bars
 from grader.rendering.render_text import (
     answer_in_need,
     as_text,
