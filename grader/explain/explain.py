@@ -32,7 +32,7 @@ from .forward_pass import (
     outputs_of,
 )
 from .redrawing import GIVEN_KIND, exercise_of, resize
-from .trials import AS_GIVEN, CodeTrial, Drawing, is_gradient_confirmed
+from .trials import AS_GIVEN, CodeTrial, Drawing, are_gradients_confirmed
 from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
 
 INDICES = (torch.int64, torch.int32)
@@ -382,9 +382,8 @@ def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial])
     """Return whether finite differences agree with torch's own gradients in the trials."""
     held = not question.leaves_torch
     return all(
-        is_gradient_confirmed(drawing.exercise, answer, code_trial.trial, question.rng, held=held)
+        are_gradients_confirmed(drawing.exercise, code_trial.trial, question.rng, held=held)
         for code_trial in _first_with_inputs(trials)
-        for answer in drawing.exercise.answers
     )
 
 

@@ -151,19 +151,24 @@ def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nda
     """
     if not values.size:
         return np.zeros(shape, values.dtype)
-    unique, count = np.unique(values), int(np.prod(shape))
+    low, high, count = values.min(), values.max(), int(np.prod(shape))
+    are_two = low != high and bool(((values == low) | (values == high)).all())  # np.unique would sort them
     if values.dtype.kind in "iu":
-        drawn = _indices(values.ravel(), unique, count, rng)
-    elif len(unique) == 1 and values.dtype.kind == "f" and np.isfinite(unique[0]):
-        drawn = rng.uniform(0.5, 1.5, count) * unique[0] if unique[0] else 0.5 * rng.standard_normal(count)
-    elif is_symmetric(values) and shape[-1:] == shape[-2:-1] and (len(unique) > 2 or _is_positive_definite(values)):
+        drawn = _indices(values.ravel(), np.unique(values), count, rng)
+    elif low == high and values.dtype.kind == "f" and np.isfinite(low):
+        drawn = rng.uniform(0.5, 1.5, count) * low if low else 0.5 * rng.standard_normal(count)
+    elif (
+        is_symmetric(values)
+        and shape[-1:] == shape[-2:-1]
+        and ((low != high and not are_two) or _is_positive_definite(values))
+    ):
         drawn = _symmetric(values, shape, rng)
     elif _sums_to_one(values) and len(shape) == values.ndim:
-        drawn = _rows_of_sum_one(shape, one_hot=len(unique) == 2, rng=rng)
-    elif len(unique) == 2 < values.size:
-        drawn = np.where(_mask(values == unique[1], shape, rng), unique[1], unique[0])
+        drawn = _rows_of_sum_one(shape, one_hot=are_two, rng=rng)
+    elif are_two and values.size > 2:
+        drawn = np.where(_mask(values == high, shape, rng), high, low)
     elif values.dtype.kind == "f" and np.isfinite(values).all():
-        drawn = rng.uniform(unique[0], unique[-1], count)
+        drawn = rng.uniform(low, high, count)
     else:
         drawn = rng.permutation(np.resize(values.ravel(), count))
     return drawn.reshape(shape).astype(values.dtype)

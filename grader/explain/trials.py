@@ -21,7 +21,7 @@ from grader.errors import SpecError
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error, tolerance
 from grader.reference.kinks import NUDGE, AllowedGradient, Move, allowed_gradient
-from grader.reference.references import autograd_answer, loss_of
+from grader.reference.references import autograd_answer, autograd_answers, loss_of, loss_with
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.reference.trials import exercise_trial, with_upstream
 
@@ -154,10 +154,7 @@ class Drawing:
         allowed = {
             answer.name: self._allowed_gradient(answer, trial, known[answer.name]) for answer in self.exercise.answers
         }
-        bounds = {
-            answer.name: self._tolerance(answer, trial, call, allowed[answer.name], errors)
-            for answer in self.exercise.answers
-        }
+        bounds = self._tolerances(trial, call, allowed, errors)
         return CodeTrial(trial, call, bounds, allowed) if max(bounds.values()) <= DELICATE else None
 
     def _measured_gradients(self, trial: Trial) -> tuple[dict[str, np.ndarray], dict[str, float]]:
@@ -269,114 +266,127 @@ class Drawing:
         whole = (piece.reshape(out.shape).to(out) for piece, out in zip(pieces, outputs, strict=True))
         return CodeCall(inputs, tuple(with_layout(g, trial.setting.kind) for g in whole), self.wrt)
 
-    def _tolerance(
-        self, answer: Answer, trial: Trial, call: CodeCall, allowed: AllowedGradient, errors: Mapping[str, float]
-    ) -> float:
-        """Return the largest scaled error that counts as right: that of the dtype, or more where torch's own is larger.
+    def _tolerances(
+        self,
+        trial: Trial,
+        call: CodeCall,
+        allowed: Mapping[str, AllowedGradient],
+        errors: Mapping[str, float],
+    ) -> dict[str, float]:
+        """Return by answer the largest scaled error that counts as right.
+
+        It is that of the dtype, or more where torch's own is larger.
 
         Args:
-            answer: the gradient that is judged.
             trial: the trial, with the right gradients in float64.
             call: the call of the trial, in the code's own dtype.
-            allowed: the gradients that count as right.
+            allowed: by answer, the gradients that count as right.
             errors: by answer, the scaled error of the measured gradient; unused unless gradients are measured.
         """
-        expected = trial.expected[answer.name]
-        assert expected is not None
-        least = tolerance(expected, self.precision)
+        answers = self.exercise.answers
+        least = {answer.name: tolerance(trial.right(answer), self.precision) for answer in answers}
         if self.measured:
-            return max(least, ROUNDING * errors[answer.name])
-        own = _zero_if_not_finite(autograd_answer(self.exercise, answer, call.inputs, join_outputs(call.out_g)))
-        if ROUNDING * scaled_error(own, expected) > least:  # in its own dtype it may be on the other side of a kink
-            compared = allowed.compare(own, least)
-            own = np.where(compared.convention | compared.unjudged, expected, own)
-        return max(least, ROUNDING * scaled_error(own, expected))
+            return {name: max(bound, ROUNDING * errors[name]) for name, bound in least.items()}
+        for name, array in autograd_answers(self.exercise, answers, call.inputs, join_outputs(call.out_g)).items():
+            own, expected = _zero_if_not_finite(array), _zero_if_not_finite(allowed[name].expected)
+            if ROUNDING * scaled_error(own, expected) > least[name]:  # it may be on the other side of a kink
+                compared = allowed[name].compare(own, least[name])
+                own = np.where(compared.convention | compared.unjudged, expected, own)
+            least[name] = max(least[name], ROUNDING * scaled_error(own, expected))
+        return least
 
 
-def is_gradient_confirmed(
-    exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator, *, held: bool
-) -> bool:
-    """Return whether finite differences of the forward pass along random directions agree with a trial's gradient.
+def are_gradients_confirmed(exercise: Exercise, trial: Trial, rng: np.random.Generator, *, held: bool) -> bool:
+    """Return whether finite differences of the forward pass along random directions agree with a trial's gradients.
 
-    Where they do not, the input may lie on a kink: then the gradient at a nearby input has to agree there. A symmetric
-    matrix stays symmetric. A nearby input at which forward is undefined is passed over.
+    All inputs are moved at once; where these differences do not agree, one input after the other. That input may lie on
+    a kink: then the gradient at a nearby input has to agree there. A symmetric matrix stays symmetric. A nearby input
+    at which forward is undefined is passed over.
 
     Args:
         exercise: the forward pass.
-        answer: the gradient to confirm.
-        trial: the trial, with the right gradient.
+        trial: the trial, with the right gradients.
         rng: draws the directions.
         held: whether what the forward pass detaches is held constant.
     """
-    values, right = trial.inputs[answer.wrt].numpy(), trial.expected[answer.name]
-    assert right is not None
-    scale = float(np.abs(values).max(initial=0.0)) or 1.0
+    answers = {answer.wrt: answer for answer in exercise.answers}
+    values = {name: trial.inputs[name].numpy() for name in answers}
+    scales = {name: float(np.abs(array).max(initial=0.0)) or 1.0 for name, array in values.items()}
 
-    def random_direction() -> np.ndarray:
-        """Return a random direction, shaped and scaled like the input, symmetric if the input is."""
-        direction = np.asarray(scale * rng.standard_normal(values.shape))
-        return (direction + direction.swapaxes(-1, -2)) / 2 if is_symmetric(values) else direction
+    def random_direction(name: str) -> np.ndarray:
+        """Return a random direction, shaped and scaled like an input, symmetric if the input is."""
+        direction = np.asarray(scales[name] * rng.standard_normal(values[name].shape))
+        return (direction + direction.swapaxes(-1, -2)) / 2 if is_symmetric(values[name]) else direction
 
-    def loss(moved: np.ndarray) -> float:
-        """Return the loss with the input replaced by `moved`."""
+    def loss(moved: Mapping[str, np.ndarray]) -> float:
+        """Return the loss with some inputs replaced, by name."""
         if held:
-            return loss_of(exercise, trial, answer.wrt, moved)
+            return loss_with(exercise, trial, moved)
         with torch.no_grad():
-            out = exercise.run({**trial.inputs, answer.wrt: torch.from_numpy(moved)}, answer.wrt)
-            return float((out * trial.out_g).sum())
+            tensors = {name: torch.from_numpy(array) for name, array in moved.items()}
+            return float((exercise.run({**trial.inputs, **tensors}) * trial.out_g).sum())
 
     assert trial.out is not None
     assert trial.out_g is not None
     terms = float((trial.out * trial.out_g).abs().sum())
 
-    def agrees(start: np.ndarray, gradient: np.ndarray) -> bool:
-        """Return whether no random direction at `start` refutes the gradient, an array of the same shape."""
-        size = float(np.linalg.norm(gradient) * scale)
+    def agrees(start: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]) -> bool:
+        """Return whether no random direction refutes the gradients of some inputs where these are as in `start`."""
+        size = min(float(np.linalg.norm(gradient) * scales[name]) for name, gradient in gradients.items())
         return not any(
-            all(_contradicts(loss, start, gradient, direction, step, size, terms) for step in STEPS)
-            for direction in (random_direction() for _ in range(DIRECTIONS))
+            all(_contradicts(loss, start, gradients, directions, step, size, terms) for step in STEPS)
+            for directions in ({name: random_direction(name) for name in start} for _ in range(DIRECTIONS))
         )
 
-    if agrees(values, right):
-        return True
-    for distance in DISTANCES:
-        nearby = np.asarray(values + distance * random_direction())
-        moved = {**trial.inputs, answer.wrt: torch.from_numpy(nearby)}
-        try:
-            gradient = autograd_answer(exercise, answer, moved, trial.out_g)
-        except IMPOSSIBLE:
-            continue
-        if np.isfinite(gradient).all() and agrees(nearby, gradient):
-            return True
-    return False
+    def agrees_nearby(name: str) -> bool:
+        """Return whether the gradient of one input agrees at another value of it, near the given one."""
+        for distance in DISTANCES:
+            nearby = np.asarray(values[name] + distance * random_direction(name))
+            moved = {**trial.inputs, name: torch.from_numpy(nearby)}
+            try:
+                gradient = autograd_answer(exercise, answers[name], moved, trial.out_g)
+            except IMPOSSIBLE:
+                continue
+            if np.isfinite(gradient).all() and agrees({name: nearby}, {name: gradient}):
+                return True
+        return False
+
+    right = {name: trial.right(answer) for name, answer in answers.items()}
+    return (len(right) > 1 and agrees(values, right)) or all(
+        agrees({name: values[name]}, {name: right[name]}) or agrees_nearby(name) for name in right
+    )
 
 
 def _contradicts(
-    loss: Callable[[np.ndarray], float],
-    start: np.ndarray,
-    gradient: np.ndarray,
-    direction: np.ndarray,
+    loss: Callable[[Mapping[str, np.ndarray]], float],
+    start: Mapping[str, np.ndarray],
+    gradients: Mapping[str, np.ndarray],
+    directions: Mapping[str, np.ndarray],
     step: float,
     size: float,
     terms: float,
 ) -> bool:
-    """Return whether the loss changes along a direction by more than the gradient and rounding account for.
+    """Return whether the loss changes along a direction by more than the gradients and rounding account for.
 
     Args:
-        loss: returns the loss at an input.
-        start: the input; `gradient` and `direction` have its shape.
-        gradient: the gradient of the loss there.
-        direction: where the input is moved, to both sides.
-        step: in multiples of `direction`.
-        size: the norm of the gradient times the scale of the input, in proportion to which a deviation is judged.
+        loss: returns the loss for some inputs by name.
+        start: the inputs by name; `gradients` and `directions` have arrays of their shapes.
+        gradients: the gradients of the loss there.
+        directions: where the inputs are moved, to both sides.
+        step: in multiples of `directions`.
+        size: the norm of a gradient times the scale of its input, in proportion to which a deviation is judged.
         terms: the sum of the absolute terms of the loss, whose rounding is allowed for.
     """
     try:
-        there, here = (loss(np.asarray(start + s * direction)) for s in (step, -step))
+        there, here = (
+            loss({name: np.asarray(array + s * directions[name]) for name, array in start.items()})
+            for s in (step, -step)
+        )
     except IMPOSSIBLE:
         return False
     rounding = 1e-12 * (abs(there) + abs(here) + terms) / step
-    return abs((there - here) / (2 * step) - float((gradient * direction).sum())) > AGREEMENT * size + rounding
+    slope = sum(float((gradient * directions[name]).sum()) for name, gradient in gradients.items())
+    return abs((there - here) / (2 * step) - slope) > AGREEMENT * size + rounding
 
 
 def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:

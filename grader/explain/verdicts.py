@@ -27,7 +27,7 @@ from grader.errors import describe_error
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.kinks import Comparison, wrong_shares
-from grader.reference.references import autograd_answer, loss_of
+from grader.reference.references import autograd_answer, autograd_answers, loss_of
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 from .code_under_test import LAYOUTS, CallReport, Code, CodeCall, read_as_contiguous
@@ -105,10 +105,15 @@ class Run:
 
     def is_wrong(self, answer: Answer) -> bool:
         """Return whether an answer's numbers are off by more than rounding or another choice at a kink explains."""
-        array = self.array(answer)
-        if array is None or array.shape != self.right(answer).shape:
-            return array is not None
-        return bool(self.compared(answer).wrong.any())
+
+        def compare() -> bool:
+            """Compare the numbers."""
+            array = self.array(answer)
+            if array is None or array.shape != self.right(answer).shape:
+                return array is not None
+            return bool(self.compared(answer).wrong.any())
+
+        return bool(self.trial.remember(("wrong", answer.name), compare))
 
     def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
         """Return the answer with torch's choice at each kink where it made another right one; `None` if no array."""
@@ -462,28 +467,33 @@ class Verdicts:
         names = set[str]()
         for run in self.runs:
             if run.is_wrong(answer) and not run.layout:
-                name = next(self._inputs_of_another_call(answer, run), "")
-                if not name:
+                stale = run.trial.remember("stale inputs", partial(self._stale_inputs, run))
+                if answer.name not in stale:
                     return None
-                names.add(name)
+                names.add(stale[answer.name])
         if len(names) != 1:
             return None
         return Diagnosis("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
 
-    def _inputs_of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
-        """Yield the inputs with whose values of another run the answer would be right."""
-        array, right = run.array(answer), run.right(answer)
-        assert array is not None
+    def _stale_inputs(self, run: Run) -> dict[str, str]:
+        """Return by wrong answer of a run the input with whose values of another run the answer would be right."""
+        answers = [answer for answer in self.exercise.answers if run.is_wrong(answer)]
+        stale: dict[str, str] = {}
         for name, value in () if self.measured else run.trial.inputs.items():
             others = (
                 (run.trial.inputs[name] for run in self._informative_runs) if isinstance(value, torch.Tensor) else ()
             )
-            for other in others:
+            for other in {id(other): other for other in others}.values():
                 if other.shape == value.shape and not torch.equal(other, value):
                     mixed = {**run.trial.inputs, name: other}
-                    old = autograd_answer(self.exercise, answer, mixed, run.trial.out_g)
-                    if scaled_error(array, old) < run.code_trial.bounds[answer.name] < scaled_error(old, right):
-                        yield name
+                    old = autograd_answers(self.exercise, answers, mixed, run.trial.out_g)
+                    for answer in answers:
+                        array, right = run.array(answer), run.right(answer)
+                        assert array is not None
+                        error, bound = scaled_error(array, old[answer.name]), run.code_trial.bounds[answer.name]
+                        if error < bound < scaled_error(old[answer.name], right):
+                            stale.setdefault(answer.name, name)
+        return stale
 
     def _evidence_of_nudge(self, answer: Answer, mistake: Mistake | None) -> str:
         """Return a sentence on what a nudge of the worst entry does to the loss; empty where none can be measured."""

@@ -16,6 +16,8 @@ import torch
 
 from .operation import Array, Function, Operand, define, define_pointwise, tensor_of, unbroadcast
 
+THREADED = 200_000  # products: for more, numpy starts threads, which wait long on a busy machine; those of torch do not
+
 Axes = int | Sequence[int] | None
 
 
@@ -440,6 +442,18 @@ def matmul_equation(left: int, right: int) -> str:
     return f"{own[0]}{i}k,{own[1]}k{j}->{batch}{i}{j}"
 
 
+def matmul(x: Array, w: Array) -> Array:
+    """Return the matrix product `x @ w`, with numpy's rules for shapes; of large matrices it is torch that computes it.
+
+    Args:
+        x: the left operand.
+        w: the right operand.
+    """
+    if min(np.ndim(x), np.ndim(w)) > 1 and x.dtype == w.dtype and w.shape[-1] * math.prod(x.shape[-2:]) > THREADED:
+        return np.asarray((tensor_of(x) @ tensor_of(w)).numpy())
+    return np.asarray(np.matmul(x, w))
+
+
 def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
     """Return the vjp of `x @ w` for one operand, summed over the batch axes along which that operand was broadcast.
 
@@ -458,10 +472,10 @@ def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
     part = w if slot == 0 else x
     turned = np.swapaxes(part, -1, -2)
     if slot == 0:
-        return unbroadcast(g @ turned, x)
+        return unbroadcast(matmul(g, turned), x)
     if np.ndim(w) == 2 and np.ndim(x) > 2:  # one matrix for a whole batch: one product in place of many and a sum
-        return np.asarray(x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1]))
-    return unbroadcast(turned @ g, w)
+        return np.asarray(matmul(x.reshape(-1, x.shape[-1]).T, g.reshape(-1, g.shape[-1])))
+    return unbroadcast(matmul(turned, g), w)
 
 
 def _vector_product_vjp(slot: int, g: Array, x: Array, w: Array) -> Array:
@@ -539,7 +553,7 @@ def _einsum_vjp(slot: int, g: Array, _: Array, *values: Array, equation: str) ->
     return np.broadcast_to(part, x.shape)
 
 
-define("matmul", "contraction", np.matmul, lambda g, v, x, w: _matmul_vjp(0, g, v, x, w),
+define("matmul", "contraction", matmul, lambda g, v, x, w: _matmul_vjp(0, g, v, x, w),
        lambda g, v, x, w: _matmul_vjp(1, g, v, x, w))  # fmt: skip
 define("outer", "contraction", np.outer, lambda g, v, x, y: g @ y, lambda g, v, x, y: x @ g)
 define("einsum", "contraction", _einsum, _einsum_vjp, variadic=True)

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from grader.course.exercise import Answer, Exercise
 
-from .references import autograd_answer, plus_prior
+from .references import autograd_answer, derivative_answers, plus_prior
 from .trial import IMPOSSIBLE, Trial
 
 # The functions of torch that have kinks, ties or jumps, without underscores at their ends.
@@ -96,7 +96,8 @@ class AllowedGradient:
     Args:
         expected: torch's own gradient at the input itself.
         sample: takes a move; returns torch's gradient beside the input, `None` where there is none.
-        has_kinks: returns whether a sample so far has met an operation that may have kinks.
+        has_kinks: returns whether what depends on the input is an operand of an operation that may have kinks, or is
+            compared exactly.
     """
 
     expected: np.ndarray
@@ -168,8 +169,7 @@ class _Samples:
     @property
     def is_smooth(self) -> bool:
         """Return whether no gradient beside the input differs from that at the input."""
-        self._draw(1)
-        if self._drawn and not self.allowed.has_kinks() and not self.varies(KINK).any():
+        if not self.allowed.has_kinks():
             return True
         self._draw(FEW_SAMPLES)
         return bool(self._drawn) and not self.varies(LEAST).any()
@@ -274,7 +274,7 @@ def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> Allowe
 
 def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
     """Return the right gradient for an answer in a trial, with a source of samples, of which none is drawn."""
-    expected, has_kinks = trial.expected[answer.name], [False]
+    expected = trial.expected[answer.name]
     assert expected is not None
 
     def sample(move: Move) -> np.ndarray | None:
@@ -287,11 +287,38 @@ def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> Allow
                 gradient = autograd_answer(exercise, answer, inputs, trial.out_g)
         except IMPOSSIBLE:
             return None
-        has_kinks[0] |= mode.has_kinks
         unsound = mode.compares_exactly and move.operations is not None
         return None if unsound else plus_prior(gradient, answer, trial.arguments)
 
-    return AllowedGradient(expected, sample, lambda: has_kinks[0])
+    return AllowedGradient(expected, sample, partial(_has_kinks, exercise, answer, trial))
+
+
+def _has_kinks(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
+    """Return whether what depends on an answer's input is an operand of an operation with kinks, or compared exactly.
+
+    Most forward passes have no such operation for any of the inputs: one run shows it for all answers.
+    """
+    own, steps = (answer.wrt,), exercise.step_names
+    every = tuple(other.wrt for other in derivative_answers(exercise) if other.wrt not in steps)
+    groups = (own,) if answer.wrt in steps else (every, own)
+    try:
+        return all(trial.remember(("kinks", wrt), partial(_meets_kinks, exercise, trial, wrt)) for wrt in groups)
+    except ValueError:
+        return True  # it cannot be run: neither can the samples be drawn
+
+
+def _meets_kinks(exercise: Exercise, trial: Trial, wrt: Sequence[str]) -> bool:
+    """Return whether an operation with kinks, or an exact comparison, has an operand that depends on some inputs.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        wrt: the names of these inputs, or the name of one step.
+    """
+    leaves = {name: trial.inputs[name].detach().requires_grad_() for name in wrt}
+    with _Moving(None) as mode:
+        exercise.run({**trial.inputs, **leaves}, wrt[0])
+    return bool(mode.has_kinks or mode.compares_exactly)
 
 
 def wrong_shares(

@@ -36,36 +36,63 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def right_answer(
+def right_answers(
     exercise: Exercise,
-    answer: Answer,
     arguments: Mapping[str, Any],
     inputs: Mapping[str, Any],
     out_g: torch.Tensor,
     out: torch.Tensor,
-) -> np.ndarray | None:
-    """Return the right array of one answer, in the precision of `inputs`; `None` where nothing may be stored.
+) -> dict[str, np.ndarray | None]:
+    """Return the right array of each answer by name, in the precision of `inputs`; `None` where nothing may be stored.
 
     Args:
         exercise: the exercise.
-        answer: the answer.
         arguments: the arguments of the learner's function, by name.
         inputs: the inputs of the forward pass, by name.
         out_g: the upstream gradient.
         out: the output of the forward pass, of the shape of `out_g`.
     """
-    if answer.kind == "value":
-        return out.numpy()
     requested = requested_gradients(arguments)
-    if requested is not None and answer.wrt not in requested:
-        return None
-    return plus_prior(autograd_answer(exercise, answer, inputs, out_g), answer, arguments)
+    stored = [answer for answer in derivative_answers(exercise) if requested is None or answer.wrt in requested]
+    derivatives = autograd_answers(exercise, stored, inputs, out_g)
+    right: dict[str, np.ndarray | None] = {
+        answer.name: out.numpy() if answer.kind == "value" else None for answer in exercise.answers
+    }
+    return right | {answer.name: plus_prior(derivatives[answer.name], answer, arguments) for answer in stored}
 
 
 def plus_prior(gradient: np.ndarray, answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
     """Return a gradient plus the `.g` that the answer's argument had before the call, if it had one."""
     prior = prior_gradient(answer, arguments)
     return gradient if prior is None else gradient + prior
+
+
+def autograd_answers(
+    exercise: Exercise, answers: Sequence[Answer], inputs: Mapping[str, Any], out_g: torch.Tensor | None
+) -> dict[str, np.ndarray]:
+    """Return several answers by torch autograd; the gradients of inputs all by one backward pass.
+
+    Args:
+        exercise: the exercise.
+        answers: gradients and Jacobians.
+        inputs: as for `autograd_answer`.
+        out_g: as for `autograd_answer`.
+
+    Returns:
+        By name of the answer, its array.
+
+    Raises:
+        SpecError: the output is not of a floating-point type.
+    """
+    together = [answer for answer in answers if answer.kind == "gradient" and answer.wrt not in exercise.step_names]
+    alone = [answer for answer in answers if answer not in together]
+    arrays = {answer.name: autograd_answer(exercise, answer, inputs, out_g) for answer in alone}
+    if together:
+        leaves = {answer.wrt: inputs[answer.wrt].detach().requires_grad_() for answer in together}
+        gradients = _gradients(exercise.run({**inputs, **leaves}), tuple(leaves.values()), out_g)
+        by_input = dict(zip(leaves, gradients, strict=True))
+        arrays |= {answer.name: by_input[answer.wrt] for answer in together}
+    return arrays
 
 
 def autograd_answer(
@@ -88,13 +115,13 @@ def autograd_answer(
     leaf = inputs[answer.wrt].detach().requires_grad_()
     out = exercise.run({**inputs, answer.wrt: leaf}, answer.wrt)
     if answer.kind == "gradient":
-        return _gradient(out, leaf, out_g)
-    rows = [_gradient(out, leaf, basis.reshape(out.shape)) for basis in torch.eye(out.numel(), dtype=out.dtype)]
+        return _gradients(out, [leaf], out_g)[0]
+    rows = [_gradients(out, [leaf], basis.reshape(out.shape))[0] for basis in torch.eye(out.numel(), dtype=out.dtype)]
     return np.stack(rows).reshape(*out.shape, *leaf.shape)
 
 
-def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
-    """Return the gradient of `(out * out_g).sum()` with respect to `leaf`, by torch autograd; shape: that of `leaf`.
+def _gradients(out: torch.Tensor, leaves: Sequence[torch.Tensor], out_g: torch.Tensor | None) -> list[np.ndarray]:
+    """Return the gradient of `(out * out_g).sum()` with respect to each leaf, by torch autograd, shaped like it.
 
     Raises:
         SpecError: `out` is not of a floating-point type.
@@ -102,10 +129,13 @@ def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None)
     if not out.is_floating_point():
         raise SpecError(f"forward returns a tensor of {out.dtype}, which has no gradient")
     if not out.requires_grad:
-        return np.zeros(leaf.shape)
+        return [np.zeros(leaf.shape) for leaf in leaves]
     scalar = out.sum() if out_g is None else (out * out_g).sum()  # torch imports sympy for an upstream gradient
-    (gradient,) = torch.autograd.grad(scalar, leaf, retain_graph=True, allow_unused=True)
-    return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
+    gradients = torch.autograd.grad(scalar, leaves, retain_graph=True, allow_unused=True)
+    return [
+        np.zeros(leaf.shape) if gradient is None else gradient.numpy()
+        for leaf, gradient in zip(leaves, gradients, strict=True)
+    ]
 
 
 def derivative_answers(exercise: Exercise) -> list[Answer]:
@@ -118,11 +148,12 @@ def derivative_answers(exercise: Exercise) -> list[Answer]:
 
 def agrees_with_finite_differences(exercise: Exercise, trial: Trial) -> bool:
     """Return whether finite differences of `forward` agree with the autograd gradient of every answer."""
-    for answer in derivative_answers(exercise):
-        exact = autograd_answer(exercise, answer, trial.inputs, trial.out_g)
-        if scaled_error(finite_difference_answer(exercise, answer, trial), exact) > AGREEMENT:
-            return False
-    return True
+    answers = derivative_answers(exercise)
+    exact = autograd_answers(exercise, answers, trial.inputs, trial.out_g)
+    return all(
+        scaled_error(finite_difference_answer(exercise, answer, trial), exact[answer.name]) <= AGREEMENT
+        for answer in answers
+    )
 
 
 def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
@@ -158,8 +189,14 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
         name: the input that is set to `values`.
         values: an array shaped like this input.
     """
+    return loss_with(exercise, trial, {name: values})
+
+
+def loss_with(exercise: Exercise, trial: Trial, changed: Mapping[str, np.ndarray]) -> float:
+    """Return `(out * out_g).sum()` with some inputs, or one step, of a trial set to other arrays, by name."""
     assert trial.out_g is not None
-    return float((_output_with(exercise, trial, name, values) * trial.out_g).sum())
+    tensors = {name: torch.from_numpy(values) for name, values in changed.items()}
+    return float((_output_with_constants(exercise, trial, tensors) * trial.out_g).sum())
 
 
 def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
@@ -181,22 +218,20 @@ def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
 
 def _output_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
     """Return the output of the forward pass with the input or step `name` set to an array of its shape."""
-    return _output_with_constants(exercise, trial, {name: torch.from_numpy(values)}, name)
+    return _output_with_constants(exercise, trial, {name: torch.from_numpy(values)})
 
 
-def _output_with_constants(
-    exercise: Exercise, trial: Trial, changed: Mapping[str, torch.Tensor], wrt: str = ""
-) -> torch.Tensor:
-    """Return the output with some inputs changed, and every detached tensor as it is without the change.
+def _output_with_constants(exercise: Exercise, trial: Trial, changed: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Return the output with some inputs, or one step, changed, and every detached tensor as it is without the change.
 
     Autograd takes what a forward pass detaches for a constant, so finite differences must not move it either.
 
     Args:
         exercise: the exercise.
         trial: a trial of the exercise.
-        changed: inputs by name.
-        wrt: the step of the forward pass that is given among the inputs, if one is.
+        changed: inputs, or one step of the forward pass, by name.
     """
+    wrt = next((name for name in changed if name in exercise.step_names), "")
 
     def unchanged_constants() -> list[torch.Tensor]:
         with _Detaching() as mode:
@@ -248,11 +283,11 @@ def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
     if not small:
         return True
     inputs, out_g = {name: _single(value) for name, value in trial.inputs.items()}, _single(trial.out_g)
-    for answer, right in small:
-        gradient = plus_prior(autograd_answer(exercise, answer, inputs, out_g), answer, trial.arguments)
-        if scaled_error(gradient, right) > SINGLE_ERROR:
-            return False
-    return True
+    gradients = autograd_answers(exercise, [answer for answer, _ in small], inputs, out_g)
+    return all(
+        scaled_error(plus_prior(gradients[answer.name], answer, trial.arguments), right) <= SINGLE_ERROR
+        for answer, right in small
+    )
 
 
 def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:

@@ -38,7 +38,7 @@ from .references import (
     agrees_with_finite_differences,
     derivative_answers,
     finite_difference_answer,
-    right_answer,
+    right_answers,
     right_in_single_precision,
 )
 from .trial import Trial
@@ -279,10 +279,7 @@ def with_upstream(exercise: Exercise, trial: Trial, upstream: np.ndarray, settin
                 replace(given, g=upstream) if argument.role == "output" else replace(given, values=upstream)
             )
     out_g = torch.from_numpy(upstream.astype("float64"))
-    expected = {
-        answer.name: right_answer(exercise, answer, arguments, trial.inputs, out_g, trial.out)
-        for answer in exercise.answers
-    }
+    expected = right_answers(exercise, arguments, trial.inputs, out_g, trial.out)
     return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
 
 
@@ -426,9 +423,7 @@ def _trial_from(
             arguments[name] = Array(inputs[name].numpy().astype("float32"), axes_of(argument.spec))
         else:
             arguments[name] = marked[argument.role] if isinstance(argument, Marker) else sampled[name]
-    expected = {
-        answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
-    }
+    expected = right_answers(exercise, arguments, inputs, out_g, out)
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)
 
 
