@@ -24,7 +24,7 @@ from .observations import observations
 from .operators import OPERATORS
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
-MOST_LARGE = 2  # trials with more than `LARGE` entries: so many numbers agree with no wrong edit, and each takes long
+MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
 WORK_AGAIN = 60_000.0  # for fewer trials of answers that have been searched: what is likely is tried again
 WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
@@ -234,8 +234,8 @@ def declared_mistakes(
 def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
     """Return the wrong answers of a function as a case: one sample for each trial, with its right program.
 
-    Of trials with very large arrays only `MOST_LARGE` are kept. The case has no samples where a forward pass cannot be
-    recorded, or the exercise has none.
+    Of trials with very large arrays only one is kept, or `MOST_LARGE` where there are no others. The case has no
+    samples where a forward pass cannot be recorded, or the exercise has none.
 
     Args:
         exercise: the exercise.
@@ -243,7 +243,8 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
         right: the targets whose answers are known to be right.
     """
     trials = list({id(sample.trial): sample.trial for _, samples in wrong.values() for sample in samples}.values())
-    spare = [trial for trial in trials if trial.entries > LARGE][MOST_LARGE:]
+    large = [trial for trial in trials if trial.entries > LARGE]
+    spare = large[MOST_LARGE if len(large) == len(trials) else 1 :]
     recorded: list[ProgramSample] = []
     for trial in trials:
         if any(trial is other for other in spare):

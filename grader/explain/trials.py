@@ -390,8 +390,9 @@ def _contradicts(
 
 
 def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
-    """Return an array with zeros in place of entries that are not finite."""
-    return np.where(np.isfinite(array), array, 0.0)
+    """Return an array with zeros in place of entries that are not finite; the array itself where all are."""
+    finite = np.isfinite(array)
+    return array if finite.all() else np.where(finite, array, 0.0)
 
 
 def clearness(code_trial: CodeTrial) -> tuple[bool, bool]:

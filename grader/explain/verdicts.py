@@ -16,7 +16,7 @@ import torch
 
 from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import describe
-from grader.diagnosis.case import Case
+from grader.diagnosis.case import LARGE, Case
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
 from grader.diagnosis.factors import number_text, one_ratio
@@ -89,8 +89,8 @@ class Run:
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None
         array = value.detach().double().numpy()
-        if array.shape == self.right(answer).shape:
-            array = np.where(self.unjudged(answer), 0.0, array)
+        if array.shape == self.right(answer).shape and (unjudged := self.unjudged(answer)).any():
+            array = np.where(unjudged, 0.0, array)
         return array if np.isfinite(array).all() else None
 
     def unjudged(self, answer: Answer) -> np.ndarray:
@@ -450,10 +450,17 @@ class Verdicts:
 
     def _operations(self, run: Run) -> frozenset[Hashable] | None:
         """Return the operations of forward in a trial, by their places in the source; `None` if it is not recorded."""
+
+        def operations() -> frozenset[Hashable]:
+            """Record the trial; the program of a large one, of which few are searched, is not kept."""
+            trial = run.trial if run.trial.entries <= LARGE else replace(run.trial, memo={})
+            return frozenset(node.key for node in program_of(self.exercise, trial).nodes)
+
         try:
-            return frozenset(node.key for node in program_of(self.exercise, run.trial).nodes)
+            known: frozenset[Hashable] = run.trial.remember("operations", operations)
         except IMPOSSIBLE:
             return None
+        return known
 
     def _places_of_mistake(self, answer: Answer) -> str:
         """Return the place of a mistake in words, such as "`x @ w`, on the way to w"; empty if it has none."""
