@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from grader.errors import CourseError
+
+from .yaml_file import YamlFileError, parse_yaml
 
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
 PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
@@ -20,6 +20,7 @@ ADVICE = {  # by pattern
     NAME: "write letters, digits, _ and -",
     PACKAGE: "write the name that it is imported by",
 }
+NOT_A_COURSE = "the file must set course, title and units: restore it, or run: handgrad init my-course"
 QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
 
 
@@ -135,13 +136,13 @@ def _parse(path: Path, text: str) -> CourseFile:
         CourseError: it is wrong; names the line of `path`.
     """
     try:
-        config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
+        config = parse_yaml(path, text, CourseFile, ADVICE, NOT_A_COURSE)
         _check_unique(config)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}): correct it.") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise CourseError(_explain(path, text, error)) from error
+    except YamlFileError as error:
+        raise CourseError(str(error)) from error
+    except ValueError as error:
+        name = str(error).split(" ")[0]
+        raise CourseError(f"{path}, line {_last_line(text, name)}: {error}: remove one.") from error
     return config
 
 
@@ -157,46 +158,3 @@ def _check_unique(config: CourseFile) -> None:
             if name in seen:
                 raise ValueError(f"{name} is listed twice")
             seen.add(name)
-
-
-def _explain(path: Path, text: str, error: Exception) -> str:
-    """Return the sentence on an error in the text of a `course.yaml`: file, line, mistake, and what to do."""
-    if not isinstance(error, ValidationError):
-        name = str(error).split(" ")[0]
-        return f"{path}, line {_last_line(text, name)}: {error}: remove one."
-    if not isinstance(yaml.load(text, Loader=_LOADER), dict):
-        return f"{path}, line 1: the file must set course, title and units: restore it, or run: handgrad init my-course"
-    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
-    location = [part for part in first["loc"] if isinstance(part, (str, int))]
-    line = _line_of(yaml.compose(text, Loader=_LOADER), location)
-    where = ".".join(str(part) for part in location) or "the file"
-    if first["type"] == "extra_forbidden":
-        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
-    if first["type"] == "missing":
-        return f"{path}, line {line}: {where} is missing: add it."
-    if (advice := ADVICE.get(first.get("ctx", {}).get("pattern", ""))) is not None:
-        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {advice}."
-    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}; correct it."
-
-
-def _line_of(node: Any, location: Sequence[str | int]) -> int:
-    """Return the line of the innermost part of a location that a document has, given its root node."""
-    line = 1 if node is None else node.start_mark.line + 1
-    for part in location:
-        children = dict(_children(node))
-        if part not in children:
-            return line
-        key, node = children[part]
-        line = key.start_mark.line + 1
-    return line
-
-
-def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
-    """Yield key, and the nodes of key and value, for each entry of a map; index and twice the node, of a list."""
-    if isinstance(node, yaml.MappingNode):
-        yield from ((key.value, (key, value)) for key, value in node.value)
-    elif isinstance(node, yaml.SequenceNode):
-        yield from ((i, (value, value)) for i, value in enumerate(node.value))
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,0 +1,259 @@
+"""The content of `class.yaml`: the course, roster and assignments of a class, with errors that name the line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from grader.course.yaml_file import line_of, parse_yaml
+from grader.errors import UsageError
+from grader.safe_text import one_line
+
+CLASS_FILE = "class.yaml"
+GRADES = Path("grades")  # one folder for each assignment lies in it
+ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
+UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
+NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
+ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folder"}
+Layout = Literal["plain", "sections", "canvas", "moodle", "gradescope", "github"]
+
+
+def _moment(value: Any) -> Any:
+    """Return the end of a day for a date without a time; anything else unchanged."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
+        value = date.fromisoformat(value.strip())
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value + timedelta(days=1), time())
+    return value
+
+
+def _duration(value: Any) -> timedelta:
+    """Return the duration that a text such as `90 min`, `2 h` or `1 d` means.
+
+    Raises:
+        ValueError: it means none.
+    """
+    match = DURATION.fullmatch(str(value).strip())
+    if match is None:
+        raise ValueError("write a number and m, h or d, such as 2h")
+    return timedelta(**{UNITS[match[2]]: float(match[1])})
+
+
+def _with_zone(moment: datetime) -> datetime:
+    """Return a time with a zone; that of this machine, if it has none."""
+    return moment.astimezone()
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_with_zone)]
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LatePolicy(_Part):
+    """Describe what late work loses.
+
+    Args:
+        grace: the time after the due date in which work is not late.
+        per_day: the share of the raw score that each day begun after the grace takes off.
+        at_most: the share of the raw score that lateness takes off at most.
+        free_days: how many of these days take nothing off, in each assignment.
+    """
+
+    grace: Duration = timedelta()
+    per_day: Share = 0.0
+    at_most: Share = 1.0
+    free_days: int = Field(default=0, ge=0)
+
+
+class Assignment(_Part):
+    """Describe one assignment of a class.
+
+    Args:
+        units: the ids of the units that are graded; all if empty.
+        submissions: the folder or archive that the class handed in.
+        layout: how it is laid out; recognised if left out.
+        due: when it is due; a date alone means the end of that day, a time without a zone is one of this machine.
+        late: what late work loses.
+        extensions: due dates of single students, by the names that they have in results.
+    """
+
+    submissions: Path
+    units: tuple[str, ...] = ()
+    layout: Layout | None = None
+    due: Moment | None = None
+    late: LatePolicy = LatePolicy()
+    extensions: Mapping[str, Moment] = Field(default_factory=dict)
+
+
+class ClassFile(_Part):
+    """Hold the content of `class.yaml`; its paths are relative to the folder that it lies in.
+
+    Args:
+        course: the folder of the course; the course of the current folder if left out.
+        roster: the CSV list of the class.
+        aliases: names that students are known by, and the names that they have on the roster.
+        assignments: the assignments of the class, by name.
+    """
+
+    course: Path | None = None
+    roster: Path | None = None
+    aliases: Mapping[str, str] = Field(default_factory=dict)
+    assignments: Mapping[Annotated[str, Field(pattern=ASSIGNMENT)], Assignment] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """Hold a `class.yaml` that was read.
+
+    Args:
+        path: the file.
+        text: its text, to find lines in.
+        content: its content; empty if there is no such file.
+    """
+
+    path: Path = Path(CLASS_FILE)
+    text: str = ""
+    content: ClassFile = ClassFile()
+
+    def line(self, *location: str | int) -> str:
+        """Return the file and the line of an entry, as in `class.yaml, line 3`.
+
+        Args:
+            location: the keys that lead to the entry.
+        """
+        return f"{self.path.name}, line {line_of(self.text, location)}"
+
+
+@dataclass(frozen=True)
+class GradeOptions:
+    """Hold what decides what is graded, as `handgrad grade` was told or as `class.yaml` says.
+
+    Args:
+        submissions: the folder or archive of the class; `None` if there is none.
+        out: the results folder; `None` if none is named.
+        units: the ids of the units that are graded; all if empty.
+        exercises: the ids of further exercises that are graded.
+        roster: the CSV list of the class.
+        layout: the layout of the submissions.
+        assignment: the name of the assignment; empty if it is none of `class.yaml`.
+        aliases: names that students are known by, and the names that they have on the roster.
+    """
+
+    submissions: Path | None = None
+    out: Path | None = None
+    units: Sequence[str] = ()
+    exercises: Sequence[str] = ()
+    roster: Path | None = None
+    layout: Layout | None = None
+    assignment: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_class_file(folder: Path) -> ClassPlan:
+    """Return the `class.yaml` of a folder; an empty one if there is none.
+
+    Raises:
+        UsageError: it cannot be read, or is wrong; names the line.
+    """
+    path = folder / CLASS_FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return ClassPlan(path)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{CLASS_FILE} cannot be read (it is not UTF-8 text): save it as UTF-8.") from error
+    except OSError as error:
+        raise UsageError(f"{CLASS_FILE} cannot be read ({error.strerror}): correct it, or move it away.") from error
+    return ClassPlan(path, text, parse_yaml(Path(CLASS_FILE), text, ClassFile, ADVICE, NO_CLASS))
+
+
+def grade_options(plan: ClassPlan, given: GradeOptions) -> GradeOptions:
+    """Return the options of a run: those of an assignment of `class.yaml`, or those that were given.
+
+    Args:
+        plan: the `class.yaml` of the current folder.
+        given: the options of the command line; `submissions` may be the name of an assignment.
+
+    Raises:
+        UsageError: no assignment can be meant, or an option contradicts `class.yaml`; names its line.
+    """
+    content = plan.content
+    name = _assignment_name(content, given.submissions)
+    _check_same_file(plan, given.roster, content.roster, "--roster", "roster")
+    roster = given.roster or content.roster
+    if not name:
+        _check_folder_is_free(plan, given.out or GRADES)
+        return replace(given, roster=roster, aliases=content.aliases)
+    assignment, at = content.assignments[name], ("assignments", name)
+    out = GRADES / name
+    _check_same_file(plan, given.out, out, "--out", *at)
+    if given.exercises:
+        raise UsageError(f"{plan.line(*at, 'units')} says what {name} is graded in: leave out --exercise.")
+    if given.units and set(given.units) != set(assignment.units):
+        units = ", ".join(assignment.units) or "all units"
+        raise UsageError(f"{plan.line(*at, 'units')} says {units} for {name}: leave out --unit, or change the line.")
+    if given.layout and assignment.layout and given.layout != assignment.layout:
+        says = f"{plan.line(*at, 'layout')} says layout {assignment.layout}"
+        raise UsageError(f"{says}: leave out --layout, or change the line.")
+    if not assignment.submissions.exists():
+        says = f"{plan.line(*at, 'submissions')}: {assignment.submissions} does not exist"
+        raise UsageError(f"{says}: name the folder or archive that the class handed in.")
+    return GradeOptions(
+        submissions=assignment.submissions,
+        out=out,
+        units=assignment.units,
+        roster=roster,
+        layout=given.layout or assignment.layout,
+        assignment=name,
+        aliases=content.aliases,
+    )
+
+
+def _assignment_name(content: ClassFile, submissions: Path | None) -> str:
+    """Return the name of the assignment that is graded; empty if a path was given that is no assignment's name.
+
+    Raises:
+        UsageError: nothing was given, and there is not exactly one assignment.
+    """
+    names = list(content.assignments)
+    if submissions is None:
+        if len(names) == 1:
+            return names[0]
+        if names:
+            raise UsageError(f"Name the assignment: handgrad grade {names[0]} (or {', '.join(names[1:])}).")
+        raise UsageError("Name what the class handed in: handgrad grade submissions/")
+    given = str(submissions)  # a Path has lost the ./ of ./NAME
+    return given if given in names else ""
+
+
+def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, option: str, *at: str) -> None:
+    """Raise a `UsageError` if an option names another file than `class.yaml` does."""
+    if given is not None and said is not None and os.path.realpath(given) != os.path.realpath(said):
+        raise UsageError(f"{plan.line(*at)} says {said}: leave out {option}, or change the line.")
+
+
+def _check_folder_is_free(plan: ClassPlan, out: Path) -> None:
+    """Raise a `UsageError` if a results folder belongs to an assignment of `class.yaml`."""
+    for name in plan.content.assignments:
+        if os.path.realpath(out) == os.path.realpath(GRADES / name):
+            says = f"{out} belongs to the assignment {name} ({plan.line('assignments', name)})"
+            raise UsageError(f"{says}: run handgrad grade {name}, or name another folder with --out.")
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Return a clause that offers the name most like an unknown one, such as `did you mean ada?`."""
+    match = difflib.get_close_matches(name, list(names), 1, 0.5) or sorted(names)[:1]
+    return f"did you mean {one_line(match[0])}?" if match else "there are none."

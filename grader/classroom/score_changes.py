@@ -1,0 +1,214 @@
+"""What changes the graded points of an assignment: `adjustments.csv`, which people write, and late work."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from grader.errors import UsageError
+from grader.results.points import exact, shown
+from grader.results.records import Adjustment, Lateness, StudentResults
+from grader.safe_text import one_line
+
+from .class_file import Assignment, ClassPlan, LatePolicy, nearest
+
+ADJUSTMENTS_FILE = "adjustments.csv"
+COLUMNS = ("assignment", "student", "exercise", "points", "reason")
+DAY = timedelta(days=1)
+MICROSECOND = timedelta(microseconds=1)
+
+
+class AdjustmentRow(NamedTuple):
+    """Hold a line of `adjustments.csv`.
+
+    Args:
+        line: its number.
+        assignment: the name of the assignment.
+        student: the student's name in the results.
+        exercise: the id of the exercise; empty for the total.
+        points: the points of the exercise, in place of the graded ones; or what is added to the total.
+        reason: the reason.
+    """
+
+    line: int
+    assignment: str
+    student: str
+    exercise: str
+    points: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class ScoreChanges:
+    """Hold what changes the graded points of the students of one assignment; nothing, by default.
+
+    Args:
+        adjustments: the lines of `adjustments.csv`, by student's key.
+        due: when each student had to hand in, by key.
+        handed_in: when each student handed in, by key, where it is known.
+        late: what late work loses.
+    """
+
+    adjustments: Mapping[str, Sequence[AdjustmentRow]] = field(default_factory=dict)
+    due: Mapping[str, datetime] = field(default_factory=dict)
+    handed_in: Mapping[str, datetime] = field(default_factory=dict)
+    late: LatePolicy = LatePolicy()
+
+    def apply(self, key: str, results: StudentResults) -> StudentResults:
+        """Return the results of a student with the changes of points; changes that they had before are dropped.
+
+        Args:
+            key: the student's key.
+            results: the results, as graded or as stored.
+        """
+        rows = self.adjustments.get(key, ())
+        scores = {exercise.id: exercise.score or 0.0 for exercise in results.exercises}
+        adjustments = tuple(
+            Adjustment(row.exercise, float(exact(row.points) - exact(scores.get(row.exercise, 0.0))), row.reason)
+            for row in rows
+        )
+        reason = "" if rows else results.reason
+        adjusted = replace(results, adjustments=adjustments, late=None, reason=reason)
+        due, handed_in = self.due.get(key), self.handed_in.get(key)
+        if due is None or handed_in is None or adjusted.raw_score is None:
+            return adjusted
+        return replace(adjusted, late=lateness(self.late, due, handed_in, adjusted.raw_score))
+
+    @property
+    def undated(self) -> tuple[str, ...]:
+        """Return the keys of the students who had a due date, and of whose submissions no time is known."""
+        return tuple(sorted(self.due.keys() - self.handed_in.keys()))
+
+
+def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: float) -> Lateness | None:
+    """Return what a submission loses by lateness; `None` if it was in time.
+
+    Args:
+        policy: the rule.
+        due: when it was due, with a zone.
+        handed_in: when it was handed in, with a zone.
+        raw_score: the points before lateness.
+    """
+    late_by = handed_in - due - policy.grace
+    if late_by <= timedelta():
+        return None
+    days = math.ceil(Fraction(late_by // MICROSECOND, DAY // MICROSECOND))
+    counted = max(days - policy.free_days, 0)
+    share = min(exact(policy.per_day) * counted, exact(policy.at_most))
+    reason = f"{_days(days)} late"
+    if policy.free_days:
+        reason += f", {min(days, policy.free_days)} of them free"
+    if counted and policy.per_day:
+        reason += f": {shown(100 * policy.per_day)} % a day"
+        reason += f", {shown(100 * policy.at_most)} % at most" if policy.at_most < 1 else ""
+    return Lateness(due.isoformat(), handed_in.isoformat(), days, float(-share * exact(raw_score)), reason)
+
+
+def _days(count: int) -> str:
+    """Return a number of days with its noun."""
+    return f"{count} day{'' if count == 1 else 's'}"
+
+
+def score_changes(
+    plan: ClassPlan, name: str, students: Collection[str], exercises: Collection[str], handed_in: Mapping[str, datetime]
+) -> ScoreChanges:
+    """Return what changes the graded points of an assignment.
+
+    Args:
+        plan: the `class.yaml`, with `adjustments.csv` beside it.
+        name: the name of the assignment; empty for a run without one, in which nothing changes points.
+        students: the keys of the students of the class.
+        exercises: the ids of the exercises that are graded.
+        handed_in: when each student handed in, by key, where it is known.
+
+    Raises:
+        UsageError: a file names a student, an exercise or an assignment that does not exist; names the line.
+    """
+    rows = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
+    if not name:
+        return ScoreChanges()
+    assignment = plan.content.assignments[name]
+    adjustments = dict[str, list[AdjustmentRow]]()
+    for row in (row for row in rows if row.assignment == name):
+        where = f"{ADJUSTMENTS_FILE}, line {row.line}"
+        if row.student not in students:
+            raise UsageError(f"{where}: nobody here is called {row.student!r}: {nearest(row.student, students)}")
+        if row.exercise and row.exercise not in exercises:
+            raise UsageError(f"{where}: {name} has no exercise {row.exercise!r}: {nearest(row.exercise, exercises)}")
+        same = [other for other in adjustments.get(row.student, ()) if other.exercise == row.exercise != ""]
+        if same:
+            raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
+        adjustments.setdefault(row.student, []).append(row)
+    return ScoreChanges(adjustments, _due_dates(plan, name, assignment, students), handed_in, assignment.late)
+
+
+def _due_dates(plan: ClassPlan, name: str, assignment: Assignment, students: Collection[str]) -> dict[str, datetime]:
+    """Return when each student had to hand in.
+
+    Raises:
+        UsageError: an extension is of nobody in the class.
+    """
+    for student in assignment.extensions:
+        if student not in students:
+            where = plan.line("assignments", name, "extensions", student)
+            raise UsageError(f"{where}: nobody here is called {student!r}: {nearest(student, students)}")
+    due = {} if assignment.due is None else dict.fromkeys(students, assignment.due)
+    return {**due, **assignment.extensions}
+
+
+def read_adjustments(path: Path, assignments: Collection[str]) -> list[AdjustmentRow]:
+    """Return the lines of an `adjustments.csv`; none if there is no such file.
+
+    Args:
+        path: the file.
+        assignments: the names of the assignments.
+
+    Raises:
+        UsageError: it cannot be read, or a line is wrong; names the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"{path.name} cannot be read ({why}): save it as CSV in UTF-8.") from error
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=separator)
+    try:
+        head = [cell.strip().casefold() for cell in next(reader, [])]
+        if missing := [column for column in COLUMNS if column not in head]:
+            says = f"{path.name}, line 1: there is no column {missing[0]}"
+            raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
+        cells = [(reader.line_num, dict(zip(head, map(str.strip, row), strict=False))) for row in reader if any(row)]
+    except csv.Error as error:
+        raise UsageError(f"{path.name}, line {reader.line_num}: this is no CSV ({error}): correct it.") from error
+    return [_adjustment(path.name, line, row, assignments) for line, row in cells]
+
+
+def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:
+    """Return a line of `adjustments.csv` from its cells, by column.
+
+    Raises:
+        UsageError: it names no assignment or student, or no points, or gives no reason.
+    """
+    where = f"{name}, line {line}"
+    assignment, student, exercise, points, reason = (cells.get(column, "") for column in COLUMNS)
+    if assignment not in assignments:
+        known = nearest(assignment, assignments) if assignments else "name it in class.yaml."
+        raise UsageError(f"{where}: there is no assignment {assignment!r}: {known}")
+    try:
+        number = float(points)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (exercise and number < 0):
+        raise UsageError(f"{where}: {points!r} is no number of points: correct it.")
+    if not reason:
+        raise UsageError(f"{where}: it gives no reason: add one.")
+    return AdjustmentRow(line, assignment, student, exercise, number, one_line(reason))

@@ -1,0 +1,88 @@
+"""YAML files that people write, read into pydantic models, with errors that name the file, the line and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from grader.errors import UsageError
+
+Content = TypeVar("Content", bound=BaseModel)
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlFileError(UsageError):
+    """Report that a YAML file is not written as it must be."""
+
+
+def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str, str], no_mapping: str) -> Content:
+    """Return the content of a YAML file as an instance of a model.
+
+    Args:
+        path: the file, for messages.
+        text: its text.
+        model: the model of its content.
+        advice: what to write for a value, by the pattern that it must have.
+        no_mapping: the sentence for a file that is no mapping at all.
+
+    Raises:
+        YamlFileError: it is not valid YAML, or not as the model wants it; names the line.
+    """
+    try:
+        content = yaml.load(text, Loader=_LOADER)
+        if not isinstance(content, dict):
+            raise YamlFileError(f"{path}, line 1: {no_mapping}")
+        return model.model_validate(content)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise YamlFileError(f"{path}, line {line}: this is not valid YAML ({error.problem}): correct it.") from error
+    except yaml.YAMLError as error:
+        raise YamlFileError(f"{path}, line 1: this is not valid YAML ({error}): correct it.") from error
+    except ValidationError as error:
+        raise YamlFileError(_explain(path, text, error, advice)) from error
+
+
+def line_of(text: str, location: Sequence[str | int]) -> int:
+    """Return the line of an entry of a YAML text, counted from 1; of the innermost part that it has.
+
+    Args:
+        text: the text.
+        location: the keys, and indices of lists, that lead to the entry.
+    """
+    node = yaml.compose(text, Loader=_LOADER)
+    line = 1 if node is None else node.start_mark.line + 1
+    for part in location:
+        children = dict(_children(node))
+        if part not in children:
+            return line
+        key, node = children[part]
+        line = key.start_mark.line + 1
+    return line
+
+
+def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str, str]) -> str:
+    """Return the sentence on the first error of a model: file, line, mistake, and what to do."""
+    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
+    location = [part for part in first["loc"] if isinstance(part, (str, int)) and part != "[key]"]
+    line = line_of(text, location)
+    where = ".".join(str(part) for part in location) or "the file"
+    if first["type"] == "extra_forbidden":
+        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
+    if first["type"] == "missing":
+        return f"{path}, line {line}: {where} is missing: add it."
+    if (how := advice.get(first.get("ctx", {}).get("pattern", ""))) is not None:
+        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {how}."
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{path}, line {line}: {where}: {message[0].lower()}{message[1:]}; correct it."
+
+
+def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
+    """Yield key, and the nodes of key and value, for each entry of a map; index and twice the node, of a list."""
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key.value, (key, value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((i, (value, value)) for i, value in enumerate(node.value))
