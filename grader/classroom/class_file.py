@@ -126,7 +126,7 @@ class ClassPlan:
 
     path: Path = Path(CLASS_FILE)
     text: str = ""
-    content: ClassFile = ClassFile()
+    content: ClassFile = field(default_factory=ClassFile)
 
     def line(self, *location: str | int) -> str:
         """Return the file and the line of an entry, as in `class.yaml, line 3`.
@@ -180,23 +180,26 @@ def read_class_file(folder: Path) -> ClassPlan:
     return ClassPlan(path, text, parse_yaml(Path(CLASS_FILE), text, ClassFile, ADVICE, NO_CLASS))
 
 
-def grade_options(plan: ClassPlan, given: GradeOptions) -> GradeOptions:
+def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions) -> GradeOptions:
     """Return the options of a run: those of an assignment of `class.yaml`, or those that were given.
 
     Args:
         plan: the `class.yaml` of the current folder.
-        given: the options of the command line; `submissions` may be the name of an assignment.
+        submissions: the argument of the command: the name of an assignment, or a path, such as `./NAME`; `None` if it
+            was left out.
+        given: the options of the command line.
 
     Raises:
         UsageError: no assignment can be meant, or an option contradicts `class.yaml`; names its line.
     """
     content = plan.content
-    name = _assignment_name(content, given.submissions)
+    name = _assignment_name(content, submissions)
     _check_same_file(plan, given.roster, content.roster, "--roster", "roster")
     roster = given.roster or content.roster
     if not name:
         _check_folder_is_free(plan, given.out or GRADES)
-        return replace(given, roster=roster, aliases=content.aliases)
+        path = None if submissions is None else Path(submissions)
+        return replace(given, submissions=path, roster=roster, aliases=content.aliases)
     assignment, at = content.assignments[name], ("assignments", name)
     out = GRADES / name
     _check_same_file(plan, given.out, out, "--out", *at)
@@ -222,7 +225,7 @@ def grade_options(plan: ClassPlan, given: GradeOptions) -> GradeOptions:
     )
 
 
-def _assignment_name(content: ClassFile, submissions: Path | None) -> str:
+def _assignment_name(content: ClassFile, submissions: str | None) -> str:
     """Return the name of the assignment that is graded; empty if a path was given that is no assignment's name.
 
     Raises:
@@ -235,8 +238,7 @@ def _assignment_name(content: ClassFile, submissions: Path | None) -> str:
         if names:
             raise UsageError(f"Name the assignment: handgrad grade {names[0]} (or {', '.join(names[1:])}).")
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
-    given = str(submissions)  # a Path has lost the ./ of ./NAME
-    return given if given in names else ""
+    return submissions if submissions in names else ""
 
 
 def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, option: str, *at: str) -> None:

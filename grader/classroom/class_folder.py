@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -63,6 +64,7 @@ class Submission:
         known_as: other names and numbers of the student that came with it, for a roster.
         notes: what an instructor should know of it, such as that it is late.
         is_ambiguous: whether it may be another student's, by a name that can be read in two ways.
+        handed_in: when it was handed in, by the platform or the roster; `None` if neither says it.
     """
 
     key: str
@@ -70,6 +72,7 @@ class Submission:
     known_as: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     is_ambiguous: bool = False
+    handed_in: datetime | None = None
 
     @property
     def student(self) -> str:

@@ -22,6 +22,7 @@ from .class_folder import ClassFolder, Submission, find_submissions, single_subm
 from .exercise_names import ExerciseNames
 from .grades_table import ClassSummary, NothingToGrade
 from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder, run_digest
+from .score_changes import NO_CHANGES, ScoreChanges
 from .submissions import SubmissionFacts, SubmissionReader
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Grading:
         exercises: the exercises that are graded; all of the course if empty.
         students: the names of the students who are graded; everybody if empty.
         cluster: the cluster whose workers grade; this machine grades if not given.
+        changes: what changes the graded points: adjustments, and late work.
     """
 
     workers: int
@@ -68,6 +70,7 @@ class Grading:
     exercises: tuple[CourseExercise, ...] = ()
     students: frozenset[str] = frozenset()
     cluster: Cluster | None = None
+    changes: ScoreChanges = NO_CHANGES
 
 
 def refuse_zeros(nothing: Sequence[NothingToGrade]) -> bool:
@@ -120,7 +123,7 @@ def grade_class(
     chosen, others = _select_students(class_folder, grading.students)
     names = ExerciseNames(course, grading.exercises or course.exercises)
     progress = _ProgressCounter(len(chosen), report)
-    with open_results_folder(names, out, isolated=grading.isolation != "none") as results:
+    with open_results_folder(names, out, grading.changes, isolated=grading.isolation != "none") as results:
         for submission in others:
             results.keep(submission.key)
         try:

@@ -14,15 +14,18 @@ CONFIG_FILE = "nbgrader_config.py"
 COURSE_LINE = re.compile(rf"""^os\.environ\.setdefault\("{COURSE_VARIABLE}", (['"].*['"])\)$""", re.MULTILINE)
 
 
-def open_for_class(start: Path) -> Course:
+def open_for_class(start: Path, folder: Path | None = None) -> Course:
     """Return the course of `class_course`, and name it on stderr if `start` lies in no course folder.
 
     Args:
         start: the folder that the command is run in.
+        folder: the folder of the course, as `class.yaml` names it, relative to `start`; `None` if it names none.
 
     Raises:
         CourseError: its `course.yaml` cannot be used.
     """
+    if folder is not None:
+        return load_course(start / folder)
     course = class_course(start)
     if find_root(start) is None:
         which = "the course that came with handgrad" if course.root == bundled_folder().resolve() else str(course.root)

@@ -22,6 +22,7 @@ from .class_folder import ClassFolder, Submission
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
+from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import ReadExercise, cached_exercises, read_record
 from .submissions import SubmissionFacts
 
@@ -50,6 +51,7 @@ class ResultsFolder:
         digest: a hash of everything besides the submission that a result depends on, except the seed.
         identity: the device and inode of the folder, which tell whether another one has taken its place.
         table: the grades of the students so far.
+        changes: what changes the graded points: adjustments, and late work.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
         empty: the submissions that contain nothing to grade, and have no points.
         zeroed: the submissions that contain nothing to grade and got 0 points, in this run or an earlier one.
@@ -61,6 +63,7 @@ class ResultsFolder:
     digest: str
     identity: tuple[int, int]
     table: GradesTable
+    changes: ScoreChanges = NO_CHANGES
     removed: list[str] = field(default_factory=list)
     empty: list[Empty] = field(default_factory=list)
     zeroed: list[Empty] = field(default_factory=list)
@@ -81,7 +84,10 @@ class ResultsFolder:
         stored = self._stored(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
-        self.table.count(submission.key, stored)
+        if self.changes.apply(submission.key, stored) != stored:
+            self.write(submission.key, stored)
+        else:
+            self.table.count(submission.key, stored)
         self.zeroed.extend([(submission, facts)] if facts.nothing else [])
         return True
 
@@ -95,17 +101,18 @@ class ResultsFolder:
             self.table.count(name, stored)
 
     def write(self, name: str, result: StudentResults) -> None:
-        """Write and count the result of one student.
+        """Write and count the result of one student, with the changes of points.
 
         Args:
             name: the student's key.
-            result: the result.
+            result: the result, as graded.
 
         Raises:
             ResultsFolderLost: no result can be written any more.
             OSError: this one cannot be written.
         """
         self._check_folder()
+        result = self.changes.apply(name, result)
         path, data = self._file(name), dumps(result).encode()
         try:
             write_atomically(path, data)
@@ -253,12 +260,15 @@ def _is_file_name(name: str) -> bool:
 
 
 @contextmanager
-def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
+def open_results_folder(
+    names: ExerciseNames, out: Path, changes: ScoreChanges = NO_CHANGES, *, isolated: bool
+) -> Iterator[ResultsFolder]:
     """Open or create a results folder, locked for this run.
 
     Args:
         names: the course, and which of its exercises are graded.
         out: the path of the folder.
+        changes: what changes the graded points.
         isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
 
     Raises:
@@ -273,7 +283,9 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
         except OSError as error:
             raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
         course = course_digest(names.course)
-        yield ResultsFolder(names, out, course, run_digest(names, course, isolated), identity, GradesTable(names))
+        yield ResultsFolder(
+            names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), changes
+        )
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from grader.results.points import exact, shown
 from grader.results.records import Adjustment, Lateness, StudentResults
 from grader.safe_text import one_line
 
-from .class_file import Assignment, ClassPlan, LatePolicy, nearest
+from .class_file import ClassPlan, LatePolicy, nearest
+from .class_folder import ClassFolder
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
@@ -58,7 +59,7 @@ class ScoreChanges:
     adjustments: Mapping[str, Sequence[AdjustmentRow]] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     handed_in: Mapping[str, datetime] = field(default_factory=dict)
-    late: LatePolicy = LatePolicy()
+    late: LatePolicy = field(default_factory=LatePolicy)
 
     def apply(self, key: str, results: StudentResults) -> StudentResults:
         """Return the results of a student with the changes of points; changes that they had before are dropped.
@@ -82,8 +83,11 @@ class ScoreChanges:
 
     @property
     def undated(self) -> tuple[str, ...]:
-        """Return the keys of the students who had a due date, and of whose submissions no time is known."""
+        """Return the keys of the students with a due date whose submissions have no known time."""
         return tuple(sorted(self.due.keys() - self.handed_in.keys()))
+
+
+NO_CHANGES = ScoreChanges()
 
 
 def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: float) -> Lateness | None:
@@ -115,17 +119,14 @@ def _days(count: int) -> str:
     return f"{count} day{'' if count == 1 else 's'}"
 
 
-def score_changes(
-    plan: ClassPlan, name: str, students: Collection[str], exercises: Collection[str], handed_in: Mapping[str, datetime]
-) -> ScoreChanges:
+def score_changes(plan: ClassPlan, name: str, class_folder: ClassFolder, exercises: Collection[str]) -> ScoreChanges:
     """Return what changes the graded points of an assignment.
 
     Args:
         plan: the `class.yaml`, with `adjustments.csv` beside it.
         name: the name of the assignment; empty for a run without one, in which nothing changes points.
-        students: the keys of the students of the class.
+        class_folder: the submissions of the class, whose keys or names the files use.
         exercises: the ids of the exercises that are graded.
-        handed_in: when each student handed in, by key, where it is known.
 
     Raises:
         UsageError: a file names a student, an exercise or an assignment that does not exist; names the line.
@@ -134,6 +135,9 @@ def score_changes(
     if not name:
         return ScoreChanges()
     assignment = plan.content.assignments[name]
+    submissions = {submission.key: submission for submission in class_folder.submissions}
+    students = {*submissions, *class_folder.absent}
+    handed_in = {key: submission.handed_in for key, submission in submissions.items() if submission.handed_in}
     adjustments = dict[str, list[AdjustmentRow]]()
     for row in (row for row in rows if row.assignment == name):
         where = f"{ADJUSTMENTS_FILE}, line {row.line}"
@@ -145,15 +149,17 @@ def score_changes(
         if same:
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
         adjustments.setdefault(row.student, []).append(row)
-    return ScoreChanges(adjustments, _due_dates(plan, name, assignment, students), handed_in, assignment.late)
+    due = {key: moment for key, moment in _due_dates(plan, name, students).items() if key in submissions}
+    return ScoreChanges(adjustments, due, handed_in, assignment.late)
 
 
-def _due_dates(plan: ClassPlan, name: str, assignment: Assignment, students: Collection[str]) -> dict[str, datetime]:
-    """Return when each student had to hand in.
+def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[str, datetime]:
+    """Return when each student has to hand in an assignment, by key; nobody if it has no due date.
 
     Raises:
         UsageError: an extension is of nobody in the class.
     """
+    assignment = plan.content.assignments[name]
     for student in assignment.extensions:
         if student not in students:
             where = plan.line("assignments", name, "extensions", student)

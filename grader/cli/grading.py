@@ -19,6 +19,7 @@ import typer
 
 from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
+from grader.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from grader.classroom.class_grading import Grading
@@ -42,11 +43,12 @@ IsolationOption = Annotated[
 
 def grade(
     submissions: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             metavar="SUBMISSIONS",
             help="The submissions of the class: a folder with a folder or an archive for each student, or a download "
-            "from Moodle, Canvas, Gradescope or GitHub as it came.",
+            "from Moodle, Canvas, Gradescope or GitHub as it came. Or the name of an assignment in class.yaml, which "
+            "can be left out if it is the only one.",
         ),
     ] = None,
     one: Annotated[
@@ -113,30 +115,44 @@ def grade(
     ),
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
+    from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
     from grader.classroom.grade_terminal import grade_with_progress, isolated_here, with_time_limit
 
-    course = open_for_class(Path.cwd())
+    plan = read_class_file(Path.cwd())
+    course = open_for_class(Path.cwd(), plan.content.course)
     course = course if timeout is None else with_time_limit(course, timeout)
-    grading = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []), frozenset(student or ()))
     if one is not None:
         from grader.classroom.class_grading import grade_submission
 
         if submissions is not None or roster or gradebook or student or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
-        raise typer.Exit(grade_submission(course, one, out, isolated_here(grading, isolation), yes=yes))
-    if submissions is None:
-        raise UsageError("Name what the class handed in: handgrad grade submissions/")
+        alone = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []))
+        raise typer.Exit(grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes))
+    given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster)
+    options = grade_options(plan, submissions, given)
     from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
     from grader.classroom.roster import match_roster, read_roster
+    from grader.classroom.score_changes import score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
-    folder = out or Path("grades")
-    class_folder = find_submissions(course, submissions, folder)
-    class_folder = class_folder if roster is None else match_roster(class_folder, read_roster(roster))
+    assert options.submissions is not None
+    folder = options.out or Path("grades")
+    class_folder = find_submissions(course, options.submissions, folder)
+    if options.roster is not None:
+        class_folder = match_roster(class_folder, read_roster(options.roster))
+    grading = Grading(
+        workers, "none", seed, _chosen(course, options.units, options.exercises), frozenset(student or ())
+    )
     names = ExerciseNames(course, grading.exercises or course.exercises)
+    changes = score_changes(plan, options.assignment, class_folder, names.wanted_ids)
+    grading = replace(grading, changes=changes)
+    if changes.undated:
+        undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))
+        says = f"handgrad: {len(changes.undated)} submissions have no known time, and count as in time: {undated}"
+        print(one_line(plain(says)), file=sys.stderr)
     with (
         entering_in_gradebook(names, gradebook, class_folder.submissions, folder),
         _on_cluster(scheduler, grading, isolation)
@@ -164,7 +180,7 @@ def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -
         yield on_cluster
 
 
-def _chosen(course: Course, units: list[str], exercises: list[str]) -> tuple[CourseExercise, ...]:
+def _chosen(course: Course, units: Sequence[str], exercises: Sequence[str]) -> tuple[CourseExercise, ...]:
     """Return the exercises of these units and of these ids; empty, which means all, if none is named.
 
     Raises:

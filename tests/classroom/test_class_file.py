@@ -1,0 +1,130 @@
+"""`class.yaml`: what it may hold, errors with a line, and options that contradict it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
+from grader.errors import UsageError
+
+TEXT = """\
+roster: people.csv
+aliases:
+  Ada L.: ada
+assignments:
+  week-1:
+    units: [01_slopes]
+    submissions: handed-in
+    layout: sections
+    due: 2026-11-30
+    late: {grace: 15 min, per_day: 0.1, at_most: 0.5, free_days: 1}
+    extensions: {ada: 2026-12-02T12:00+02:00}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "handed-in").mkdir()
+    (tmp_path / "class.yaml").write_text(TEXT)
+    return tmp_path
+
+
+def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
+    assignment = read_class_file(folder).content.assignments["week-1"]
+    assert assignment.due is not None
+    assert assignment.due.utcoffset() is not None
+    assert assignment.due.replace(tzinfo=None) == datetime(2026, 12, 1), "a date alone means the end of its day"
+    assert assignment.late.grace == timedelta(minutes=15)
+    assert assignment.extensions["ada"] == datetime.fromisoformat("2026-12-02T12:00+02:00")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "sentence"),
+    [
+        ("units: [01_slopes]", "unit: [01_slopes]", 6, "is not a known setting"),
+        ("per_day: 0.1", "per_day: 10", 10, "less than or equal to 1"),
+        ("grace: 15 min", "grace: 15", 10, "write a number and m, h or d, such as 2h"),
+        ("    submissions: handed-in\n", "", 5, "submissions is missing: add it"),
+        ("layout: sections", "layout: rows", 8, "layout"),
+        ("week-1:", "../x:", 5, "it names a folder"),
+        ("due: 2026-11-30", "due: soon", 9, "due"),
+        ("roster: people.csv", "roster: [", 3, "not valid YAML"),
+        (TEXT, "- a list", 1, "the file must map names"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line: int, sentence: str) -> None:
+    assert old in TEXT
+    (folder / "class.yaml").write_text(TEXT.replace(old, new))
+    with pytest.raises(UsageError) as raised:
+        read_class_file(folder)
+    assert str(raised.value).startswith(f"class.yaml, line {line}: ")
+    assert sentence in str(raised.value)
+
+
+def test_without_a_class_file_the_options_are_those_given(tmp_path: Path) -> None:
+    given = GradeOptions(units=["01_slopes"], out=Path("x"))
+    options = grade_options(read_class_file(tmp_path), "subs", given)
+    assert (options.submissions, options.out, options.units) == (Path("subs"), Path("x"), ["01_slopes"])
+    with pytest.raises(UsageError, match="Name what the class handed in"):
+        grade_options(read_class_file(tmp_path), None, given)
+
+
+@pytest.mark.parametrize("argument", [None, "week-1"])
+def test_an_assignment_needs_nothing_but_its_name(folder: Path, argument: str | None) -> None:
+    options = grade_options(read_class_file(folder), argument, GradeOptions())
+    assert options.submissions == Path("handed-in")
+    assert options.out == Path("grades/week-1")
+    assert options.roster == Path("people.csv")
+    assert (options.units, options.layout, options.assignment) == (("01_slopes",), "sections", "week-1")
+    assert options.aliases == {"Ada L.": "ada"}
+
+
+def test_several_assignments_must_be_named(folder: Path) -> None:
+    (folder / "class.yaml").write_text(TEXT + "  week-2: {submissions: handed-in}\n")
+    with pytest.raises(UsageError, match=r"handgrad grade week-1 \(or week-2\)"):
+        grade_options(read_class_file(folder), None, GradeOptions())
+
+
+def test_a_folder_with_the_name_of_an_assignment_is_written_as_a_path(folder: Path) -> None:
+    (folder / "week-1").mkdir()
+    options = grade_options(read_class_file(folder), "./week-1", GradeOptions(out=Path("x")))
+    assert (options.submissions, options.assignment) == (Path("week-1"), "")
+    assert options.roster == Path("people.csv"), "the roster is the class's, whatever is graded"
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (GradeOptions(units=["02_chain_rule"]), 6),
+        (GradeOptions(exercises=["square_grad"]), 6),
+        (GradeOptions(roster=Path("other.csv")), 1),
+        (GradeOptions(out=Path("elsewhere")), 5),
+        (GradeOptions(layout="moodle"), 8),
+    ],
+)
+def test_an_option_that_contradicts_the_file_is_told_with_the_line(
+    folder: Path, given: GradeOptions, line: int
+) -> None:
+    with pytest.raises(UsageError, match=rf"^class\.yaml, line {line} says "):
+        grade_options(read_class_file(folder), "week-1", given)
+
+
+def test_options_that_agree_with_the_file_are_no_error(folder: Path) -> None:
+    given = GradeOptions(units=["01_slopes"], roster=Path("./people.csv"), out=Path("grades/week-1"), layout="sections")
+    assert grade_options(read_class_file(folder), "week-1", given).assignment == "week-1"
+
+
+def test_the_folder_of_an_assignment_takes_nothing_else(folder: Path) -> None:
+    (folder / "other").mkdir()
+    with pytest.raises(UsageError, match=r"belongs to the assignment week-1 .*run handgrad grade week-1"):
+        grade_options(read_class_file(folder), "other", GradeOptions(out=Path("grades/week-1")))
+
+
+def test_missing_submissions_are_told_with_the_line(folder: Path) -> None:
+    (folder / "handed-in").rmdir()
+    with pytest.raises(UsageError, match=r"class\.yaml, line 7: handed-in does not exist"):
+        grade_options(read_class_file(folder), "week-1", GradeOptions())

@@ -1,0 +1,137 @@
+"""Adjustments by people and late work: what they take off, what the record says, and mistakes in the files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy
+from grader.classroom.class_folder import ClassFolder, Submission
+from grader.classroom.score_changes import AdjustmentRow, ScoreChanges, lateness, read_adjustments, score_changes
+from grader.errors import UsageError
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+
+DUE = datetime(2026, 11, 30, 12, tzinfo=UTC)
+POLICY = LatePolicy(grace="1h", per_day=0.1, at_most=0.35, free_days=1)
+
+
+def results(score: float = 3.0, status: str = "passed") -> StudentResults:
+    exercises = (
+        ExerciseResult("a_grad", "01_slopes", (AnswerResult("return", status, score, 4.0),)),  # type: ignore[arg-type]
+        ExerciseResult("b_grad", "01_slopes", (AnswerResult("return", "todo", 0.0, 2.0),)),
+    )
+    return StudentResults("course", "ada", exercises, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("late_by", "days", "points"),
+    [
+        (timedelta(hours=-1), None, 0),
+        (timedelta(hours=1), None, 0),
+        (timedelta(hours=1, microseconds=1), 1, 0),
+        (timedelta(days=1, hours=1), 1, 0),
+        (timedelta(days=1, hours=1, seconds=1), 2, -1),
+        (timedelta(days=2, hours=2), 3, -2),
+        (timedelta(days=4), 4, -3),
+        (timedelta(days=90), 90, -3.5),
+    ],
+)
+def test_each_day_begun_after_the_grace_costs_a_share(late_by: timedelta, days: int | None, points: float) -> None:
+    late = lateness(POLICY, DUE, DUE + late_by, 10.0)
+    assert (late.days if late else None) == days
+    assert (late.points if late else 0) == points
+
+
+def test_the_record_says_how_late_it_was_and_why_it_costs_that() -> None:
+    late = lateness(POLICY, DUE, DUE + timedelta(days=2, hours=2), 10.0)
+    assert late is not None
+    assert late.reason == "3 days late, 1 of them free: 10 % a day, 35 % at most"
+    assert (late.due, late.handed_in) == ("2026-11-30T12:00:00+00:00", "2026-12-02T14:00:00+00:00")
+
+
+def test_a_time_in_another_zone_is_the_same_time() -> None:
+    assert lateness(POLICY, DUE, datetime.fromisoformat("2026-11-30T15:00+02:00"), 10.0) is None
+
+
+def test_points_of_an_exercise_are_replaced_and_points_without_one_added() -> None:
+    rows = [AdjustmentRow(2, "w", "ada", "b_grad", 1.5, "oral"), AdjustmentRow(3, "w", "ada", "", -0.25, "style")]
+    changed = ScoreChanges(adjustments={"ada": rows}).apply("ada", results())
+    assert [(row.exercise, row.points) for row in changed.adjustments] == [("b_grad", 1.5), ("", -0.25)]
+    assert changed.score == changed.raw_score == 4.25
+    assert [unit["score"] for unit in changed.units] == [4.5]
+
+
+def test_an_adjustment_gives_points_for_what_could_not_be_graded() -> None:
+    ungraded = results(0.0, "error")
+    rows = [AdjustmentRow(2, "w", "ada", "a_grad", 4.0, "read by hand")]
+    assert ungraded.score is None
+    assert ScoreChanges(adjustments={"ada": rows}).apply("ada", ungraded).score == 4
+
+
+def test_late_work_loses_of_the_adjusted_points() -> None:
+    rows = [AdjustmentRow(2, "w", "ada", "a_grad", 4.0, "oral")]
+    changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(hours=2)}, LatePolicy(per_day=0.5))
+    changed = changes.apply("ada", results())
+    assert (changed.raw_score, changed.score) == (4, 2)
+
+
+@given(st.floats(0, 50), st.floats(-50, 50), st.floats(0, 1), st.integers(0, 9))
+def test_changes_made_twice_are_made_once(points: float, added: float, per_day: float, days: int) -> None:
+    rows = [AdjustmentRow(2, "w", "ada", "b_grad", points, "x"), AdjustmentRow(3, "w", "ada", "", added, "y")]
+    handed_in = {"ada": DUE + timedelta(days=days, seconds=1)}
+    changes = ScoreChanges({"ada": rows}, {"ada": DUE}, handed_in, LatePolicy(per_day=per_day))
+    once = changes.apply("ada", results())
+    assert changes.apply("ada", once) == once
+    assert once.score is not None
+    assert once.score >= 0
+    assert ScoreChanges().apply("ada", once) == results()
+
+
+def test_who_gave_no_time_loses_nothing_and_is_listed() -> None:
+    changes = ScoreChanges(due={"ada": DUE}, late=LatePolicy(per_day=1.0))
+    assert changes.apply("ada", results()).late is None
+    assert changes.undated == ("ada",)
+
+
+HEAD = "assignment,student,exercise,points,reason\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (HEAD + "week-2,ada,,1,x\n", "line 2: there is no assignment 'week-2': did you mean week-1?"),
+        (HEAD + "week-1,adda,,1,x\n", "line 2: nobody here is called 'adda': did you mean ada?"),
+        (HEAD + "week-1,ada,a_gard,1,x\n", "line 2: week-1 has no exercise 'a_gard': did you mean a_grad?"),
+        (HEAD + "week-1,ada,,one,x\n", "line 2: 'one' is no number of points"),
+        (HEAD + "week-1,ada,a_grad,-1,x\n", "line 2: '-1' is no number of points"),
+        (HEAD + "week-1,ada,,nan,x\n", "line 2: 'nan' is no number of points"),
+        (HEAD + "week-1,ada,,1,\n", "line 2: it gives no reason"),
+        (HEAD + "week-1,ada,a_grad,1,x\nweek-1,ada,a_grad,2,y\n", "line 3: line 2 sets a_grad of ada too"),
+        ("student,points\nada,1\n", "line 1: there is no column assignment"),
+    ],
+)
+def test_a_mistake_in_adjustments_is_told_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "adjustments.csv").write_text(text)
+    content = ClassFile.model_validate({"assignments": {"week-1": {"submissions": "x"}}})
+    plan, people = ClassPlan(tmp_path / "class.yaml", "", content), ClassFolder((Submission("ada", ()),), "")
+    with pytest.raises(UsageError) as raised:
+        score_changes(plan, "week-1", people, {"a_grad", "b_grad"})
+    assert str(raised.value).startswith(f"adjustments.csv, {sentence}")
+
+
+def test_a_spreadsheet_with_semicolons_and_a_mark_at_its_begin_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "adjustments.csv"
+    path.write_text("Assignment;Student;Exercise;Points;Reason;by\nweek-1;ada;;1.5;a, b;me\n\n", encoding="utf-8-sig")
+    assert read_adjustments(path, ["week-1"]) == [AdjustmentRow(2, "week-1", "ada", "", 1.5, "a, b")]
+
+
+def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
+    text = "assignments:\n  w:\n    submissions: x\n    extensions:\n      eve: 2026-12-01\n"
+    content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", "extensions": {"eve": DUE}}}})
+    plan, people = ClassPlan(tmp_path / "class.yaml", text, content), ClassFolder((Submission("ada", ()),), "")
+    with pytest.raises(UsageError, match=r"class\.yaml, line 5: nobody here is called 'eve'"):
+        score_changes(plan, "w", people, {"a_grad"})
