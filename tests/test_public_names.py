@@ -97,7 +97,14 @@ def test_the_command_says_in_one_sentence_that_another_grader_is_in_the_way(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("beside_another", ["a package"], indirect=True)
 def test_pytest_goes_on_and_says_so(beside_another: dict[str, str], tmp_path: Path) -> None:
+    """Beside one of them; `thorough/test_public_names_longer.py` has all."""
+    assert_pytest_goes_on(beside_another, tmp_path)
+
+
+def assert_pytest_goes_on(beside_another: dict[str, str], tmp_path: Path) -> None:
+    """Check that pytest runs a stranger's test where another `grader` is found first, and that it says so once."""
     (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
     done = run("-m", "pytest", "-p", "no:randomly", "test_own.py", env=beside_another, cwd=tmp_path)
     assert done.returncode == 0

@@ -217,13 +217,6 @@ except InfrastructureError as error: print(error)
 """
 
 
-def test_what_one_version_lacks_is_carried_by_the_next_means_and_an_open_road_is_noticed() -> None:
-    """A version that lacks an API of another one is not refused; `thorough/test_every_road.py` tries each of them."""
-    said = said_without(list(WITHOUT)[::4], it=OPEN)
-    assert "can still differentiate here (backward" in said.pop("it")
-    assert_closed(said)
-
-
 def said_without(lacking: Iterable[str], **more: str) -> dict[str, str]:
     """Return the output by name: of a removal without each of these APIs of torch, and of other sources."""
     return forked("said", {**{what: CARRIED.format(line=WITHOUT[what]) for what in lacking}, **more})

@@ -13,13 +13,11 @@ from torch import Tensor
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample
-from grader.diagnosis.edits import Edit
 from grader.diagnosis.explanation import ExplainedMistake, explain
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.stream import CandidateSource, edits, merge_sources, stream
-from grader.program.operation import NoCandidate
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
@@ -196,32 +194,6 @@ def test_two_edits() -> None:
     assert len({fact.parameters["step"] for fact in mistake.facts}) in (1, 2)
 
 
-def test_a_second_mistake_is_found_beside_one_that_explains_the_other_answers() -> None:
-    """The state after the step in the gradient of u, in a pass whose derivative of tanh is left out everywhere."""
-
-    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
-        for step in x:
-            h = torch.tanh(step @ w + h @ u)
-        return h
-
-    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        states = [h]
-        for step in x:
-            states.append(torch.tanh(step @ w + states[-1] @ u))
-        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g
-        for t in reversed(range(len(x))):
-            dw, du = dw + x[t].T @ dh, du + states[t + 1].T @ dh
-            dh = dh @ u.T
-        return {"w": dw, "u": du, "h": dh}
-
-    case = case_of(forward, wrong, x="t bs n", w="n m", u="m m", h="bs m")
-    explanations = explain(case, OPERATORS)
-    assert explanations["w"].mistake.code == explanations["h"].mistake.code == "missing-local"
-    first, second = explanations["u"].mistake.facts
-    assert first.operator == "derivative-missing"
-    assert "in place of" in second.says
-
-
 def test_an_edit_that_gives_a_value_another_shape_costs_its_own_candidate_alone() -> None:
     """Parts of different sizes are put together; an edit that takes the parts of another iteration has no gradient."""
 
@@ -317,26 +289,6 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     )
     next(candidates)
     assert begun == [1.0]
-
-
-def test_what_a_screen_lets_pass_gives_the_answer_in_that_trial() -> None:
-    case = case_of(recurrence, recurrent_gradients(lambda t, count: -1), **RECURRENT)
-    (screen,) = case.screens
-    passed = 0
-    for operator in OPERATORS:
-        for edit in edits(operator, case.listing):
-            names = case._screen(edit)
-            try:
-                gradient = edit.apply(screen.sample.program).gradients()["w"]
-            except NoCandidate:
-                continue
-            given = screen.sample.given["w"]
-            same = gradient.shape == given.shape and screen.sample.matches_learner("w", gradient)
-            assert isinstance(edit, Edit)
-            if not edit.apply(screen.sample.program).results:
-                assert same == bool(names), edit.message(case.listing)
-                passed += same
-    assert passed
 
 
 # --- answers that are zero, that have another shape, or that are no gradients -------------------------------------

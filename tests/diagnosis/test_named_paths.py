@@ -171,15 +171,3 @@ def gated(k: dict[str, Any]) -> Any:
         gate = (x * k["w"]).sigmoid()
         found[:, t] = g * (1 - gate) * x.cos() + g * (k["out"][:, t - 1] - x.sin()) * gate * (1 - gate) * k["w"]
     return found
-
-
-@pytest.mark.parametrize(
-    ("exercise", "rule", "name"),
-    [
-        (MOMENTS, decaying((1.0, 1.0)), "missing-local"),
-        (GATED, gated, "missing-path: is missing"),
-    ],
-)
-def test_a_slip_in_what_a_loop_hands_on_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
-    """Also where the loop begins with a value that is made in front of it, and where it hands on several."""
-    assert_named(exercise, rule, name)

@@ -221,5 +221,5 @@ WRONG = {name: submission for name, submission in SUBMISSIONS.items() if submiss
 BLIND = {submission.id: submission for submission in written_blind()}
 IN_NO_ORDER = sorted(SUBMISSIONS, key=lambda name: hashlib.sha256(name.encode()).digest())
 SAMPLE = IN_NO_ORDER[:40]
-FEW = sorted(IN_NO_ORDER[::96])  # for the short suite
+FEW = sorted(IN_NO_ORDER[::192])  # for the short suite
 NAMED = VALUE_CODES - {"unknown"}

@@ -108,4 +108,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 return file
             return nodeid if "thorough" in file else nodeid.partition("[")[0]
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            super().mark_test_complete(node, item_index, duration)
+            scope = self._split_scope(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][scope].values()):  # else it is counted again after each test
+                del self.assigned_work[node][scope]
+
     return Scheduling(config, log)

@@ -6,8 +6,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.judging.judge import Judge
-from grader.reference import trials
 from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -128,11 +125,6 @@ def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkey
     assert after.status == results[1][0].status == "passed"
 
 
-def test_verdicts_stand_when_the_search_for_mistakes_is_lost(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By SIGKILL; `thorough/test_every_loss.py` has other ways."""
-    lose_the_search(kill, "the grading process was lost (it ended with -9)", course, monkeypatch)
-
-
 def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable[..., ExerciseResult]) -> None:
     """Notes and what was printed come along, and those who hand in nothing wait for nobody."""
     wrong = "print('hello')\n" + solution(course, NAME).decode().replace("out.g.sum(0)", "out.g.mean(0)")
@@ -142,20 +134,6 @@ def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable
     alone = grade(NAME, wrong)
     assert codes(found) == codes(alone)
     assert found.printed == alone.printed == "hello\n"
-
-
-def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Grading processes are forked from the one that made them."""
-    makers, make = tmp_path / "makers", trials.make_trials
-
-    def made(*given: Any) -> object:
-        with makers.open("a") as file:
-            print(os.getpid(), file=file)
-        return make(*given)
-
-    monkeypatch.setattr(trials, "make_trials", made)
-    graded(course, *a_class(course))
-    assert makers.read_text().split() == [str(os.getpid())] * 2
 
 
 SPOILS = """

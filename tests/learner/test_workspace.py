@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -148,25 +147,6 @@ def test_a_reset_that_cannot_write_changes_nothing_and_leaves_no_litter(
     assert set(exercise.path.parent.iterdir()) == there
 
 
-@pytest.mark.parametrize("was_there", [True, False])
-def test_a_workspace_that_cannot_be_made_leaves_nothing_and_can_be_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
-) -> None:
-    target = tmp_path / "ws"
-    if was_there:
-        target.mkdir()
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/else/README.md")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(workspace, "new_variant", full)
-        with pytest.raises(InfrastructureError, match=r"ws cannot be made .No space left on device.: make room"):
-            workspace.init(target)
-    assert (target.exists(), [*tmp_path.rglob("*.md")]) == (was_there, [])
-    assert workspace.init(target).exercises
-
-
 def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InfrastructureError, match=r"ws cannot be made .Not a directory.: put that right"):
@@ -207,16 +187,6 @@ def test_nobody_makes_a_course_inside_their_course(course: Course, monkeypatch: 
     monkeypatch.chdir(course.root / "exercises")
     with pytest.raises(UsageError, match=r"go there and type handgrad.*a folder outside of it"):
         workspace.init(Path("my-course"))
-
-
-def test_beside_its_solutions_a_course_is_no_learners_and_one_can_be_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the README has it: in the folder that was cloned."""
-    (tmp_path / "solutions").mkdir()
-    shutil.copyfile(bundled_folder() / "course.yaml", tmp_path / "course.yaml")
-    monkeypatch.chdir(tmp_path)
-    assert workspace.init(Path("my-course")).root == tmp_path / "my-course"
 
 
 def test_quizzes_of_two_units_have_backups_that_can_be_told_apart(course: Course) -> None:

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from nbformat import NotebookNode
 
 from grader.cli import main as cli
 from grader.course.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
-from grader.errors import CourseError, HandgradError, InfrastructureError
+from grader.errors import CourseError, HandgradError
 from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merge_cells
 from grader.nbgrader.source_notebook import grade_id, notebook_lesson, source_notebook
 
@@ -68,15 +66,6 @@ def test_a_folder_has_a_notebook_for_each_unit_and_building_it_again_changes_not
     assert (again.files, again.backups, again.own_config) == ((), (), False)
     build_folder(REAL, tmp_path / "other")
     assert files(tmp_path / "nb") == made == files(tmp_path / "other")
-
-
-@given(st.lists(st.integers(0, len(LINEAR.cells)), max_size=6))
-def test_own_cells_stay_wherever_they_were_put(places: list[int]):
-    existing = nbformat.from_dict(LINEAR)
-    for number, place in enumerate(places):
-        existing.cells.insert(place, own(f"note {number}", "" if number % 2 else f"task-{number}"))
-    assert merge_cells(LINEAR, existing) == existing
-    assert merge_cells(LINEAR, merge_cells(LINEAR, existing)) == existing
 
 
 def test_what_an_instructor_added_is_kept_and_what_was_changed_in_ours_is_backed_up(small: Course, tmp_path: Path):
@@ -145,14 +134,6 @@ def test_a_broken_notebook_is_named_and_nothing_is_written(tmp_path: Path, conte
     assert says.endswith("repair it or move it away, and run the same command again. Nothing was written.")
     assert "\n" not in says
     assert files(tmp_path) == {"source/04_linear/04_linear.ipynb": content.encode()}
-
-
-def test_a_file_in_the_way_is_named(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InfrastructureError, match=r"notes\.txt is not a folder: name a new one"):
-        build_folder(REAL, tmp_path / "notes.txt")
-    with pytest.raises(InfrastructureError, match=r"notes\.txt.* cannot be written .*make it writable"):
-        build_folder(REAL, tmp_path / "notes.txt" / "nb")
 
 
 def test_an_edited_configuration_stays_with_a_note_on_whether_it_isolates(small: Course, tmp_path: Path):

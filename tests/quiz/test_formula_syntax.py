@@ -291,9 +291,17 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted({name.split(".")[-1] for name in OPERATIONS if name[-1].isalnum()}))
+NAMES = sorted({name.split(".")[-1] for name in OPERATIONS if name[-1].isalnum()})
+
+
+@pytest.mark.parametrize("name", NAMES[::6])
 def test_no_operation_can_be_used_to_stop_the_grader(name: str) -> None:
-    """Whatever it is given, it has a value or is refused, without a warning, and within the bounds of work."""
+    """One in six of the operations; `thorough/test_every_hostile_answer.py` has all."""
+    assert_bounded(name)
+
+
+def assert_bounded(name: str) -> None:
+    """Check that an operation has a value or is refused, without a warning, within the bounds of work."""
     for library, odd in itertools.product(("torch.", "np.", ""), ODD):
         with contextlib.suppress(ExpressionError):
             values(f"{library}{name}({odd})")

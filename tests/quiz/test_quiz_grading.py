@@ -12,14 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 import typer
 from helpers.courses import AT_ONCE
 
 from grader.authoring.audit import AuditFinding, audit
-from grader.authoring.audit_quiz import check_quiz
 from grader.authoring.build import build, stale_files, stub, worked_text
 from grader.classroom.class_grading import grade_folder
 from grader.cli.results import report
@@ -31,7 +29,7 @@ from grader.learner.session import Session
 from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
 from grader.rendering.exercise_summary import describe_answer, formula
-from grader.results.records import SCHEMA_FILE, ExerciseResult, StudentResults, exit_code
+from grader.results.records import ExerciseResult, exit_code
 from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +86,7 @@ def test_a_function_is_no_quiz_and_a_quiz_no_function(real: Course) -> None:
         _ = real.find("quiz_01_slopes").function
 
 
-@pytest.mark.parametrize("variant", [0, 4711])
+@pytest.mark.parametrize("variant", [4711])
 def test_right_answers_pass_in_every_variant(real: Course, judge: Judge, variant: int) -> None:
     for exercise in quizzes(real):
         sheet = stub(exercise, variant)
@@ -186,13 +184,6 @@ def test_an_answer_that_cannot_be_judged_is_that_answers_alone(judge: Judge, mon
     assert (found["grad_shape"].status, found["vjp_entry"].status) == ("passed", "failed")
     assert result.score == found["grad_shape"].max_score
     assert (result.status, exit_code([result])) == ("error", 3)
-
-
-def test_every_verdict_fits_the_published_record(judge: Judge) -> None:
-    schema = json.loads(SCHEMA_FILE.read_text())
-    for content, _ in HOSTILE.values():
-        record = StudentResults("handgrad", "s1", (judge(content),), seed=1, isolation="none").record
-        jsonschema.validate(record, schema)
 
 
 def test_a_learner_is_asked_the_question_that_their_variant_has(
@@ -387,33 +378,6 @@ def test_what_is_wrong_with_a_quiz_is_found(
         return
     assert any(says in finding.says for finding in found), found
     assert all(finding.says.endswith((".", "handgrad build")) for finding in found)
-
-
-def test_a_sheet_that_is_stale_and_a_lesson_that_hides_the_quiz_are_found(
-    root: Path, findings: Callable[[], list[AuditFinding]]
-) -> None:
-    edit(root / SHEET, "bias_gradient: null", "bias_gradient: out.g")
-    edit(root / "exercises/03_one_example/README.md", "quiz.yaml", "")
-    (root / "exercises/03_one_example/quiz_keys.json").write_text("{}")
-    assert findings() == [
-        AuditFinding(
-            "exercises/03_one_example/README.md",
-            "it does not mention quiz.yaml: list it among the unit's exercises.",
-        ),
-        AuditFinding(
-            "exercises/03_one_example/quiz_keys.json",
-            "it belongs to nothing in course.yaml: list its exercise, or remove it.",
-        ),
-        AuditFinding(SHEET, "it is not what its worked solution gives: write it with: handgrad build"),
-    ]
-
-
-def test_a_question_that_holds_the_answer_to_an_exercise_is_found(real: Course, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "solutions/04_linear", tmp_path / "04_linear")
-    edit(tmp_path / "04_linear/quiz.yaml", "For b.g the rows of out.g are added up.", "We write b.g = out.g.sum(0).")
-    exercise = Course(real.root, tmp_path, real.config).find("quiz_04_linear")
-    says = "why_sum_0 contains the answer to an exercise (out.g.sum(0)): ask in other words."
-    assert list(check_quiz(exercise)) == [says]
 
 
 def test_too_few_questions_are_found(root: Path, findings: Callable[[], list[AuditFinding]]) -> None:

@@ -86,12 +86,6 @@ def test_a_worker_says_what_it_runs_code_with(isolated: Worker) -> None:
     assert worker_versions(Says(reply())) == Versions("3.11.7", "2.13.0", "2.1.0")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-def test_nothing_is_read_or_written_where_no_worker_answers(tmp_path: Path) -> None:
-    """This grades a class; `thorough/test_worker_probe_again.py` grades one submission."""
-    assert_nothing_is_read_or_written("--out", tmp_path)
-
-
 def assert_nothing_is_read_or_written(option: str, tmp_path: Path) -> None:
     """Check that one message is printed, however many submissions there are, and that nothing is written."""
     school, out = handed_in(tmp_path), tmp_path / "grades"

@@ -63,19 +63,10 @@ def mode() -> str:
     return MODES[0]
 
 
-def test_killed_stopped_or_refused_it_says_so_and_starts_again(mode: str) -> None:
-    """One after the other, each with a process that is still importing torch; closed, it leaves none.
-
-    Killed between two jobs, it is replaced without a word: nobody's answer is to blame.
-    """
+def test_killed_it_says_so_and_starts_again(mode: str) -> None:
+    """Killed while it is still importing torch; closed, it leaves no process."""
     with mode_worker(mode) as worker:
         assert_ended_by(worker, signal.SIGKILL)
-        worker.replace_process()
-        assert_stopped(worker, 0)
-        assert_refused_for_want_of_descriptors(worker)
-        assert_still_honest(worker)
-        os.kill(worker.process.popen.pid, signal.SIGKILL)
-        worker.process.popen.wait()
         assert_still_honest(worker)
         process = worker.process.popen.pid
     assert not alive(process)

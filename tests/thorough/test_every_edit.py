@@ -17,6 +17,7 @@ from helpers.small_passes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_every_operator import assert_can_be_said
 
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample
@@ -26,6 +27,11 @@ from grader.results.codes import VALUE_CODES
 
 MOST = 12
 SIZES = ({"n": 2, "m": 3, "k": 4}, {"n": 4, "m": 2, "k": 3}, {"n": 3, "m": 5, "k": 2})
+
+
+@pytest.mark.parametrize(("name", "answer"), EVERY)
+def test_every_edit_can_be_said(name: str, answer: int) -> None:
+    assert_can_be_said(right_case(name, answer))
 
 
 @pytest.mark.parametrize(("name", "answer"), EVERY)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from helpers.grading import Grade
+from test_course_programs import EXERCISES, assert_right_answers
 from test_grading import test_every_worked_solution_passes
-from test_structure_checks import test_of_every_exercise_numpy_answers_are_right
+from test_structure_checks import assert_numpy_answers_are_right
 
 from grader.course.course import Course, CourseExercise
 
@@ -20,3 +21,12 @@ def test_every_stub_is_still_to_do(course: Course, grade: Grade) -> None:
         result = grade(exercise.id, exercise.path.read_bytes())
         assert result.status in {"todo", "failed"}
         assert result.score == 0
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_program_has_the_right_answers(name: str) -> None:
+    assert_right_answers(EXERCISES[name])
+
+
+def test_of_every_exercise_numpy_answers_are_right(exercises: list[CourseExercise], grade: Grade) -> None:
+    assert_numpy_answers_are_right(exercises, grade)

@@ -22,6 +22,6 @@ def test_what_is_wrong_with_a_quiz_is_found(
     test_quiz_grading.test_what_is_wrong_with_a_quiz_is_found(root, findings, old, new, says)
 
 
-@pytest.mark.parametrize("variant", [1, 17])
+@pytest.mark.parametrize("variant", [0, 1, 17])
 def test_right_answers_pass_in_every_variant(real: Course, judge: Judge, variant: int) -> None:
     test_quiz_grading.test_right_answers_pass_in_every_variant(real, judge, variant)

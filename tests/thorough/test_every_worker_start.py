@@ -15,14 +15,14 @@ from helpers import prepared_grader
 from helpers.courses import ROOT
 from helpers.prepared_grader import PARENTS
 from helpers.probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
-from helpers.processes import PATIENCE
+from helpers.processes import PATIENCE, alive
 from helpers.workers import MODES, make_job, mode_worker, worker_of
 from test_worker_start import (
     assert_ended_by,
+    assert_refused_for_want_of_descriptors,
     assert_stopped,
     family,
     refusal,
-    test_killed_stopped_or_refused_it_says_so_and_starts_again,
 )
 
 from grader.sandbox import warm_process
@@ -41,6 +41,24 @@ def starting(request: pytest.FixtureRequest) -> Iterator[Worker]:
     """A worker of each kind whose process has been started, and is importing torch."""
     with worker_of(request.param) as worker:
         yield worker
+
+
+def test_killed_stopped_or_refused_it_says_so_and_starts_again(mode: str) -> None:
+    """One after the other, each with a process that is still importing torch; closed, it leaves none.
+
+    Killed between two jobs, it is replaced without a word: nobody's answer is to blame.
+    """
+    with mode_worker(mode) as worker:
+        assert_ended_by(worker, signal.SIGKILL)
+        worker.replace_process()
+        assert_stopped(worker, 0)
+        assert_refused_for_want_of_descriptors(worker)
+        assert_still_honest(worker)
+        os.kill(worker.process.popen.pid, signal.SIGKILL)
+        worker.process.popen.wait()
+        assert_still_honest(worker)
+        process = worker.process.popen.pid
+    assert not alive(process)
 
 
 def test_ended_or_stopped(starting: Worker) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from test_isolation import NO_SECCOMP, handed_in, handgrad
 from test_worker_probe import BROKEN, NOWHERE, assert_nothing_is_read_or_written
 
@@ -13,8 +14,10 @@ from grader.sandbox.isolation import machine
 NO_LANDLOCK = "import grader.child.confinement as c; c.landlock_version = lambda: 0"
 
 
-def test_nothing_is_read_or_written_where_no_worker_answers(tmp_path: Path) -> None:
-    assert_nothing_is_read_or_written("--one", tmp_path)
+@pytest.mark.parametrize("option", ["--out", "--one"])
+def test_nothing_is_read_or_written_where_no_worker_answers(option: str, tmp_path: Path) -> None:
+    """This grades a class, or one submission."""
+    assert_nothing_is_read_or_written(option, tmp_path)
 
 
 def test_what_an_earlier_run_left_stays_as_it_is(tmp_path: Path) -> None:
