@@ -248,7 +248,7 @@ def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: I
     Returns:
         The exit code: 3 where there is no score.
     """
-    from grader.export.graded_work import ExportOptions, is_graded
+    from grader.export.graded_work import ExportOptions
     from grader.export.gradescope import graded_submission, open_source, results_json
     from grader.sandbox.isolation import choose, machine
 
@@ -260,7 +260,7 @@ def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: I
         sys.stdout.flush()
     else:
         out.write_bytes(content)
-    return 0 if is_graded(record) else 3
+    return 3 if record.score is None else 0
 
 
 def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:

@@ -5,7 +5,7 @@ The page is a single column that needs no other file, so that it can be read on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -13,10 +13,9 @@ from html import escape
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.rendering.render_html import ResultDisplay, page
-from grader.results.points import total
 from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 
-from .graded_work import NOT_GRADED, ExportOptions, is_graded, max_score, notes, number, score, text
+from .graded_work import NOT_GRADED, ExportOptions, changes, no_score, notes, number, text
 
 STYLE = """
 body { max-width: 42rem; overflow-wrap: anywhere; }
@@ -45,84 +44,96 @@ def feedback(course: Course, record: StudentResults, options: ExportOptions) -> 
     Raises:
         UsageError: the record has an exercise that the course does not have.
     """
-    known = {exercise.id for exercise in course.exercises}
+    known = {exercise.id: exercise for exercise in course.exercises}
     if unknown := next((result.id for result in record.exercises if result.id not in known), None):
         raise UsageError(f"{text(unknown)} is no exercise of {course.root}: run this in the folder of the course.")
-    results = {result.id: result for result in record.exercises}
     body = [
         f"<h1>{escape(course.config.title)}</h1>",
         f"<p>Feedback for <bdi>{escape(text(record.student))}</bdi></p>",
         *summary(course, record),
         *(f"<p>{escape(note)}</p>" for note in notes(record)),
     ]
-    for unit in course.config.units:
-        inside = [exercise for exercise in course.exercises if exercise.unit == unit.id]
-        body += _unit_lines(unit.title, inside, results, partial(_picture_html, record, options))
+    titles = {unit.id: unit.title for unit in course.config.units}
+    draw_mistakes = partial(_picture_html, record, options)
+    untried: list[str] = []
+    for unit, results in _by_unit(record).items():
+        if any(map(_is_tried, results)):
+            body += _unit_lines(titles[unit], [(known[result.id], result) for result in results], draw_mistakes)
+        else:
+            names = ", ".join(result.id for result in results)
+            untried.append(f"<p>{escape(titles[unit])}: {escape(names)}</p>")
+    if untried:
+        body += ["<h2>Not attempted</h2>", *untried]
     return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
 
 
+def _by_unit(record: StudentResults) -> dict[str, list[ExerciseResult]]:
+    """Return the results of a record by the id of their unit, in teaching order."""
+    units: dict[str, list[ExerciseResult]] = {}
+    for result in record.exercises:
+        units.setdefault(result.unit, []).append(result)
+    return units
+
+
 def summary(course: Course, record: StudentResults) -> list[str]:
-    """Return the HTML lines with the total points, and with the points of each unit if the student tried several."""
-    points_text = number(score(record)) if is_graded(record) else None
-    rows: list[tuple[str, str]] = []
-    for unit in course.config.units:
-        unit_results = [exercise for exercise in record.exercises if exercise.unit == unit.id]
-        if any(result.status != "todo" for result in unit_results):
-            max_points = total(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
-            rows.append((escape(unit.title), _points_text(unit_results, max_points)))
-    return summary_html(points_text, number(max_score(record)), rows if len(rows) > 1 else [])
+    """Return the HTML lines with the total points, those of each unit that was tried if several were, and changes."""
+    titles = {unit.id: unit.title for unit in course.config.units}
+    tried = {unit for unit, results in _by_unit(record).items() if any(map(_is_tried, results))}
+    rows = [
+        (escape(titles[unit["id"]]), _points_text(unit["score"], unit["max_score"]))
+        for unit in record.units
+        if unit["id"] in tried or unit["score"]
+    ]
+    lines = summary_html(
+        None if record.score is None else number(record.score),
+        number(record.max_score),
+        rows if len(rows) > 1 else [],
+        no_score(record),
+    )
+    if record.score is not None and record.raw_score is not None and record.score != record.raw_score:
+        lines.append(f"<p>Before lateness: {number(record.raw_score)} points</p>")
+    return [*lines, *(f"<p>{escape(change.sentence)}</p>" for change in changes(record))]
 
 
-def summary_html(points_text: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+def summary_html(
+    points_text: str | None, most: str, rows: Sequence[tuple[str, str]], why: str = NOT_GRADED
+) -> list[str]:
     """Return the HTML lines that a feedback page begins with.
 
     Args:
-        points_text: the student's points; `None` if something could not be graded.
+        points_text: the student's points; `None` if there is no score.
         most: the points that are possible.
         rows: the parts of the total, each as the HTML of its name and of its points.
+        why: a sentence on why there is no score.
     """
-    head = f"<b>{points_text}</b> of {most} points" if points_text is not None else escape(NOT_GRADED)
+    head = f"<b>{points_text}</b> of {most} points" if points_text is not None else escape(why)
     table_rows = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
     return [f'<p class="all">{head}</p>', *([f"<table>{table_rows}</table>"] if rows else [])]
 
 
-def _points_text(results: Iterable[ExerciseResult], most: float) -> str:
-    """Return `3 of 4`: the points of some results, out of `most`; `not graded` if one of them is an error."""
-    listed = list(results)
-    if any(result.status == "error" for result in listed):
-        return "not graded"
-    return f"{number(total(result.score for result in listed))} of {number(most)}"
+def _points_text(points: float | None, most: float) -> str:
+    """Return `3 of 4`: the points reached, out of `most`; `not graded` if there are none."""
+    return "not graded" if points is None else f"{number(points)} of {number(most)}"
 
 
 def _unit_lines(
-    title: str, exercises: Sequence[CourseExercise], results: Mapping[str, ExerciseResult], draw_mistakes: DrawMistakes
+    title: str, results: Sequence[tuple[CourseExercise, ExerciseResult]], draw_mistakes: DrawMistakes
 ) -> list[str]:
     """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
 
     Args:
         title: the unit's, as plain text.
-        exercises: all exercises of the unit.
-        results: the student's results by the id of the exercise; those of other units may be among them.
+        results: its exercises, each with the student's result.
         draw_mistakes: returns the HTML of an exercise's picture, empty where there is none.
-
-    Returns:
-        No line if nothing of the unit was tried.
     """
-    tried = [
-        (exercise, results[exercise.id])
-        for exercise in exercises
-        if exercise.id in results and _is_tried(results[exercise.id])
-    ]
-    if not tried:
-        return []
+    tried = [(exercise, result) for exercise, result in results if _is_tried(result)]
     right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
     wrong = [
         _result_html(exercise, result) + draw_mistakes(exercise, result)
         for exercise, result in tried
         if result.status != "passed"
     ]
-    tried_ids = {exercise.id for exercise, _ in tried}
-    names = ", ".join(escape(exercise.id) for exercise in exercises if exercise.id not in tried_ids)
+    names = ", ".join(escape(exercise.id) for exercise, result in results if not _is_tried(result))
     count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
     return [
         f"<h2>{escape(title)}</h2>",
@@ -145,7 +156,7 @@ def _is_tried(result: ExerciseResult) -> bool:
 
 
 def _result_html(exercise: CourseExercise, result: ExerciseResult) -> str:
-    aside = _points_text([result], result.max_score)
+    aside = _points_text(None if result.status == "error" else result.score, result.max_score)
     return ResultDisplay(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
 
 

@@ -14,11 +14,13 @@ from itertools import chain
 
 from grader.course.course import Course
 from grader.errors import UsageError
+from grader.results.points import exact
 from grader.results.records import StudentResults
 from grader.safe_text import no_formula
 
-from .graded_work import Exported, ExportOptions, answers, is_graded, max_score, number, of_points, score, share, text
+from .graded_work import Exported, ExportOptions, answers, changes, number, of_points, points_reached, text
 
+CANVAS_FILE, MOODLE_FILE = "canvas.csv", "moodle.csv"
 BYTE_ORDER_MARK = "\ufeff"
 DELIMITERS = ",;\t"
 NAMED = 5
@@ -26,6 +28,7 @@ MOST_FEEDBACK = 60
 WORDS = re.compile(r"[^\W_]+")
 PARTICIPANT = re.compile(r"(?:\A|\D)(\d+)\Z")
 HANDED_IN = re.compile(r"_(\d+)_assignsubmission_")
+DOWNLOADED = re.compile(r"(.+)_(\d+)")  # the name of a student in a download of Canvas or Moodle that had no roster
 CANVAS_ASSIGNMENT = re.compile(r" \(\d+\)\Z")
 POSSIBLE, READ_ONLY = "Points Possible", "(read only)"
 GRADE, MAXIMUM, FEEDBACK = "grade", "maximum grade", "feedback comments"
@@ -140,7 +143,7 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
     most = _points(possible[column]) if column < len(possible) else None
     sheet = GradeSheet(table, column, range(min(last, column)))
     rows = [index for index in range(1, len(table.rows)) if index != row]
-    return _filled(sheet, records, options, dict.fromkeys(rows, most), "canvas.csv")
+    return _filled(sheet, records, options, dict.fromkeys(rows, most), CANVAS_FILE)
 
 
 def moodle(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
@@ -168,7 +171,7 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
     for row in range(1, len(table.rows)):
         values = table.values(row)
         most[row] = _points(values[maximum]) if maximum is not None and maximum < len(values) else None
-    return _filled(sheet, records, options, most, "moodle.csv")
+    return _filled(sheet, records, options, most, MOODLE_FILE)
 
 
 def _table(options: ExportOptions, menu_path: str) -> CellTable:
@@ -237,13 +240,15 @@ def _filled(
     rows, problems = _match_rows(sheet, records, most)
     changed = filled = 0
     scaled = False
+    late = 0
     for record, row in rows:
-        if not is_graded(record):
+        if record.score is None:
             continue
-        out_of = options.out_of or most[row] or max_score(record)
-        points = number(share(record) * out_of)
+        out_of = options.out_of or most[row] or record.max_score
+        points = number(_scaled(record, out_of, is_capped=name == MOODLE_FILE))
         changed += _differs(sheet.table.values(row)[sheet.column], points)
-        scaled |= abs(out_of - max_score(record)) > 1e-6
+        scaled |= abs(out_of - record.max_score) > 1e-6
+        late += record.score != record.raw_score
         filled += 1
         sheet.table.put(row, sheet.column, points)
         if sheet.feedback is not None and sheet.feedback < len(sheet.table.rows[row]):
@@ -251,7 +256,22 @@ def _filled(
     notes = [f"{filled} of {len(most)} rows filled; {changed} had other points before."]
     if scaled:
         notes.append("Points are scaled to what the file says that there are; --out-of N names another number.")
-    return Exported({name: sheet.table.content()}, tuple(notes), problems)
+    if late:
+        notes.append(f"{late} of the scores are after lateness; the records have the raw scores, too.")
+    return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=problems)
+
+
+def _scaled(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
+    """Return the score of a record, scaled from its possible points to others.
+
+    Args:
+        record: the student's results, with a score.
+        out_of: the possible points on the platform.
+        is_capped: whether no more than these are entered; Moodle ignores a grade above its maximum.
+    """
+    reached = exact(record.score or 0.0)
+    points = reached * exact(out_of) / exact(record.max_score) if record.max_score else reached
+    return min(float(points), out_of) if is_capped else float(points)
 
 
 def _differs(before: str, points: str) -> bool:
@@ -281,7 +301,9 @@ def _match_rows(
         if len(values) > sheet.column:
             ending = PARTICIPANT.search(values[0].strip())
             numbered = [f"#{ending[1]}"] if ending else []
-            for key in chain(numbered, *(_keys(values[at]) for at in sheet.students)):
+            keys = list(chain.from_iterable(_keys(values[at]) for at in sheet.students))
+            numbers = [number[1] for at in sheet.students if (number := PARTICIPANT.search(values[at].strip()))]
+            for key in (*numbered, *keys, *(f"{key}#{number}" for key in keys for number in numbers)):
                 rows_of[key].add(row)
     matches = [(record, _row_of(record.student, rows_of)) for record in records]
     taken = Counter(row for _, row in matches if row is not None)
@@ -303,7 +325,9 @@ def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
     """
     participant = HANDED_IN.search(student)
     numbered = [f"#{participant[1]}"] if participant else []
-    for key in (*numbered, *_keys(student)):
+    downloaded = DOWNLOADED.fullmatch(student)
+    named = [f"{key}#{downloaded[2]}" for key in _keys(downloaded[1])] if downloaded else []
+    for key in (*numbered, *_keys(student), *named):
         if key in rows_of:
             return next(iter(rows_of[key])) if len(rows_of[key]) == 1 else None
     return None
@@ -325,12 +349,18 @@ def _keys(cell: str) -> Iterable[str]:
 
 
 def _feedback(record: StudentResults) -> str:
-    """Return the points and the wrong answers of a student as HTML, which is the format of Moodle's comments."""
-    head = f"<p>{number(score(record))} of {number(max_score(record))} points</p>"
+    """Return a student's points, wrong answers, and what was not attempted as HTML, the format of Moodle's comments."""
+    parts = [f"<p>{points_reached(record)}</p>"]
     wrong = [answer for answer in answers(record) if answer.answer.status == "failed"]
-    items = "".join(
+    items = [
         f"<li><b>{escape(answer.name)}</b> ({of_points(answer)}): {'<br>'.join(map(escape, answer.sentences))}</li>"
         for answer in wrong[:MOST_FEEDBACK]
-    )
-    more = f"<p>and {len(wrong) - MOST_FEEDBACK} more</p>" if len(wrong) > MOST_FEEDBACK else ""
-    return f"{head}<ul>{items}</ul>{more}" if wrong else head
+    ]
+    items += [f"<li>{escape(change.sentence)}</li>" for change in changes(record)]
+    if items:
+        parts.append(f"<ul>{''.join(items)}</ul>")
+    if len(wrong) > MOST_FEEDBACK:
+        parts.append(f"<p>and {len(wrong) - MOST_FEEDBACK} more</p>")
+    if todo := [answer.name for answer in answers(record) if answer.answer.status == "todo"]:
+        parts.append(f"<p>Not attempted: {escape(', '.join(todo))}</p>")
+    return "".join(parts)

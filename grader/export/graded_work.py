@@ -30,6 +30,7 @@ class ExportOptions:
         runner: the environment variables by which a platform's runner names what it grades.
         lines: the line on which each exercise's function begins in the graded file, from 1, by exercise id.
         picture: returns the HTML that draws an exercise's result for the record's seed; empty where there is none.
+        is_single: whether one record is exported, and no class; its files have the names that the platform prescribes.
     """
 
     out_of: float | None = None
@@ -38,6 +39,7 @@ class ExportOptions:
     runner: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     picture: Callable[[CourseExercise, ExerciseResult, int], str] = lambda exercise, result, seed: ""
+    is_single: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class Exported:
 
     Args:
         files: content by name; a name is a plain file name without a folder.
+        students: the student that each of the files is about, by its name; empty unless each is about one of a class.
         notes: sentences about the files.
         problems: sentences about results that are not in the files.
     """
 
     files: Mapping[str, bytes]
+    students: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -112,25 +116,65 @@ def answers(record: StudentResults) -> Iterator[GradedAnswer]:
         yield from (GradedAnswer(exercise, answer) for answer in exercise.answers)
 
 
-def is_graded(record: StudentResults) -> bool:
-    """Return whether no exercise of a record is an error of the grader, so that the score is known."""
-    return all(exercise.status != "error" for exercise in record.exercises)
+class PointsChange(NamedTuple):
+    """A change of the points that no answer shows: by a person, or for lateness."""
+
+    name: str
+    points: float
+    reason: str
+
+    @property
+    def signed(self) -> str:
+        """Return the points with their sign, as in `-0.7`."""
+        return f"{'+' if self.points > 0 else ''}{number(self.points)}"
+
+    @property
+    def sentence(self) -> str:
+        """Return name, points and reason on one line."""
+        return f"{self.name} ({self.signed} points): {self.reason}"
 
 
-def score(record: StudentResults) -> float:
-    """Return the sum of the points of the exercises in a record."""
-    return total(exercise.score for exercise in record.exercises)
+def changes(record: StudentResults) -> tuple[PointsChange, ...]:
+    """Return the changes of a record's points; with the scores of its answers they add up to its score, if it has one.
+
+    They are the adjustments, what makes a total below 0 into 0, and what lateness costs.
+    """
+    adjusted = [
+        PointsChange(text(f"adjustment {change.exercise}".strip()), change.points, text(change.reason))
+        for change in record.adjustments
+    ]
+    points = total([*(e.score for e in record.exercises), *(change.points for change in record.adjustments)])
+    floor = [PointsChange("no total below 0", -points, "the adjustments take off more")] if points < 0 else []
+    late = [PointsChange("lateness", record.late.points, text(record.late.reason))] if record.late else []
+    penalties = [
+        PointsChange(text(f"lateness {unit}"), -penalty, "the late penalty of nbgrader")
+        for unit, penalty in record.late_penalties
+    ]
+    return (*adjusted, *floor, *late, *penalties)
 
 
-def max_score(record: StudentResults) -> float:
-    """Return the points that were possible, for what was not handed in as well."""
-    return record.max_score
+def no_score(record: StudentResults) -> str:
+    """Return a sentence for the student on why there is no score; empty if there is one.
+
+    The reason for an error of the grader is for the instructor alone, and is replaced.
+    """
+    if record.score is not None:
+        return ""
+    return NOT_GRADED if record.ungraded else text(f"There is no score: {record.reason}.")
+
+
+def points_reached(record: StudentResults) -> str:
+    """Return `6.3 of 10 points`, with the raw score if lateness changed it; for no score, why there is none."""
+    if record.score is None or record.raw_score is None:
+        return no_score(record)
+    points = f"{number(record.score)} of {number(record.max_score)} points"
+    return points if record.score == record.raw_score else f"{points} after lateness, {number(record.raw_score)} before"
 
 
 def share(record: StudentResults) -> float:
-    """Return the score divided by the possible points, from 0 to 1; 0 if no points are possible."""
-    most = max_score(record)
-    return min(max(score(record) / most, 0.0), 1.0) if most else 0.0
+    """Return the score divided by the possible points, from 0 to 1; 0 without a score or possible points."""
+    points = record.score or 0.0
+    return min(max(points / record.max_score, 0.0), 1.0) if record.max_score else 0.0
 
 
 def number(points: float) -> str:

@@ -25,19 +25,19 @@ from grader.classroom.student_results import read_record
 from grader.course.course import COURSE_FILE, PACKAGE, Course, load_course
 from grader.course.course_file import CourseFile
 from grader.errors import UsageError
-from grader.results.records import LARGEST_SEED, StudentResults
+from grader.results.records import LARGEST_SEED, SCHEMA, StudentResults
 from grader.sandbox.isolation import Isolation
 
 from .graded_work import (
-    NOT_GRADED,
     ExportOptions,
     GradedAnswer,
+    PointsChange,
     answers,
     as_json,
-    is_graded,
+    changes,
     markdown,
     notes,
-    score,
+    points_reached,
     tagless,
 )
 
@@ -78,42 +78,45 @@ exec "${HANDGRAD_PYTHON:-$here/venv/bin/python}" -m handgrad gradescope . \\
 
 
 def results_json(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
-    """Return `results.json` with a test for each answer.
+    """Return `results.json` with a test for each answer and for each change of the points.
 
-    If anything could not be graded nothing has a score: Gradescope then shows the message and treats the run as failed,
-    so that it can be run again.
+    Its score is that after lateness. If there is none nothing has a score: Gradescope then shows the message and treats
+    the run as failed, so that it can be run again.
 
     Args:
         course: not read; every exporter takes it.
         record: the student's results.
         options: not read.
     """
-    is_all_graded = is_graded(record)
-    tests = [_test_entry(answer, number, is_all_graded) for number, answer in enumerate(answers(record), 1)]
-    output_lines = [*([] if is_all_graded else [NOT_GRADED]), *notes(record)]
+    is_scored = record.score is not None
+    tests = [_test_entry(answer, number, is_scored) for number, answer in enumerate(answers(record), 1)]
+    if is_scored:
+        tests += [_change_entry(change, number) for number, change in enumerate(changes(record), len(tests) + 1)]
+    is_total_told = not is_scored or record.score != record.raw_score
+    output_lines = [*([points_reached(record)] if is_total_told else []), *notes(record)]
     document = {
-        **({"score": score(record)} if is_all_graded else {}),
+        **({"score": record.score} if is_scored else {}),
         "output": tagless("\n".join(output_lines)),
         "output_format": "text",
         "stdout_visibility": "hidden",
         "tests": tests,
-        "extra_data": {"schema": "handgrad/result@2", "course": record.course},
+        "extra_data": {"schema": SCHEMA, "course": record.course, "raw_score": record.raw_score},
     }
     return {"results.json": as_json(document)}
 
 
-def _test_entry(answer: GradedAnswer, number: int, is_all_graded: bool) -> dict[str, Any]:
+def _test_entry(answer: GradedAnswer, number: int, is_scored: bool) -> dict[str, Any]:
     """Return the test entry of an answer.
 
     Args:
         answer: the answer's result.
-        number: its place among the answers, from 1.
-        is_all_graded: whether everything in the record was graded, so that points are shown.
+        number: its place among the tests, from 1.
+        is_scored: whether the record has a score, so that points are shown.
     """
     points = {"score": answer.answer.score, "max_score": answer.answer.max_score}
     passed = answer.answer.status == "passed"
     return {
-        **(points if is_all_graded else {}),
+        **(points if is_scored and answer.is_graded else {}),
         **({"status": "passed" if passed else "failed"} if answer.is_graded else {}),
         "name": answer.name,
         "number": str(number),
@@ -122,6 +125,26 @@ def _test_entry(answer: GradedAnswer, number: int, is_all_graded: bool) -> dict[
         "visibility": "visible",
         "tags": [tag for tag in (answer.exercise.unit, answer.code) if tag],
         "extra_data": {"status": answer.answer.status, "code": answer.code or None},
+    }
+
+
+def _change_entry(change: PointsChange, number: int) -> dict[str, Any]:
+    """Return the test entry of a change of the points, which may be negative and is out of 0.
+
+    Args:
+        change: the change.
+        number: its place among the tests, from 1.
+    """
+    return {
+        "score": change.points,
+        "max_score": 0,
+        "name": change.name,
+        "number": str(number),
+        "output": markdown(change.reason),
+        "output_format": "md",
+        "visibility": "visible",
+        "tags": [],
+        "extra_data": {"status": "changed", "code": None},
     }
 
 

@@ -13,8 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
+from grader.classroom.results_folder import result_file
+from grader.classroom.student_results import SUFFIX
 from grader.course.course import Course
 from grader.rendering.render_text import group_alike
 from grader.results.points import exact
@@ -23,28 +26,25 @@ from grader.results.records import Status, StudentResults
 from .feedback import feedback
 from .grade_sheets import canvas, moodle
 from .graded_work import (
-    NOT_GRADED,
     Exported,
     Exporter,
     ExportOptions,
     GradedAnswer,
     answers,
     as_json,
-    is_graded,
+    changes,
     markdown,
-    max_score,
+    no_score,
     notes,
     number,
     of_points,
-    score,
+    points_reached,
     share,
     tagless,
     text,
 )
 from .gradescope import results_json
 
-LONGEST_STUDENT = 60  # characters
-LONGEST_NAME = 160  # bytes; a suffix, the platform's name and a temporary ending keep it below 255
 StudentExporter = Callable[[Course, StudentResults, ExportOptions], Mapping[str, bytes]]
 MOST_ANNOTATIONS = 10  # the number of a kind that GitHub shows of a step
 SUMMARY_BYTES = 1_000_000  # a summary may have 1 MiB
@@ -63,33 +63,23 @@ OF_RUNNER = {  # field: the runner's environment variable
 def for_each_student(export_one: StudentExporter) -> Exporter:
     """Return an exporter that calls `export_one` for every student.
 
-    The files of a single student keep the names that the platform prescribes; those of several begin with the student's
-    name.
+    The files of a class begin with the name of the student's record, whoever else is in it. Those of a record that is
+    exported alone keep the names that the platform prescribes.
     """
 
     def export(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
-        if len(records) == 1:
+        if options.is_single:
             return Exported(export_one(course, records[0], options))
         files: dict[str, bytes] = {}
-        taken: set[str] = set()
+        students: dict[str, str] = {}
         for record in records:
-            student = _unique_file_name(record.student, taken)
+            begin = result_file(Path(), record.student).name.removesuffix(SUFFIX)
             for name, content in export_one(course, record, options).items():
-                files[f"{student}.{name}"] = content
-        return Exported(files)
+                files[f"{begin}.{name}"] = content
+                students[f"{begin}.{name}"] = record.student
+        return Exported(files, students)
 
     return export
-
-
-def _unique_file_name(student: str, taken: set[str]) -> str:
-    """Return a file name for a student that any file system accepts and that is not in `taken`; add it there."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT]
-    safe = safe.encode()[:LONGEST_NAME].decode("utf-8", "ignore") or "_"
-    name, number = safe, 2
-    while name.casefold() in taken:
-        name, number = f"{safe}-{number}", number + 1
-    taken.add(name.casefold())
-    return name
 
 
 def github(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
@@ -151,16 +141,19 @@ def _escaped_property(words: str) -> str:
 
 def _summary(record: StudentResults) -> str:
     """Return a student's points, answers and notes as Markdown, cut between answers at about `SUMMARY_BYTES` bytes."""
-    most = number(max_score(record))
-    total = f"{number(score(record))} of {most} points" if is_graded(record) else "Not everything could be graded"
-    parts, size = [f"## {total}\n\n"], 0
-    for answer in answers(record):
-        part = _answer_item(answer)
-        size += len(part.encode())
+    if record.score is None:
+        parts = [f"## {'Not everything could be graded' if record.ungraded else markdown(no_score(record))}\n\n"]
+    else:
+        parts = [f"## {number(record.score)} of {number(record.max_score)} points\n\n"]
+        parts += [f"{points_reached(record)}\n\n"] if record.score != record.raw_score else []
+    items = [*map(_answer_item, answers(record)), *(f"- {markdown(change.sentence)}\n" for change in changes(record))]
+    size = 0
+    for item in items:
+        size += len(item.encode())
         if size > SUMMARY_BYTES:
             parts.append("\nThere is more than a summary can hold.\n")
             break
-        parts.append(part)
+        parts.append(item)
     parts += [f"\n{markdown(note)}\n" for note in notes(record)[:20]]
     return "".join(parts)
 
@@ -176,7 +169,9 @@ def _answer_item(answer: GradedAnswer) -> str:
 def junit(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `junit.xml`, with a test for each answer, for Artemis, CodeGrade and any CI.
 
-    What is not attempted is skipped, and what could not be graded is an error and not a failure.
+    What is not attempted is skipped, and what could not be graded is an error and not a failure. JUnit has no points:
+    the score after lateness, the raw score and each change of the points are lines of `system-out`. The elements are
+    those that Artemis reads (docs.artemis.cit.tum.de, "Programming Exercise") and CodeGrade's JUnit step documents.
 
     Args:
         course: not read; every exporter takes it.
@@ -192,8 +187,8 @@ def junit(course: Course, record: StudentResults, options: ExportOptions) -> dic
         time="0",
     )
     suite.extend(cases)
-    if lines := notes(record):
-        ET.SubElement(suite, "system-out").text = "\n".join(lines)
+    lines = [points_reached(record), *(change.sentence for change in changes(record)), *notes(record)]
+    ET.SubElement(suite, "system-out").text = "\n".join(lines)
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -214,8 +209,9 @@ def _test_case(answer: GradedAnswer) -> ET.Element:
 def vpl(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `vpl.txt`, which `vpl_evaluate.sh` prints for VPL in Moodle: a block of comments, and the grade.
 
-    In the block, a line that begins with `-` is a title and one that begins with `>` is shown literally. There is no
-    grade if something could not be graded, so that VPL proposes none.
+    In the block, a line that begins with `-` is a title and one that begins with `>` is shown literally. The grade is
+    the score after lateness; without a score there is none, so that VPL proposes none (vpl.dis.ulpgc.es, "Automated
+    grading").
 
     Args:
         course: not read; every exporter takes it.
@@ -226,10 +222,13 @@ def vpl(course: Course, record: StudentResults, options: ExportOptions) -> dict[
     for answer in answers(record):
         lines.append(f"-{_inert(answer.name)} ({of_points(answer)})")
         lines += [f">{_inert(line)}" for line in answer.sentences if answer.answer.status != "passed"]
-    lines += [f">{_inert(note)}" for note in (*notes(record), *(() if is_graded(record) else (NOT_GRADED,)))]
+    for change in changes(record):
+        lines += [f"-{_inert(change.name)} ({change.signed})", f">{_inert(change.reason)}"]
+    is_total_told = record.score is None or record.score != record.raw_score
+    lines += [f">{_inert(line)}" for line in (*([points_reached(record)] if is_total_told else []), *notes(record))]
     block = "\n".join(["<|--", *lines, "--|>"])
-    most = max_score(record) if options.out_of is None else options.out_of
-    grade = f"\nGrade :=>>{number(share(record) * most)}\n" if is_graded(record) else "\n"
+    most = record.max_score if options.out_of is None else options.out_of
+    grade = "\n" if record.score is None else f"\nGrade :=>>{number(share(record) * most)}\n"
     return {"vpl.txt": (block + grade).encode()}
 
 
@@ -241,8 +240,9 @@ def _inert(words: str) -> str:
 def prairielearn(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `results.json` of an external grader for PrairieLearn.
 
-    What was not graded, or cannot be read as Python, is not gradable: it costs neither points nor an attempt
-    (docs.prairielearn.com, External Grading).
+    What has no score, or cannot be read as Python, is not gradable: it costs neither points nor an attempt. The form is
+    that of PrairieLearn/PrairieLearn, docs/externalGrading.md, "Grading results", at commit 06a6d59. The score is the
+    share of the points after lateness; a change of the points is a test out of 0.
 
     Args:
         course: not read; every exporter takes it.
@@ -252,13 +252,21 @@ def prairielearn(course: Course, record: StudentResults, options: ExportOptions)
     listed = list(answers(record))
     unread = [answer.verdict for answer in listed if answer.code == "syntax-error"]
     tried = [answer for answer in listed if answer.answer.status != "todo"]
-    if not is_graded(record):
-        return {"results.json": as_json({"gradable": False, "format_errors": [NOT_GRADED]})}
+    if record.score is None:
+        return {"results.json": as_json({"gradable": False, "format_errors": [tagless(no_score(record))]})}
     if unread and len(unread) == len(tried):
         errors = [tagless(line) for line in dict.fromkeys(unread)]
         return {"results.json": as_json({"gradable": False, "format_errors": errors})}
-    head = {"gradable": True, "score": round(share(record), 6), "message": tagless(" ".join(notes(record)))}
+    message = tagless(" ".join([points_reached(record), *notes(record)]))
+    head = {"gradable": True, "score": round(share(record), 6), "message": message}
     tests = [_prairielearn_test_entry(answer) for answer in listed]
+    tests += [
+        {
+            "name": change.name, "description": "", "points": change.points, "max_points": 0,
+            "message": tagless(change.reason), "output": "",
+        }
+        for change in changes(record)
+    ]  # fmt: skip
     content = as_json({**head, "tests": tests})
     if len(content) > PRAIRIELEARN_BYTES:
         content = as_json({**head, "tests": [{**test, "message": "", "output": ""} for test in tests]})
@@ -280,19 +288,21 @@ def _prairielearn_test_entry(answer: GradedAnswer) -> dict[str, Any]:
 def submitty(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `validation_results.json` of a custom validator for Submitty.
 
-    What was not graded is a failure of the validator, which the instructor sees (submitty.org, Python Custom
-    Validation).
+    What has no score is a failure of the validator, whose reason the instructor sees. The form is that of
+    Submitty/submitty.github.io, _docs/instructor/autograding/validation.md, "Python Custom Validator Output", at commit
+    3df7839. The score is the share of the points after lateness.
 
     Args:
         course: not read; every exporter takes it.
         record: the student's results.
         options: not read.
     """
-    if not is_graded(record):
+    if record.score is None:
         failed = ", ".join(answer.name for answer in answers(record) if not answer.is_graded)
-        document: dict[str, Any] = {"status": "failure", "message": f"not graded: {failed}; grade the submission again"}
+        why = f"not graded: {failed}; grade the submission again" if record.ungraded else no_score(record)
+        document: dict[str, Any] = {"status": "failure", "message": tagless(why)}
         return {"validation_results.json": as_json(document)}
-    colours = {"passed": "success", "failed": "failure", "todo": "warning"}
+    colours = {"passed": "success", "failed": "failure", "todo": "warning", "error": "warning"}
     messages = [
         {
             "message": tagless(f"{answer.name} ({of_points(answer)}): {'; '.join(answer.sentences)}"),
@@ -300,7 +310,8 @@ def submitty(course: Course, record: StudentResults, options: ExportOptions) -> 
         }
         for answer in answers(record)
     ]
-    messages += [{"message": tagless(note), "status": "information"} for note in notes(record)]
+    lines = [*(change.sentence for change in changes(record)), points_reached(record), *notes(record)]
+    messages += [{"message": tagless(line), "status": "information"} for line in lines]
     document = {"status": "success", "data": {"score": round(share(record), 6), "message": messages}}
     return {"validation_results.json": as_json(document)}
 
@@ -308,27 +319,43 @@ def submitty(course: Course, record: StudentResults, options: ExportOptions) -> 
 def classroom50(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `result.json` as `classroom50/result/v1`, in whole numbers of points.
 
-    There is no file if something could not be graded, so that the runner reports an error and no score.
+    There is no file without a score, so that the runner reports an error and no score. The score is that after
+    lateness. Its collector accepts no negative points of a test (foundation50/classroom50, wiki page "Advanced
+    Autograding", "The result.json contract", and `validate_result` of its collect_scores.py), so a change of the points
+    is a test of 0 out of 0, which has the change in a field of its own.
 
     Args:
-        course: its exercises decide the factor that makes points whole.
-        record: the student's results.
+        course: not read; every exporter takes it.
+        record: the student's results, whose possible points decide the factor that makes points whole.
         options: `runner` names the submission.
     """
-    if not is_graded(record):
+    if record.score is None:
         return {}
-    factor = whole_factor(course)
-    listed_answers = list(answers(record))
+    factor = whole_factor(record)
+    listed_answers, listed_changes = list(answers(record)), changes(record)
     worth = whole_points([answer.answer.max_score for answer in listed_answers], factor)
     tests = [
         _classroom50_test_entry(answer, max_points) for answer, max_points in zip(listed_answers, worth, strict=True)
     ]
-    listed = sum(test["max-score"] for test in tests)
+    most, points = sum(worth), sum(test["score"] for test in tests)
+    if listed_changes:  # rounded so that all of them together make the score
+        score = round(exact(record.score) * factor)
+        rounded = whole_points([change.points for change in listed_changes], factor)
+        rounded[-1] += score - points - sum(rounded)
+        tests += [
+            {
+                "test-name": change.name, "passed": True, "score": 0, "max-score": 0, "status": "changed", "code": None,
+                "message": tagless(f"{change.signed} points: {change.reason}"), "change": whole,
+            }
+            for change, whole in zip(listed_changes, rounded, strict=True)
+        ]  # fmt: skip
+    else:
+        score = points
     document = {
         "schema": CLASSROOM50,
         **_of_runner(options.runner),
-        "score": sum(test["score"] for test in tests),
-        "max-score": max(listed, round(exact(max_score(record)) * factor)),
+        "score": score,
+        "max-score": max(most, score),
         "tests": tests,
     }
     return {"result.json": as_json(document)}
@@ -360,12 +387,12 @@ def _classroom50_test_entry(answer: GradedAnswer, max_points: int) -> dict[str, 
     }
 
 
-def whole_factor(course: Course) -> int:
-    """Return the least factor that makes the points of every answer whole, or `FINEST` if that is larger.
+def whole_factor(record: StudentResults) -> int:
+    """Return the least factor that makes the possible points of every answer whole, or `FINEST` if that is larger.
 
-    It depends on the course alone, and not on what was handed in: all students are counted alike.
+    It does not depend on what was handed in: all records of a class give the same.
     """
-    return min(math.lcm(*(exact(exercise.points_of_answer).denominator for exercise in course.exercises)), FINEST)
+    return min(math.lcm(*(exact(answer.answer.max_score).denominator for answer in answers(record))), FINEST)
 
 
 def whole_points(points: Sequence[float], factor: int) -> list[int]:

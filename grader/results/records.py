@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from grader.safe_text import escaped
 
-from .points import total
+from .points import exact, total
 
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "seccomp", "none"]
@@ -214,9 +215,16 @@ class StudentResults:
     @cached_property
     def score(self) -> float | None:
         """Return the points that count: the raw score with lateness; `None` if there is no score."""
-        if self.raw_score is None or self.late is None:
+        if self.raw_score is None or not (self.late or self.penalties):
             return self.raw_score
-        return total((self.raw_score, self.late.points))
+        late = [self.late.points] if self.late else []
+        return total([self.raw_score, *late, *(-points for _, points in self.late_penalties)])
+
+    @cached_property
+    def late_penalties(self) -> tuple[tuple[str, float], ...]:
+        """Return the points that nbgrader takes off in each unit, by unit, no more than were earned there."""
+        capped = ((unit, min(self._points(unit), points)) for unit, points in sorted(self.penalties.items()))
+        return tuple((unit, points) for unit, points in capped if points > 0)
 
     @cached_property
     def max_score(self) -> float:
@@ -236,6 +244,27 @@ class StudentResults:
             }
             for unit in units
         ]
+
+    def in_units(self, units: Collection[str]) -> StudentResults:
+        """Return the results in some units alone, with their adjustments and their part of what lateness costs.
+
+        What lateness costs is a share of the raw score, so the part of a unit is in proportion to its points. An
+        adjustment of the total belongs to no unit and is left out.
+        """
+        exercises = tuple(exercise for exercise in self.exercises if exercise.unit in units)
+        ids = {exercise.id for exercise in exercises}
+        part = replace(
+            self,
+            exercises=exercises,
+            adjustments=tuple(adjustment for adjustment in self.adjustments if adjustment.exercise in ids),
+            late=None,
+            penalties={unit: points for unit, points in self.penalties.items() if unit in units},
+        )
+        if self.late and self.raw_score and part.raw_score is not None:
+            share = exact(part.raw_score) / exact(self.raw_score)
+            points = float(exact(self.late.points) * min(share, Fraction(1)))
+            return replace(part, late=replace(self.late, points=points))
+        return part
 
     def _points(self, unit: str = "") -> float:
         """Return the points of the exercises of a unit, or of all, with the adjustments of these."""
