@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
@@ -13,10 +13,10 @@ from typing import get_args
 from grader.course.course_file import CourseFile
 from grader.errors import UsageError
 from grader.results.points import total
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.records import AnswerResult, ExerciseResult, PointsChange, StudentResults
 
 from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
-from .student_results import Note, UnreadableResult
+from .student_results import GradeChange, Note, UnreadableResult
 
 SEVERAL = 3  # exercises with one misconception, or that are wrong, make a student stuck
 BINS = 10  # columns in the chart of scores
@@ -178,13 +178,14 @@ class StudentLine:
 
     Args:
         name: the student's name.
-        score: the student's points, less late penalties.
+        score: the student's points after lateness, or what is known of them; see `why_no_score`.
         exercises: the exercises by the student's standing in them.
         wrong: unit and id of the wrong exercises.
         again: misconceptions in several exercises, and in how many, the most frequent first.
-        late: the unit and the penalty of each late penalty.
+        changes: the changes of the points that no answer shows, by a person or for lateness.
         finished: whether every exercise that is not stretch is passed.
         notes: the notes on the submission.
+        why_no_score: why there is no score, as a clause; empty if there is one.
     """
 
     name: str
@@ -192,9 +193,15 @@ class StudentLine:
     exercises: Counts
     wrong: tuple[Key, ...] = ()
     again: tuple[tuple[str, int], ...] = ()
-    late: tuple[tuple[str, float], ...] = ()
+    changes: tuple[PointsChange, ...] = ()
     finished: bool = False
     notes: tuple[str, ...] = ()
+    why_no_score: str = ""
+
+    @property
+    def is_late(self) -> bool:
+        """Return whether the student lost points for lateness."""
+        return any(change.status == "late" for change in self.changes)
 
     @property
     def not_begun(self) -> bool:
@@ -229,6 +236,7 @@ class ClassReport:
         ungraded: the exercises that are not graded.
         broken: the results that could not be read, and are not counted.
         notes: sentences on the results as a whole.
+        history: the changes of grades since the run before, as `grade` wrote them.
     """
 
     title: str
@@ -240,15 +248,26 @@ class ClassReport:
     ungraded: tuple[Ungraded, ...] = ()
     broken: tuple[UnreadableResult, ...] = ()
     notes: tuple[Note, ...] = ()
+    history: tuple[GradeChange, ...] = ()
 
     @cached_property
     def scored(self) -> tuple[StudentLine, ...]:
-        """Return the lines of the students whose exercises are all graded, since only their scores are comparable."""
-        return tuple(line for line in self.students if not line.exercises.ungraded)
+        """Return the lines of the students who have a score."""
+        return tuple(line for line in self.students if not line.why_no_score)
+
+    @cached_property
+    def without_work(self) -> tuple[StudentLine, ...]:
+        """Return the lines of the students without a score of whom no exercise failed to be graded."""
+        return tuple(line for line in self.students if line.why_no_score and not line.exercises.ungraded)
+
+    @cached_property
+    def changed(self) -> tuple[StudentLine, ...]:
+        """Return the lines of the students whose points were changed, by a person or for lateness."""
+        return tuple(line for line in self.students if line.changes)
 
     @cached_property
     def median(self) -> float | None:
-        """Return the median score; `None` while no student is graded in full."""
+        """Return the median score; `None` while no student has one."""
         return statistics.median(line.score for line in self.scored) if self.scored else None
 
     @cached_property
@@ -265,7 +284,7 @@ class ClassReport:
     @property
     def late(self) -> bool:
         """Return whether any student lost points for lateness."""
-        return any(line.late for line in self.students)
+        return any(line.is_late for line in self.students)
 
     @cached_property
     def not_begun(self) -> tuple[StudentLine, ...]:
@@ -419,15 +438,17 @@ class Tally:
         self._codes.update(codes.keys())
         passed = {key for key, standing in standings.items() if standing == "passed"} - self._stretch
         self._passed_in_unit.update(Counter(unit for unit, _ in passed).items())
-        late = _late_penalties(exercises, results)
+        results = results.in_units(self._wanted_units) if self._wanted_units else results
+        changes = results.changes
         line = StudentLine(
             name=results.student,
-            score=total([*(exercise.score for exercise in exercises), *(-points for _, points in late)]),
+            score=total([*(exercise.score for exercise in exercises), *(change.points for change in changes)]),
             exercises=_counts(Counter(standings.values())),
             wrong=tuple(key for key, standing in standings.items() if standing == "wrong"),
-            late=late,
+            changes=changes,
             again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and is_misconception(code)),
             notes=results.notes,
+            why_no_score=results.why_no_score,
         )
         self._lines.append((line, len(passed)))
         return line, exercises
@@ -436,8 +457,11 @@ class Tally:
         """Keep a result that could not be read, or a note, for the report."""
         self._uncounted.append(entry)
 
-    def report(self) -> ClassReport:
+    def report(self, history: Sequence[GradeChange] = ()) -> ClassReport:
         """Return the report on the class.
+
+        Args:
+            history: the changes of grades since the run before.
 
         Raises:
             UsageError: no result has a unit that is wanted.
@@ -459,6 +483,7 @@ class Tally:
             ungraded=tuple(self._ungraded),
             broken=tuple(entry for entry in self._uncounted if isinstance(entry, UnreadableResult)),
             notes=tuple(entry for entry in self._uncounted if isinstance(entry, Note)),
+            history=tuple(history),
         )
 
     def _counted_exercises(self, results: StudentResults) -> list[GradedExercise]:
@@ -574,13 +599,6 @@ def _count_mistake(exercise: _ExerciseTally, student: str, code: str, answer: An
         mistake = exercise.mistakes.setdefault(code, _MistakeTally(example))
         mistake.example = example
     mistake.answers[answer.name] += 1
-
-
-def _late_penalties(exercises: Collection[GradedExercise], results: StudentResults) -> tuple[tuple[str, float], ...]:
-    """Return the points taken off for lateness in each unit, no more than were earned there."""
-    earned = {unit: total(e.score for e in exercises if e.unit == unit) for unit in results.penalties}
-    deductions = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(results.penalties.items()))
-    return tuple((unit, points) for unit, points in deductions if points > 0)
 
 
 def _counts(standings: Counter[Standing], size: int = 0) -> Counts:

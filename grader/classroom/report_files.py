@@ -49,6 +49,7 @@ class PageLimits:
     where: int = 8
     worst: int = 4
     aside: int = 40
+    changed: int = 100
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def columns(report: ClassReport) -> Iterator[Column]:
     """Yield the columns of the chart of scores; students who have not begun are a part of the first one."""
     scale = CHART_HEIGHT / max(*report.bins, 1)
     for i, count in enumerate(report.bins):
-        blank = len(report.not_begun) if i == 0 else 0
+        blank = sum(not line.why_no_score for line in report.not_begun) if i == 0 else 0
         yield Column(100 * i // BINS, count, blank, round(count * scale, 1), round(blank * scale, 1))
 
 
@@ -196,8 +197,9 @@ def _anchors(report: ClassReport) -> dict[Key, str]:
 
 
 def _rows(report: ClassReport) -> list[StudentLine]:
-    """Return the lines of the table of students, the lowest score first."""
-    return sorted(report.students, key=lambda line: (line.score, line.name))
+    """Return the lines of the table of students: those without work, then the lowest score first."""
+    without = set(report.without_work)
+    return sorted(report.students, key=lambda line: (line not in without, line.score, line.name))
 
 
 def _hash(style: str) -> str:
@@ -214,7 +216,8 @@ AddStudent = Callable[[StudentLine, Iterable[GradedExercise]], None]
 def answer_table(file: BinaryIO) -> Iterator[AddStudent]:
     """Write a CSV table to a file, student by student, with one line for each answer.
 
-    The scores in a student's lines add up to the student's score; an answer that is not graded has none.
+    The scores in a student's lines add up to the student's score; an answer that is not graded has none. A change of
+    the points is a line of its own, and so is the reason why a student has no score.
 
     Yields:
         The function to call with each student's line and exercises.
@@ -226,9 +229,14 @@ def answer_table(file: BinaryIO) -> Iterator[AddStudent]:
         name, stuck = (csv_text([no_formula(cell), ""]) for cell in (plain(line.name), line.stuck))
         end = f",{stuck[:-1]}\r\n"
         text.write("".join(f"{name}{cells}{end}" for exercise in exercises for cells in exercise.table_cells))
-        for unit, points in line.late:
-            late = csv_text([no_formula(unit), "", "", "late", number(-points), "", "", ""])
-            text.write(f"{name}{late}{end}")
+        for change in line.changes:
+            unit, exercise = (change.place, "") if change.status == "late" else ("", change.place)
+            places = map(no_formula, (unit, exercise))
+            cells = [*places, "", change.status, number(change.points), "", "", no_formula(plain(change.reason))]
+            text.write(f"{name}{csv_text(cells)}{end}")
+        if line.why_no_score and not line.exercises.ungraded:
+            cells = ["", "", "", "no score", "", "", "", no_formula(plain(line.why_no_score))]
+            text.write(f"{name}{csv_text(cells)}{end}")
 
     yield add
     text.flush()

@@ -27,7 +27,7 @@ from .student_results import ReadExercise, cached_exercises, read_record
 from .submissions import SubmissionFacts
 
 GRADES_FILE = "grades.csv"
-LONGEST_NAME = 200  # bytes
+LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
 DIGITS = 32  # of the hash in a changed name, enough that nobody can make two names with the same
 REMOVED = "removed"
 RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()

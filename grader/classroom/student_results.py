@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
@@ -17,6 +18,7 @@ from grader.results.records import SCHEMA, Adjustment, ExerciseResult, Isolation
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
+CHANGES_FILE = "changes.csv"
 SCHEMA_FAMILY = SCHEMA.partition("@")[0] + "@"  # of any version
 # The bytes around exercises in a record of handgrad.
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
@@ -42,6 +44,36 @@ class Note:
     """Hold a sentence for instructors on the results as a whole."""
 
     text: str
+
+
+class GradeChange(NamedTuple):
+    """Hold a row of `changes.csv`: a grade that differs from the run before; no exercise is the total."""
+
+    student: str
+    exercise: str
+    before: str
+    after: str
+    why: str
+
+
+def read_changes(folder: Path) -> list[GradeChange]:
+    """Return the changes of grades that the last run wrote into a folder of results; none if it wrote none.
+
+    Args:
+        folder: the results folder.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    path = folder / CHANGES_FILE
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            return [GradeChange(*((row.get(name) or "") for name in GradeChange._fields)) for row in rows]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, csv.Error) as error:
+        raise UsageError(f"{path} cannot be read ({error}): grade the class again, or remove it.") from error
 
 
 class _Record(BaseModel):
@@ -84,9 +116,10 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         The results of a student, or a description of a file that cannot be read.
 
     Raises:
-        UsageError: this is no folder of results, or one of another version.
+        UsageError: this is no folder of results, one of another version, or one of several runs.
     """
     students: set[str] = set()
+    asked: tuple[object, ...] = ()
     exercise_of = cached_exercises(_counted if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
@@ -95,9 +128,21 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
             else:
                 students.add(entry.student)
+                if asked not in ((), _asked(entry)):
+                    raise UsageError(
+                        f"{path} was graded with another version of the course, or for other exercises, than the first "
+                        f"record of its folder: grade the class again: handgrad grade SUBMISSIONS --out {folder}"
+                    )
+                asked = _asked(entry)
         yield entry
     if not students:
         raise UsageError(f"{folder} holds no readable result: name the folder that handgrad grade --out wrote.")
+
+
+def _asked(results: StudentResults) -> tuple[object, ...]:
+    """Return the course, its version, and the exercises and points of a run, the same for all who were graded in it."""
+    exercises = tuple((exercise.unit, exercise.id, exercise.max_score) for exercise in results.exercises)
+    return results.course, results.course_digest, exercises
 
 
 def _records(folder: Path) -> list[Path]:

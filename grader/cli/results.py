@@ -58,7 +58,7 @@ def report(
     """For instructors: show how a class is doing, on one HTML page and as CSV."""
     entries, source, folder = _open_source(results, gradebook)
     page = out or folder / PAGE
-    class_report = _write_report(entries, source, page, unit or ())
+    class_report = _write_report(entries, source, page, unit or (), None if gradebook else folder)
     print(questions_json(class_report) if as_json else summary_line(class_report, page))
     if class_report.broken:
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
@@ -93,7 +93,9 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
     return chain([first], entries), source if gradebook is None else url_without_password(gradebook), folder
 
 
-def _write_report(entries: Entries, source: str, page: Path, units: Collection[str]) -> ClassReport:
+def _write_report(
+    entries: Entries, source: str, page: Path, units: Collection[str], folder: Path | None
+) -> ClassReport:
     """Write the page and the CSV, each whole or not at all, and return the report that they show.
 
     Args:
@@ -101,17 +103,19 @@ def _write_report(entries: Entries, source: str, page: Path, units: Collection[s
         source: the name of the folder or gradebook that they were read from.
         page: the file of the page.
         units: the units that count; all if empty.
+        folder: the folder of the results; `None` if they are in a gradebook.
 
     Raises:
         UsageError: they cannot be written, or there is no such unit.
     """
     from grader.classroom.class_report import Tally
     from grader.classroom.report_files import PageSource, answer_table, html
+    from grader.classroom.student_results import read_changes
     from grader.files import whole_file, write_atomically
     from grader.results.records import StudentResults
 
-    entries, course = _with_course_name(entries)
-    table, tally = _csv_path(page), Tally(_course_file(course), units)
+    entries, first = _with_first_results(entries)
+    table, tally = _csv_path(page), Tally(None if first is None else _course_file(first, source, units), units)
     with _writable(table), whole_file(table) as file:
         with answer_table(file) as add:
             for entry in entries:
@@ -119,7 +123,7 @@ def _write_report(entries: Entries, source: str, page: Path, units: Collection[s
                     add(*tally.add(entry))
                 else:
                     tally.add_uncounted(entry)
-        counted = tally.report()
+        counted = tally.report([] if folder is None else read_changes(folder))
     text = html(counted, PageSource(source, table.name, datetime.now().astimezone()))
     with _writable(page):
         write_atomically(page, text.encode("utf-8", "replace"))
@@ -149,8 +153,8 @@ def _writable(path: Path) -> Iterator[None]:
         raise UsageError(f"{path} cannot be written ({why}): name another file with --out.") from error
 
 
-def _with_course_name(entries: Entries) -> tuple[Entries, str]:
-    """Return the same entries, and the name of the course of the first result; empty where there is no result."""
+def _with_first_results(entries: Entries) -> tuple[Entries, StudentResults | None]:
+    """Return the same entries, and the first results of a student; `None` where there are none."""
     from grader.classroom.student_results import Note, UnreadableResult
     from grader.results.records import StudentResults
 
@@ -158,27 +162,85 @@ def _with_course_name(entries: Entries) -> tuple[Entries, str]:
     for entry in unread:
         read.append(entry)
         if isinstance(entry, StudentResults):
-            return chain(read, unread), entry.course
-    return read, ""
+            return chain(read, unread), entry
+    return read, None
 
 
-def _course_file(course: str) -> CourseFile | None:
-    """Return the course file to take titles and teaching order from; `None` if no course of this name is known.
+def _course_file(results: StudentResults, source: str, units: Collection[str]) -> CourseFile | None:
+    """Return the course file to take titles and teaching order from; `None` if the course of the results is not known.
 
     It is that of the folder that the command is run in, whatever its name, or else of the course to grade with here.
+
+    Raises:
+        UsageError: it is of another version than the results, or these do not cover the units.
     """
     from grader.classroom.course_choice import class_course
     from grader.course.course import COURSE_FILE, find_root
     from grader.course.course_file import read_course_file
     from grader.errors import CourseError
 
-    if root := find_root(Path.cwd()):
-        return read_course_file(root / COURSE_FILE)
+    root = find_root(Path.cwd())
+    config = None if root is None else read_course_file(root / COURSE_FILE)
+    if config is not None and (config.course != results.course or results.course_digest is None):
+        return config
     try:
-        config = class_course(Path.cwd()).config
+        course = class_course(Path.cwd())
     except CourseError:
-        return None
-    return config if config.course == course else None
+        return config
+    if course.config.course != results.course:
+        return config
+    _refuse_other_version(course, results, source)
+    _refuse_partly_graded_units(course, results, units, source)
+    return course.config
+
+
+def _refuse_other_version(course: Course, results: StudentResults, source: str) -> None:
+    """Refuse results of a course of this name that has another content.
+
+    Args:
+        course: the course at hand.
+        results: those of any student.
+        source: the folder of the results, for the message.
+
+    Raises:
+        UsageError: they are of another version of the course.
+    """
+    from grader.classroom.results_folder import course_digest
+
+    if course.config.course != results.course or results.course_digest is None:
+        return
+    if course_digest(course) != results.course_digest:
+        raise UsageError(
+            f"{source} was graded with another version of the course {results.course}: grade the class again: "
+            f"handgrad grade SUBMISSIONS --out {source}"
+        )
+
+
+def _refuse_partly_graded_units(course: Course, results: StudentResults, units: Collection[str], source: str) -> None:
+    """Refuse units of which not every exercise was graded.
+
+    Args:
+        course: the course at hand.
+        results: those of any student.
+        units: the ids of the units.
+        source: the folder of the results, for the message.
+
+    Raises:
+        UsageError: there is no such unit, or the results do not have all of its exercises.
+    """
+    graded = {(exercise.unit, exercise.id) for exercise in results.exercises}
+    is_same = course.config.course == results.course
+    known = {unit.id for unit in course.config.units} if is_same else {unit for unit, _ in graded}
+    for unit in units:
+        if unit not in known:
+            raise UsageError(f"There is no unit {unit!r}. Units: {', '.join(sorted(known))}.")
+        asked = {(exercise.unit, exercise.id) for exercise in course.exercises if exercise.unit == unit}
+        if is_same and results.course_digest is not None and not asked <= graded:
+            missing = len(asked - graded)
+            raise UsageError(
+                f"{source} has no results for {missing} of the {len(asked)} exercises of {unit}: grade the unit into a "
+                f"folder of its own: handgrad grade SUBMISSIONS --unit {unit} --out {source}-{unit}"
+            )
 
 
 def summary_line(class_report: ClassReport, page: Path) -> str:
@@ -189,6 +251,8 @@ def summary_line(class_report: ClassReport, page: Path) -> str:
     if class_report.median is not None:
         parts.append(f"median {points(class_report.median)} of {points(class_report.max_score)}")
     parts += [f"{class_report.finished} finished", f"{len(class_report.stuck)} stuck"]
+    if class_report.without_work:
+        parts.append(f"{len(class_report.without_work)} without a score")
     if class_report.broken:
         parts.append(f"{count_of(len(class_report.broken), 'result')} not read")
     return f"{page} and {_csv_path(page)}: {', '.join(parts)}.{_weak_questions(class_report)}"
@@ -250,6 +314,7 @@ Platform = Literal[
     "feedback",
 ]
 STDOUT = "-"
+EXPORTED = Path("exported")  # with a folder for each platform
 MOST_PROBLEMS = 10
 
 
@@ -265,8 +330,12 @@ def export(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for the files; - prints the file, if there is only one.")
-    ] = Path("exported"),
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for the files, exported/PLATFORM if left out; - prints the file, if there is only one.",
+        ),
+    ] = None,
     fill: Annotated[
         Path | None,
         typer.Option(metavar="CSV", help="For canvas and moodle: the CSV of grades exported there, to be filled in."),
@@ -291,18 +360,22 @@ def export(
     course = class_course(Path.cwd())
     with without_garbage_collection():  # nothing is thrown away before the end
         records, unread = _records(results)
-        records = [_restrict_to_units(course, record, unit) for record in records] if unit else records
+        for record in records[:1]:  # the others of a folder are of the same run
+            _refuse_other_version(course, record, str(results))
+            _refuse_partly_graded_units(course, record, unit or (), str(results))
+        records = [record.in_units(unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
+        options = replace(options, is_single=not results.is_dir())
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
-    _write_exported(exported, out)
-    problems = [*unread, *exported.problems, *_ungraded(records)]
-    for line in (*exported.notes, *problems):
+    removed, unwritten = _write_exported(exported, out or EXPORTED / to, to, _without_score(records))
+    problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded(records)]
+    for line in (*exported.notes, *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print(f"handgrad: {shown}", file=sys.stderr)
-    raise typer.Exit(3 if problems else 0)
+    raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
 
 
 def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
@@ -320,19 +393,6 @@ def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
     if not records:
         raise UsageError(f"{results} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
     return records, unread
-
-
-def _restrict_to_units(course: Course, record: StudentResults, units: Collection[str]) -> StudentResults:
-    """Return the record with only the exercises of these units, and the highest score that they give.
-
-    Raises:
-        UsageError: the course has no such unit.
-    """
-    known = {unit.id for unit in course.config.units}
-    if unknown := next((unit for unit in units if unit not in known), None):
-        raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
-    kept = tuple(exercise for exercise in record.exercises if exercise.unit in units)
-    return replace(record, exercises=kept)
 
 
 def _content(path: Path) -> bytes:
@@ -387,13 +447,22 @@ def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
     return picture
 
 
-def _write_exported(exported: Exported, out: Path) -> None:
-    """Write each file whole into a folder, or print the only one if `out` is "-".
+def _write_exported(exported: Exported, out: Path, platform: str, unscored: str) -> tuple[list[str], list[str]]:
+    """Write the files into a folder and say so, or print the only one if `out` is "-".
+
+    Args:
+        exported: the files.
+        out: the folder.
+        platform: the name of the platform.
+        unscored: a sentence on the students without a score; empty if there are none.
+
+    Returns:
+        A sentence on files of an earlier export that were moved, if any, and one on each file that cannot be written.
 
     Raises:
         UsageError: there are several to be printed, or they cannot be written.
     """
-    from grader.files import write_atomically
+    from grader.export.export_folder import REMOVED, write_export
 
     if str(out) == STDOUT:
         if len(exported.files) > 1:
@@ -401,26 +470,44 @@ def _write_exported(exported: Exported, out: Path) -> None:
         for content in exported.files.values():
             sys.stdout.buffer.write(content)
         sys.stdout.flush()
-        return
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in exported.files.items():
-            write_atomically(out / name, content)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written ({error.strerror}): name another folder with --out.") from error
-    print(f"{len(exported.files)} file(s) written to {out}.")
+        return [unscored] if unscored else [], []
+    removed, problems = write_export(exported, out, platform)
+    print(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
+    if not removed:
+        return [], problems
+    named = ", ".join(removed[:MOST_PROBLEMS])
+    more = f" and {len(removed) - MOST_PROBLEMS} more" if len(removed) > MOST_PROBLEMS else ""
+    return [f"No longer exported, and put away in {out / REMOVED}: {named}{more}."], problems
+
+
+def _without_score(records: Sequence[StudentResults]) -> str:
+    """Return a sentence that counts and names the students without a score; empty if there are none."""
+    unscored = [record for record in records if record.score is None]
+    if not unscored:
+        return ""
+    named = ", ".join(
+        f"{plain(record.student)} ({'not graded' if record.ungraded else plain(record.reason)})"
+        for record in unscored[:MOST_PROBLEMS]
+    )
+    more = f" and {len(unscored) - MOST_PROBLEMS} more" if len(unscored) > MOST_PROBLEMS else ""
+    who = "1 student has no score" if len(unscored) == 1 else f"{len(unscored)} students have no score"
+    return one_line(f"{who}: {named}{more}.")
 
 
 def _ungraded(records: Sequence[StudentResults]) -> list[str]:
     """Return a sentence on each student who could not be graded in full, the first few, and how many more there are."""
-    from grader.export.graded_work import answers, is_graded
+    from grader.export.graded_work import answers
 
     sentences = []
-    for record in (record for record in records if not is_graded(record)):
+    for record in (record for record in records if record.ungraded):
         failed = next((answer for answer in answers(record) if not answer.is_graded), None)
         if failed is not None:
             why = failed.answer.message or "not graded"
             sentences.append(f"{record.student}, {failed.name}: not graded ({why}), so no points are exported.")
-    if len(sentences) <= MOST_PROBLEMS:
-        return sentences
-    return [*sentences[:MOST_PROBLEMS], f"and {len(sentences) - MOST_PROBLEMS} more were not graded."]
+    return _first_few(sentences)
+
+
+def _first_few(sentences: Sequence[str]) -> list[str]:
+    """Return the first of some sentences, and how many more there are."""
+    more = len(sentences) - MOST_PROBLEMS
+    return [*sentences[:MOST_PROBLEMS], *([f"and {more} more of this kind."] if more > 0 else [])]

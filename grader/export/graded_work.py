@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from grader.course.course import Course, CourseExercise
-from grader.results.points import shown, total
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.points import shown
+from grader.results.records import AnswerResult, ExerciseResult, PointsChange, StudentResults
 from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
@@ -116,41 +116,9 @@ def answers(record: StudentResults) -> Iterator[GradedAnswer]:
         yield from (GradedAnswer(exercise, answer) for answer in exercise.answers)
 
 
-class PointsChange(NamedTuple):
-    """A change of the points that no answer shows: by a person, or for lateness."""
-
-    name: str
-    points: float
-    reason: str
-
-    @property
-    def signed(self) -> str:
-        """Return the points with their sign, as in `-0.7`."""
-        return f"{'+' if self.points > 0 else ''}{number(self.points)}"
-
-    @property
-    def sentence(self) -> str:
-        """Return name, points and reason on one line."""
-        return f"{self.name} ({self.signed} points): {self.reason}"
-
-
 def changes(record: StudentResults) -> tuple[PointsChange, ...]:
-    """Return the changes of a record's points; with the scores of its answers they add up to its score, if it has one.
-
-    They are the adjustments, what makes a total below 0 into 0, and what lateness costs.
-    """
-    adjusted = [
-        PointsChange(text(f"adjustment {change.exercise}".strip()), change.points, text(change.reason))
-        for change in record.adjustments
-    ]
-    points = total([*(e.score for e in record.exercises), *(change.points for change in record.adjustments)])
-    floor = [PointsChange("no total below 0", -points, "the adjustments take off more")] if points < 0 else []
-    late = [PointsChange("lateness", record.late.points, text(record.late.reason))] if record.late else []
-    penalties = [
-        PointsChange(text(f"lateness {unit}"), -penalty, "the late penalty of nbgrader")
-        for unit, penalty in record.late_penalties
-    ]
-    return (*adjusted, *floor, *late, *penalties)
+    """Return the changes of a record's points with their texts on one line and cut, as exports show them."""
+    return tuple(change._replace(name=text(change.name), reason=text(change.reason)) for change in record.changes)
 
 
 def no_score(record: StudentResults) -> str:

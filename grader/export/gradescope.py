@@ -25,13 +25,12 @@ from grader.classroom.student_results import read_record
 from grader.course.course import COURSE_FILE, PACKAGE, Course, load_course
 from grader.course.course_file import CourseFile
 from grader.errors import UsageError
-from grader.results.records import LARGEST_SEED, SCHEMA, StudentResults
+from grader.results.records import LARGEST_SEED, SCHEMA, PointsChange, StudentResults
 from grader.sandbox.isolation import Isolation
 
 from .graded_work import (
     ExportOptions,
     GradedAnswer,
-    PointsChange,
     answers,
     as_json,
     changes,

@@ -171,7 +171,7 @@ def junit(course: Course, record: StudentResults, options: ExportOptions) -> dic
 
     What is not attempted is skipped, and what could not be graded is an error and not a failure. JUnit has no points:
     the score after lateness, the raw score and each change of the points are lines of `system-out`. The elements are
-    those that Artemis reads (docs.artemis.cit.tum.de, "Programming Exercise") and CodeGrade's JUnit step documents.
+    those that Artemis reads (ls1intum/Artemis, TestResultXmlParser.java in buildagent/service, at commit 1393b0d).
 
     Args:
         course: not read; every exporter takes it.
@@ -210,8 +210,8 @@ def vpl(course: Course, record: StudentResults, options: ExportOptions) -> dict[
     """Return `vpl.txt`, which `vpl_evaluate.sh` prints for VPL in Moodle: a block of comments, and the grade.
 
     In the block, a line that begins with `-` is a title and one that begins with `>` is shown literally. The grade is
-    the score after lateness; without a score there is none, so that VPL proposes none (vpl.dis.ulpgc.es, "Automated
-    grading").
+    the score after lateness; without a score there is none, so that VPL proposes none. The marks are those that
+    jcrodriguez-dis/moodle-mod_vpl reads, vpl_submission.class.php at commit 871102e.
 
     Args:
         course: not read; every exporter takes it.

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from grader.safe_text import escaped
 
-from .points import exact, total
+from .points import exact, shown, total
 
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "seccomp", "none"]
@@ -162,6 +162,34 @@ class Lateness:
     reason: str
 
 
+class PointsChange(NamedTuple):
+    """Hold a change of the points that no answer shows.
+
+    Args:
+        status: `changed` by a person, or for the `late` submission.
+        place: the id of the exercise or unit; empty for the total.
+        name: a name for people.
+        points: the difference, positive or negative.
+        reason: why, as a clause.
+    """
+
+    status: Literal["changed", "late"]
+    place: str
+    name: str
+    points: float
+    reason: str
+
+    @property
+    def signed(self) -> str:
+        """Return the points with their sign, as in `-0.7`."""
+        return f"{'+' if self.points > 0 else ''}{shown(self.points)}"
+
+    @property
+    def sentence(self) -> str:
+        """Return name, points and reason."""
+        return f"{self.name} ({self.signed} points): {self.reason}"
+
+
 @dataclass(frozen=True)
 class StudentResults:
     """Hold the results of one student, and everything that a record of them says.
@@ -219,6 +247,27 @@ class StudentResults:
             return self.raw_score
         late = [self.late.points] if self.late else []
         return total([self.raw_score, *late, *(-points for _, points in self.late_penalties)])
+
+    @cached_property
+    def changes(self) -> tuple[PointsChange, ...]:
+        """Return the changes of the points; with the scores of all answers they add up to the score, if there is one.
+
+        They are the adjustments, what makes a total below 0 into 0, and what lateness costs.
+        """
+        adjusted = [
+            PointsChange(
+                "changed", change.exercise, f"adjustment {change.exercise}".strip(), change.points, change.reason
+            )
+            for change in self.adjustments
+        ]
+        points = self._points()
+        floor = [PointsChange("changed", "", "no total below 0", -points, "more was taken off")] if points < 0 else []
+        late = [PointsChange("late", "", "lateness", self.late.points, self.late.reason)] if self.late else []
+        penalties = [
+            PointsChange("late", unit, f"lateness {unit}", -penalty, "the late penalty of nbgrader")
+            for unit, penalty in self.late_penalties
+        ]
+        return (*adjusted, *floor, *late, *penalties)
 
     @cached_property
     def late_penalties(self) -> tuple[tuple[str, float], ...]:

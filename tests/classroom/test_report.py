@@ -166,7 +166,7 @@ def test_what_is_no_folder_of_results_is_refused_in_a_sentence(run: Run, tmp_pat
         (["grades/ada.json"], "grades/ada.json cannot be read (Not a directory): name the folder"),
         (["empty"], "empty holds no results: make them with handgrad grade SUBMISSIONS --out empty"),
         (["foreign"], "foreign holds no readable result: name the folder"),
-        (["grades", "--unit", "nope"], "There is no unit 'nope' in these results; there is 01_slopes, 04_linear, 05_"),
+        (["grades", "--unit", "nope"], "There is no unit 'nope'. Units: 01_slopes, 02_"),
         (["grades", "--gradebook", "sqlite:///x.db"], "A report is made from one class: name a folder or --gradebook"),
         (["grades", "--out", "empty"], "empty is a folder: name a file with --out, such as empty/report.html"),
         (["grades", "--out", "x.csv"], "--out names the page, and the CSV goes beside it: --out x.html"),

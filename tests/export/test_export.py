@@ -22,12 +22,13 @@ from helpers.platform_formats import (
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
+from grader.classroom.results_folder import result_file
 from grader.cli.results import Platform
 from grader.course.course import PACKAGE, Course, load_course
 from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
 from grader.export.platforms import PLATFORMS, whole_factor
 from grader.files import write_atomically
-from grader.results.records import ExerciseResult, StudentResults
+from grader.results.records import AnswerResult, StudentResults
 
 HOSTILE = (
     "::error file=x::owned", "::set-output name=score::100", "##[set-env name=PATH]x", "fine%0A::stop-commands::x",
@@ -67,7 +68,7 @@ def hostile(text: str) -> StudentResults:
 
 
 def exported(course: Course, platform: str, record: StudentResults, **wanted: Any) -> dict[str, bytes]:
-    return dict(PLATFORMS[platform](course, [record], ExportOptions(runner=RUNNER, **wanted)).files)
+    return dict(PLATFORMS[platform](course, [record], ExportOptions(runner=RUNNER, is_single=True, **wanted)).files)
 
 
 def document(course: Course, platform: str, record: StudentResults) -> Any:
@@ -176,12 +177,17 @@ def test_hostile_text_proposes_no_grade_to_vpl(course: Course, text: str) -> Non
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_files_of_a_class_have_names_that_any_system_takes(course: Course, text: str) -> None:
-    records = [replace(BEN, student=name) for name in (text or "x", f"{text}/../x", "BEN", "ben", "..", "con")]
-    files = PLATFORMS["vpl"](course, records, ExportOptions()).files
-    assert len({name.casefold() for name in files}) == len(records)
-    assert all(re.fullmatch(r"[\w.-]+\.vpl\.txt", name) and not name.startswith(".") for name in files)
-    assert max(map(len, files)) < 100
+def test_the_files_of_a_class_are_called_as_its_records(course: Course, text: str) -> None:
+    """By the rule for records, whoever else is in the class; those of a class of one as well."""
+    records = [replace(BEN, student=name) for name in (text or "x", f"{text}/../x", "BEN", "ben", "ben-2", "..", "con")]
+    exported = PLATFORMS["vpl"](course, records, ExportOptions())
+    for record in records:
+        (alone,) = PLATFORMS["vpl"](course, [record], ExportOptions()).files
+        assert alone == f"{result_file(Path(), record.student).name.removesuffix('.json')}.vpl.txt"
+        assert exported.students[alone] == record.student
+    assert list(exported.students) == list(exported.files)
+    assert len(exported.files) == len(records)
+    assert all("/" not in name and not name.startswith(".") for name in exported.files)
 
 
 # --- a grader's failure
@@ -247,8 +253,10 @@ def test_every_answer_has_its_points_its_code_and_one_hint(course: Course) -> No
 
 
 def test_the_score_is_a_share_of_all_possible_points(course: Course) -> None:
-    missing = ExerciseResult("mse_grad", "06_loss", (todo("inp.g", 15.0),))
-    record = replace(BEN, exercises=(*BEN.exercises, missing))
+    """Of what was not handed in as well, for which the record has exercises that are still to do."""
+    missing = tuple(replace(exercise, id=f"{exercise.id}_{n}", answers=tuple(map(_todo, exercise.answers)))
+                    for n in range(3) for exercise in BEN.exercises)  # fmt: skip
+    record = replace(BEN, exercises=(*BEN.exercises, *missing))
     assert document(course, "prairielearn", record)["score"] == 0.1
     assert document(course, "submitty", record)["data"]["score"] == 0.1
     found = document(course, "classroom50", record)
@@ -257,11 +265,17 @@ def test_the_score_is_a_share_of_all_possible_points(course: Course) -> None:
     assert vpl_grade(exported(course, "vpl", record, out_of=100.0)["vpl.txt"].decode())[0] == ["10"]
 
 
+def _todo(answer: AnswerResult) -> AnswerResult:
+    return todo(answer.name, answer.max_score)
+
+
 def test_whole_numbers_add_up(course: Course) -> None:
-    """All of them come from the course: a student who handed in nothing has the same maximum as the others."""
-    factor = whole_factor(course)
-    points = [exercise.points / len(exercise.answer_names) for exercise in course.exercises]
-    assert all(abs(factor * each - round(factor * each)) < 1e-6 for each in points)
+    """All of them come from what was asked: a student who handed in nothing has the same maximum as the others."""
+    halves = tuple(replace(exercise, max_score=0.0, answers=tuple(
+        replace(answer, score=answer.score / 6, max_score=answer.max_score / 6) for answer in exercise.answers
+    )) for exercise in ADA.exercises)  # fmt: skip
+    assert whole_factor(ADA) == 1
+    assert whole_factor(replace(ADA, exercises=halves)) == 6
     full, none = document(course, "classroom50", ADA), document(course, "classroom50", CLEO)
     assert full["score"] == full["max-score"] == none["max-score"] == sum(each["score"] for each in full["tests"])
     assert none["score"] == 0

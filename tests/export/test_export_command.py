@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from test_export import RUNNER
 from test_export_sheets import MOODLE
 from typer.testing import CliRunner, Result
 
+from grader.classroom.results_folder import course_digest, result_file
 from grader.cli.main import app
-from grader.course.course import PACKAGE
+from grader.course.course import PACKAGE, load_course
 from grader.errors import UsageError
+from grader.results.records import dumps
 
 LIN = "exercises/04_linear/lin_grad.py"
 
@@ -46,7 +49,9 @@ def test_one_record_becomes_the_platforms_file(grades: Path) -> None:
 
 def test_a_class_becomes_a_file_for_each_student(grades: Path) -> None:
     done = export(grades, "--to", "junit")
-    assert sorted(path.name for path in Path("exported").iterdir()) == [f"{each.student}.junit.xml" for each in CLASS]
+    assert sorted(path.name for path in Path("exported/junit").iterdir()) == [
+        *(f"{each.student}.junit.xml" for each in CLASS), "index.csv",
+    ]  # fmt: skip
     assert done.exit_code == 3
     assert (
         done.stderr == "handgrad: eve, relu_grad inp.g: not graded (the worker is gone), so no points are exported.\n"
@@ -119,3 +124,111 @@ def test_a_file_that_is_no_record_is_named(grades: Path) -> None:
     assert "none.json" in usage_error("none.json", "--to", "vpl")
     Path("taken").write_text("")
     assert "taken cannot be written" in usage_error(grades / "ben.json", "--to", "vpl", "--out", "taken")
+
+
+# --- what was asked
+
+
+@pytest.fixture
+def graded(grades: Path) -> Path:
+    """A class graded with the course at hand: records of a version, of whom two have no score."""
+    digest = course_digest(load_course(Path()))
+    nothing = replace(CLASS[2], student="dora", reason="nothing was handed in")
+    return write_folder(grades, [replace(each, course_digest=digest) for each in (*CLASS, nothing)])
+
+
+def test_who_has_no_score_is_counted_and_named(graded: Path) -> None:
+    (graded / "eve.json").unlink()
+    done = export(graded, "--to", "vpl")
+    assert done.stdout == ("7 file(s) written to exported/vpl. 1 student has no score: dora (nothing was handed in).\n")
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert "Grade :=>>" not in Path("exported/vpl/dora.vpl.txt").read_text()
+    assert "There is no score: nothing was handed in." in Path("exported/vpl/dora.vpl.txt").read_text()
+
+
+def test_a_unit_that_the_records_do_not_cover_is_refused(graded: Path) -> None:
+    """Defect 1: everybody got 0 for a unit that was never graded, and a part for one that was graded in part."""
+    said = usage_error(graded, "--to", "vpl", "--unit", "09_norm")
+    assert said == (
+        f"{graded} has no results for 9 of the 9 exercises of 09_norm: grade the unit into a folder of its own: "
+        f"handgrad grade SUBMISSIONS --unit 09_norm --out {graded}-09_norm"
+    )
+    assert "exercises of 04_linear" in usage_error(graded, "--to", "vpl", "--unit", "04_linear")
+    assert not Path("exported").exists()
+
+
+def test_records_of_another_version_of_the_course_are_refused(graded: Path) -> None:
+    """Defect 2: points that were edited in course.yaml scaled the scores of the records."""
+    course = Path("course.yaml")
+    course.write_text(course.read_text("utf-8").replace("points: 1", "points: 4"), encoding="utf-8")
+    said = usage_error(graded, "--to", "vpl")
+    assert said.startswith(f"{graded} was graded with another version of the course handgrad: grade the class again:")
+    report = CliRunner().invoke(app, ["report", str(graded)])
+    assert isinstance(report.exception, UsageError)
+    assert str(report.exception) == said
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "vpl"), ("report",)])
+def test_records_of_two_runs_in_one_folder_are_refused(graded: Path, command: tuple[str, ...]) -> None:
+    shorter = replace(CLASS[0], student="zoe", exercises=CLASS[0].exercises[:1], course_digest=CLASS[0].course_digest)
+    (graded / "zoe.json").write_text(dumps(shorter))
+    found = CliRunner().invoke(app, [command[0], str(graded), *command[1:]]).exception
+    assert isinstance(found, UsageError)
+    assert f"{graded}/zoe.json was graded with another version of the course, or for other exercises" in str(found)
+
+
+# --- names
+
+
+def test_no_name_depends_on_who_else_is_there(grades: Path) -> None:
+    """Defects 11 and 25: `ada-2.feedback.html` was the page of ada, and a class of one had other names."""
+    people = [replace(CLASS[0], student=name) for name in ("Ada", "ada", "ada-2")]
+    for each in [*grades.glob("*.json")]:
+        each.unlink()
+    write_folder(grades, people)
+    assert export(grades, "--to", "feedback").exit_code == 0
+    for each in people:
+        assert f"<bdi>{each.student}</bdi>" in Path(f"exported/feedback/{each.student}.feedback.html").read_text()
+    index = Path("exported/feedback/index.csv").read_text("utf-8-sig").splitlines()
+    assert index == ["student,file,platform", *(f"{n},{n}.feedback.html,feedback" for n in ("Ada", "ada", "ada-2"))]
+    for gone in ("Ada", "ada"):
+        (grades / f"{gone}.json").unlink()
+    done = export(grades, "--to", "feedback")
+    assert done.stderr == (
+        "handgrad: No longer exported, and put away in exported/feedback/removed: Ada.feedback.html, "
+        "ada.feedback.html.\n"
+    )
+    assert sorted(path.name for path in Path("exported/feedback").iterdir()) == [
+        "ada-2.feedback.html", "index.csv", "removed",
+    ]  # fmt: skip
+
+
+def test_two_platforms_never_share_a_file(grades: Path) -> None:
+    """Defect 26: both write `results.json`."""
+    for platform in ("gradescope", "prairielearn"):
+        export(grades, "--to", platform)
+    shared = {path.read_bytes() for path in Path("exported").glob("*/ada.results.json")}
+    assert len(shared) == 2
+    said = usage_error(grades, "--to", "prairielearn", "--out", "exported/gradescope")
+    assert said == "exported/gradescope holds the files for gradescope: name another folder with --out."
+    Path("other").mkdir()
+    Path("other/index.csv").write_text("a,b\n1,2\n")
+    assert "an index.csv of something else" in usage_error(grades, "--to", "vpl", "--out", "other")
+
+
+def test_one_name_never_stops_the_others(grades: Path) -> None:
+    """Defect 24: a name of 60 letters of four bytes each ended the export."""
+    strange = replace(CLASS[0], student="\U0001f600" * 60)
+    path = result_file(grades, strange.student)
+    path.write_text(dumps(strange))
+    Path("exported/submitty/ben.validation_results.json").mkdir(parents=True)  # a file that cannot be replaced
+    done = export(grades, "--to", "submitty")
+    assert done.exit_code == 3
+    assert done.stdout.startswith("7 file(s) written to exported/submitty.")
+    assert "ben.validation_results.json cannot be written (Is a directory)" in done.stderr
+    assert Path("exported/submitty", f"{path.name.removesuffix('.json')}.validation_results.json").is_file()
+
+
+def test_a_single_record_has_the_platforms_name_and_no_index(grades: Path) -> None:
+    export(grades / "ben.json", "--to", "vpl", "--out", "container")
+    assert [path.name for path in Path("container").iterdir()] == ["vpl.txt"]

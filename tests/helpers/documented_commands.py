@@ -14,7 +14,7 @@ RUNS: Runs = {
         (
             'export grades/ --to canvas --fill gradebook.csv --column "Linear layers" --unit 04_linear',
             0,
-            "exported/canvas.csv",
+            "exported/canvas/canvas.csv",
         ),
     ],
     "exports.md": [
@@ -29,7 +29,7 @@ RUNS: Runs = {
         GRADE,
         ("grade submissions/ --seed N", 0, "grades/ada.json"),
         ("report grades/", 0, "grades/report.html"),
-        ("export grades/ --to feedback", 0, "exported/ada.feedback.html"),
+        ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
         ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
         ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
         ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
@@ -37,7 +37,7 @@ RUNS: Runs = {
     "junit.md": [("export grades/student.json --to junit --out test-reports/", 0, "test-reports/junit.xml")],
     "moodle.md": [
         GRADE,
-        ("export grades/ --to moodle --fill worksheet.csv --unit 04_linear", 0, "exported/moodle.csv"),
+        ("export grades/ --to moodle --fill worksheet.csv --unit 04_linear", 0, "exported/moodle/moodle.csv"),
         ("export grades/ada.json --to vpl --out-of 100 --out -", 0, ""),
     ],
     "prairielearn.md": [
