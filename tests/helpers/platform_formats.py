@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 POINTS = {"type": "number", "minimum": 0}
+ANY_POINTS = {"type": "number"}  # of a test; neither page names a least value
 TEXT = {"type": "string"}
 VISIBLE = {"enum": ["visible", "hidden", "after_due_date", "after_published"]}
 FORMATS = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
@@ -31,7 +32,7 @@ GRADESCOPE = closed(
             "items": closed(
                 "name",
                 {
-                    "score": POINTS, "max_score": POINTS, "status": {"enum": ["passed", "failed"]}, "name": TEXT,
+                    "score": ANY_POINTS, "max_score": POINTS, "status": {"enum": ["passed", "failed"]}, "name": TEXT,
                     "name_format": FORMATS, "number": TEXT, "output": TEXT, "output_format": FORMATS,
                     "tags": {"type": "array", "items": TEXT}, "visibility": VISIBLE, "extra_data": {"type": "object"},
                 },
@@ -40,7 +41,7 @@ GRADESCOPE = closed(
     },
 )  # fmt: skip
 
-# docs.prairielearn.com, "External Grading", "Grading results"
+# PrairieLearn/PrairieLearn, docs/externalGrading.md, "Grading results", at commit 06a6d59
 PRAIRIELEARN = {
     **closed(
         "gradable",
@@ -52,7 +53,7 @@ PRAIRIELEARN = {
                 "items": closed(
                     "name points max_points",
                     {
-                        "name": TEXT, "description": TEXT, "points": POINTS, "max_points": POINTS, "message": TEXT,
+                        "name": TEXT, "description": TEXT, "points": ANY_POINTS, "max_points": POINTS, "message": TEXT,
                         "output": TEXT,
                     },
                 ),
@@ -63,7 +64,7 @@ PRAIRIELEARN = {
     "then": {"required": ["score"]},
 }  # fmt: skip
 
-# submitty.org, "Python Custom Validation", "Success" and "Failure"
+# Submitty/submitty.github.io, _docs/instructor/autograding/validation.md, "Success" and "Failure", at commit 3df7839
 COLOUR = {"enum": ["information", "failure", "warning", "success"]}
 SUBMITTY = {
     "oneOf": [
@@ -87,7 +88,8 @@ SUBMITTY = {
     ]
 }
 
-# foundation50/classroom50, "The result.json contract", once its runner has stamped what is its own to say
+# foundation50/classroom50, wiki page "Advanced Autograding", "The result.json contract", and what
+# `validate_result` of its collect_scores.py refuses, once its runner has stamped what is its own to say
 NAME = {"type": "string", "minLength": 1}
 WHOLE = {"type": "integer", "minimum": 0}
 CLASSROOM50 = closed(
@@ -111,7 +113,10 @@ CLASSROOM50 = closed(
 
 
 def junit_tests(content: bytes) -> dict[str, tuple[str, str]]:
-    """Return what Artemis reads: test name -> outcome and message. Two tests of one name are an error."""
+    """Return outcome and message by test name, as Artemis reads them; two tests of one name are an error.
+
+    See ls1intum/Artemis, TestResultXmlParser.java at commit 1393b0d.
+    """
     root = ET.fromstring(content)
     entries: dict[str, tuple[str, str]] = {}
     for case in root.iter("testcase"):

@@ -19,7 +19,7 @@ from grader.classroom.report_files import answer_table
 from grader.classroom.student_results import read_record
 from grader.course.course import Course, load_course
 from grader.export.grade_sheets import canvas
-from grader.export.graded_work import ExportOptions, max_score, score, share
+from grader.export.graded_work import ExportOptions, share
 from grader.export.gradescope import results_json
 from grader.export.platforms import classroom50, prairielearn, submitty, vpl, whole_points
 from grader.results.points import exact, part, shown, total
@@ -135,7 +135,7 @@ def test_the_units_add_up_to_the_total_in_every_output(
     assert record.max_score == total(unit["max_score"] for unit in units) == most
     assert record.score == pytest.approx(total(unit["score"] for unit in units), rel=1e-15)
     read = read_again(record, tmp_path_factory.getbasetemp())
-    assert (score(read), max_score(read)) == (record.score, most)
+    assert (read.score, read.max_score) == (record.score, most)
     tally = Tally()
     line, _ = tally.add(read)
     assert line.score == record.score
