@@ -22,9 +22,10 @@ import helpers.environment  # noqa: F401  one thread, as in the tests
 import test_explain_foreign
 import torch
 from helpers import explain_corpus
-from helpers.corpus import NAMED, WRONG, Submission, without_misconceptions
+from helpers.corpus import NAMED, WRONG, without_misconceptions
 from helpers.courses import ROOT, SEED, TIME_LIMIT, with_policy
 
+from grader.authoring.submission_pages import Submission
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes

@@ -15,6 +15,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+import torch
 from helpers.class_results import CLASS, write_folder
 from helpers.commands import Typed
 from helpers.courses import ROOT
@@ -300,3 +301,13 @@ def test_the_names_of_a_training_exist() -> None:
     for row in CONTRIBUTING.tables_of("Add something to train")[0]:
         for name in re.findall(r"`(\w+)", row[0]):
             assert any(re.search(rf"^(def )?{name}\b", text, re.MULTILINE) for text in trainings), name
+
+
+def test_the_example_of_a_misconception_is_one_of_an_exercise() -> None:
+    (source,) = [body for _, body in CONTRIBUTING.blocks if body.startswith("misconceptions = (")]
+    scope: dict[str, tuple[Misconception, ...]] = {}
+    exec(source, {"Misconception": Misconception}, scope)
+    (misconception,) = scope["misconceptions"]
+    inputs = {"inp": PUBLIC["normal"]("bs n"), "out": PUBLIC["output"]()}
+    Exercise("", lambda inp: inp**3, inputs, (Answer("inp.g", "inp"),), misconceptions=(misconception,))
+    assert misconception.rule(torch.ones(2, 3) * 5, torch.ones(2, 3)).tolist() == [[1.0] * 3] * 2

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,20 +15,32 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from grader.course.course import COURSE_FILE, Course, CourseExercise
-from grader.course.course_file import Unit, line_of_name
-from grader.errors import CourseError, SpecError
+from grader.course.course_file import QUIZ_FILE, Unit, line_of_name
+from grader.errors import CourseError, ReadError, SpecError
 from grader.judging.grading import Grader
+from grader.judging.grading_pool import GradingPool, Part
+from grader.reference.references import one_thread
 from grader.results.records import AnswerResult
 from grader.sandbox.worker import Worker
 
-from .audit_exercise import check_code_hints, check_giveaways, check_hints, check_numbers, check_signature
-from .audit_quiz import check_quiz
+from .audit_exercise import (
+    check_code_hints,
+    check_giveaways,
+    check_hints,
+    check_numbers,
+    check_quiz,
+    check_signature,
+    takes_declared_inputs,
+)
 from .build import is_stale, read_worked, solution_file, stub, worked_text
+from .lesson_examples import example_problems
+from .submission_pages import PAGES, Submission, head_problems, read_page
 
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
 WORDS_FILE = "grader/diagnosis/words.yaml"
+PAGE_SEED = 1  # the same in every run, so that a finding about a submission can be seen again
 
 
 @dataclass(frozen=True)
@@ -44,74 +56,180 @@ class AuditFinding:
     says: str
 
 
-ShowProgress = Callable[[CourseExercise], None]
+ShowProgress = Callable[[str], None]
 Check = Callable[[], Iterator[str]]
 
 
-def audit(course: Course, grader: Grader, worker: Worker, progress: ShowProgress | None = None) -> list[AuditFinding]:
-    """Return everything that is wrong with a course; an empty list if it is sound.
+def audit(
+    course: Course,
+    grader: Grader,
+    worker: Worker,
+    progress: ShowProgress | None = None,
+    exercises: Iterable[CourseExercise] | None = None,
+) -> list[AuditFinding]:
+    """Return everything that is wrong with a course but for its pages of submissions; an empty list if it is sound.
 
     Args:
         course: the course.
         grader: makes the trials.
         worker: runs the stubs and the worked solutions.
-        progress: called with each exercise before its checks.
+        progress: called with the file of each exercise before its checks.
+        exercises: those to audit, with the lessons of their units; all, if left out. What concerns the course as a
+            whole is always audited.
     """
+    chosen = course.exercises if exercises is None else tuple(exercises)
+    units = [unit.id for unit in course.config.units if exercises is None or unit.id in {e.unit for e in chosen}]
     findings = [*_check_files(course), *(AuditFinding(WORDS_FILE, says) for says in check_code_hints())]
     for unit in course.config.units:
         findings += _check_declarations(course, unit)
-    declared = [exercise for exercise in course.exercises if _is_declared(exercise)]
-    with _numbers_in_parallel([exercise for exercise in declared if not exercise.is_quiz], grader) as numbers_of:
+    declared = [exercise for exercise in chosen if _is_declared(exercise)]
+    tasks: dict[str, Task] = {
+        exercise.id: _numbers_task(exercise, grader) for exercise in declared if not exercise.is_quiz
+    }
+    tasks |= {unit: _lesson_task(course, unit) for unit in units}
+    with _in_parallel(tasks) as findings_of:
         for exercise in declared:
             if progress is not None:
-                progress(exercise)
+                progress(exercise.file)
             findings += _check_exercise(exercise, _checks(exercise, grader, worker))
             if not exercise.is_quiz:
-                findings += numbers_of(exercise)
+                findings += findings_of(exercise.id)
+        for unit_id in units:
+            findings += findings_of(unit_id)
     return list(dict.fromkeys(findings))
 
 
+def read_pages(
+    course: Course, exercises: Sequence[CourseExercise]
+) -> tuple[dict[CourseExercise, list[Submission]], list[AuditFinding]]:
+    """Read the pages of submissions of exercises; without running them.
+
+    A course without a folder `tests/learners` has no pages, and needs none.
+
+    Args:
+        course: the course.
+        exercises: those whose pages are read.
+
+    Returns:
+        The submissions by exercise, and what is wrong with the pages.
+    """
+    folder, findings, submissions = course.root / PAGES, list[AuditFinding](), dict[CourseExercise, list[Submission]]()
+    if not folder.is_dir():
+        return {}, []
+    known = {f"{exercise.unit}/{exercise.id}.py" for exercise in course.exercises if not exercise.is_quiz}
+    for path in sorted(folder.glob("*/*.py")):
+        if (name := path.relative_to(folder).as_posix()) not in known:
+            says = f"it belongs to nothing in {COURSE_FILE}: list its exercise, or remove it."
+            findings.append(AuditFinding(f"{PAGES}/{name}", says))
+    for exercise in exercises:
+        file = f"{PAGES}/{exercise.unit}/{exercise.id}.py"
+        if exercise.is_quiz or not _is_declared(exercise):
+            continue
+        try:
+            page = read_page(course.root / file)
+        except FileNotFoundError:
+            says = f"there is no page of submissions: write right and wrong answers to {exercise.id} there."
+            findings.append(AuditFinding(file, says))
+            continue
+        except (ReadError, UnicodeDecodeError) as error:
+            findings.append(AuditFinding(file, f"{_without_file(error)}."))
+            continue
+        submissions[exercise] = page
+        if not page:
+            findings.append(AuditFinding(file, "no submission is on it: write a right one and a wrong one."))
+        for submission in page:
+            for says in head_problems(submission, exercise.answer_names):
+                findings.append(AuditFinding(file, f"line {submission.line}: {says}"))
+    return submissions, findings
+
+
+def run_pages(
+    pages: dict[CourseExercise, list[Submission]], progress: ShowProgress | None = None
+) -> list[AuditFinding]:
+    """Grade submissions on all processors, and return those whose answers get other codes than their pages say.
+
+    Args:
+        pages: the submissions by exercise, all of one course.
+        progress: called with the page of each submission when it is graded.
+    """
+    if not any(pages.values()):
+        return []
+    course, findings = next(iter(pages)).course, dict[tuple[str, int], AuditFinding]()
+    submissions = {(e.id, s.line): (e, s) for e, page in pages.items() for s in page}
+    jobs = [(key, (Part(exercise.id, s.source.encode()),)) for key, (exercise, s) in submissions.items()]
+    with GradingPool(course, "none", os.cpu_count() or 1, PAGE_SEED) as pool:
+        for graded in pool.grade(jobs):
+            if graded is None:
+                continue
+            exercise, submission = submissions[graded.key]
+            file = f"{PAGES}/{exercise.unit}/{exercise.id}.py"
+            if progress is not None:
+                progress(file)
+            codes = {answer.name: answer.code for result in graded.results for answer in result.answers}
+            problems = [
+                f"{name} {'passes' if code is None else f'is {code}'}, not {' or '.join(expected)}"
+                for name, (code, expected) in submission.mismatches(codes).items()
+            ]
+            problems += [graded.failure.rstrip(".")] if graded.failure else []
+            if problems:
+                says = f"line {submission.line}: {'; '.join(problems)}: correct the submission, or what its head says."
+                findings[graded.key] = AuditFinding(file, says)
+    return [findings[key] for key in submissions if key in findings]
+
+
+Task = Callable[[], Iterable[AuditFinding]]
+
+
+def _numbers_task(exercise: CourseExercise, grader: Grader) -> Task:
+    """Return the task that finds what is wrong with the numbers of an exercise."""
+    check = (_spec(exercise.unit), f"{exercise.id}: ", lambda: check_numbers(exercise, grader))
+    return lambda: _check_exercise(exercise, (check,))
+
+
+def _lesson_task(course: Course, unit: str) -> Task:
+    """Return the task that finds the examples of a unit's lesson that do not print what it shows."""
+    file = f"exercises/{unit}/{LESSON}"
+
+    def run() -> Iterator[AuditFinding]:
+        """Yield the findings; none if there is no lesson, which `_check_files` reports."""
+        if (course.root / file).is_file():
+            with one_thread():  # a process that was forked must start no other one
+                yield from (AuditFinding(file, says) for says in example_problems(course.root / file))
+
+    return run
+
+
 @contextmanager
-def _numbers_in_parallel(
-    exercises: list[CourseExercise], grader: Grader
-) -> Iterator[Callable[[CourseExercise], Iterable[AuditFinding]]]:
-    """Check the numbers of exercises in other processes while the block runs.
+def _in_parallel(tasks: dict[str, Task]) -> Iterator[Callable[[str], Iterable[AuditFinding]]]:
+    """Run tasks in other processes while the block runs.
 
     Yields:
-        A function that returns the findings about the numbers of an exercise, and waits for them if need be.
+        A function that returns the findings of the task with this name, and waits for them if need be.
     """
     if sys.platform != "linux":  # what is declared cannot be sent to another process, only inherited
-        yield lambda exercise: _check_numbers(exercise, grader)
+        yield lambda name: tasks[name]()
         return
-    given = (dict(enumerate(exercises)), grader)
-    pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork"), _inherit, given)
+    pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork"), _inherit, (tasks,))
     try:
-        futures = [pool.submit(_inherited_numbers, number) for number in range(len(exercises))]
-        yield lambda exercise: futures[exercises.index(exercise)].result()
+        futures = {name: pool.submit(_run_inherited, name) for name in tasks}
+        yield lambda name: futures[name].result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-_inherited: tuple[dict[int, CourseExercise], Grader]
+_inherited: dict[str, Task]
 
 
-def _inherit(exercises: dict[int, CourseExercise], grader: Grader) -> None:
-    """Keep the exercises and the grader in a process that checks numbers, and leave Ctrl-C to its parent."""
+def _inherit(tasks: dict[str, Task]) -> None:
+    """Keep the tasks in a process that runs some of them, and leave Ctrl-C to its parent."""
     global _inherited
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _inherited = exercises, grader
+    _inherited = tasks
 
 
-def _inherited_numbers(number: int) -> list[AuditFinding]:
-    """Return the findings about the numbers of one of the exercises that this process keeps."""
-    exercises, grader = _inherited
-    return list(_check_numbers(exercises[number], grader))
-
-
-def _check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[AuditFinding]:
-    """Yield the findings about the numbers of an exercise."""
-    check = (_spec(exercise.unit), f"{exercise.id}: ", lambda: check_numbers(exercise, grader))
-    return _check_exercise(exercise, (check,))
+def _run_inherited(name: str) -> list[AuditFinding]:
+    """Return the findings of one of the tasks that this process keeps."""
+    return list(_inherited[name]())
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
@@ -213,11 +331,17 @@ def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[t
         )
     return (
         (solution, "", lambda: check_signature(exercise)),
-        (exercise.file, "", lambda: _check_stub(exercise, grader, worker)),
-        (solution, "", lambda: _check_solution(exercise, grader, worker)),
+        (exercise.file, "", lambda: _if_callable(exercise, lambda: _check_stub(exercise, grader, worker))),
+        (solution, "", lambda: _if_callable(exercise, lambda: _check_solution(exercise, grader, worker))),
         (spec, f"{exercise.id}: ", lambda: check_hints(exercise.function)),
         (spec, f"{exercise.id}: ", lambda: check_giveaways(exercise)),
     )
+
+
+def _if_callable(exercise: CourseExercise, check: Check) -> Iterator[str]:
+    """Yield from a check that calls the worked function, unless it takes other inputs, which is one finding already."""
+    if takes_declared_inputs(exercise):
+        yield from check()
 
 
 def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
@@ -255,6 +379,9 @@ def _check_files(course: Course) -> Iterator[AuditFinding]:
             if name not in text:
                 says = f"it does not mention {name}: list it among the unit's exercises."
                 yield AuditFinding(f"exercises/{unit.id}/{LESSON}", says)
+        if not any(exercise.unit == unit.id for exercise in course.exercises):
+            says = f"{unit.id} has no exercise yet: begin one with: handgrad new EXERCISE --unit {unit.id}"
+            yield AuditFinding(COURSE_FILE, f"line {line_of_name(course.root / COURSE_FILE, unit.id)}: {says}")
     known = set(chain.from_iterable((exercise.path, exercise.solution) for exercise in course.exercises))
     known |= {exercise.quiz_keys for exercise in course.exercises if exercise.is_quiz and exercise.quiz_keys.is_file()}
     units = {unit.id for unit in course.config.units}
@@ -262,7 +389,14 @@ def _check_files(course: Course) -> Iterator[AuditFinding]:
         for path in _visible(folder):
             if path not in known and not _is_allowed(PurePosixPath(path.relative_to(folder)), units, name):
                 file = f"{name}/{path.relative_to(folder).as_posix()}"
-                yield AuditFinding(file, f"it belongs to nothing in {COURSE_FILE}: list its exercise, or remove it.")
+                yield AuditFinding(file, _why_unlisted(path, units))
+
+
+def _why_unlisted(path: Path, units: set[str]) -> str:
+    """Return what to do about a file that belongs to no exercise; `units` are the ids of the units."""
+    if path.name == QUIZ_FILE and path.parent.name in units:
+        return f"{path.parent.name} has no quiz in {COURSE_FILE}: write `quiz: 1` under its unit, or remove this file."
+    return f"it belongs to nothing in {COURSE_FILE}: list its exercise, or remove it."
 
 
 def _visible(folder: Path) -> list[Path]:

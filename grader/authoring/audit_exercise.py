@@ -1,5 +1,7 @@
 """Checks one exercise: its references agree, wrong arrays fail, misconceptions are recognised, and its texts are fit.
 
+Of a quiz: right answers pass, declared mistakes are recognised, and computed keys are up to date.
+
 A check yields a clause for each problem, which ends with what to do.
 """
 
@@ -10,7 +12,8 @@ import functools
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,13 +23,20 @@ import numpy as np
 from grader import diagnosis
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Question, QuizMistake
+from grader.course.quiz import Quiz
 from grader.course.sampling import Array, Sampler
 from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.words import STEPS, diagnosis_of, words
+from grader.errors import CourseError
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_sheet import right_answer
+from grader.quiz.computed_answers import compute_keys
+from grader.quiz.variants import PLACEHOLDER, ParameterValues, every_values, question_with_values, values_text
 from grader.reference.compare import agrees
 from grader.reference.kinks import KINKED, allowed_gradient
 from grader.reference.references import agrees_with_finite_differences, derivative_answers, gradcheck, one_thread
@@ -262,6 +272,10 @@ def _misconception_problems(
             except IMPOSSIBLE as error:
                 yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
                 return
+            if samples and not any(sample.given.shape == sample.expected.shape for sample in samples):
+                shapes = f"{samples[0].given.shape}, and the answer is {samples[0].expected.shape}"
+                yield f"{name} never has the shape of the answer ({shapes}): no wrong answer is compared with it."
+                return
             if not all(is_right(exercise, answer, sample.trial, sample.given) for sample in samples):
                 wrong[answer.name] = samples
     if not wrong:
@@ -407,9 +421,8 @@ def check_signature(exercise: CourseExercise) -> Iterator[str]:
     Raises:
         CourseError: the worked solution cannot be read.
     """
-    function = read_worked(exercise).function
-    taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    declared = list(exercise.function.argument_names)
+    function, declared = read_worked(exercise).function, list(exercise.function.argument_names)
+    taken = _argument_names(function)
     if taken != declared:
         yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
         return
@@ -417,3 +430,113 @@ def check_signature(exercise: CourseExercise) -> Iterator[str]:
     for name in declared:
         if name not in described:
             yield f"its docstring does not describe {name}: add a line `{name}: ...` with its shape."
+
+
+def takes_declared_inputs(exercise: CourseExercise) -> bool:
+    """Return whether the worked function takes the inputs that are declared, so that it can be called.
+
+    Raises:
+        CourseError: the worked solution cannot be read.
+    """
+    return _argument_names(read_worked(exercise).function) == list(exercise.function.argument_names)
+
+
+def _argument_names(function: ast.FunctionDef) -> list[str]:
+    """Return the names of the positional arguments of a function, in order."""
+    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+
+
+# --- quizzes -------------------------------------------------------------------------------------------------------
+
+
+def check_quiz(exercise: CourseExercise) -> Iterator[str]:
+    """Yield what is wrong with a quiz, each a clause that ends with what to do.
+
+    Raises:
+        SpecError: its file cannot be read, or a listing cannot be run.
+    """
+    quiz = exercise.quiz
+    keys = compute_keys(quiz)
+    if keys != quiz.keys:
+        yield "the computed answers of its predictions are out of date: write them with: handgrad build"
+    quiz = Quiz(quiz.questions, keys)
+    yield from _quiz_giveaways(exercise)
+    for name, question in quiz.questions.items():
+        for number, step in enumerate(question.hints, 1):
+            if isinstance(question, Expression) and gives_away(question.right, step):
+                yield f"hint {number} of {name} gives the formula away: ask for it instead."
+        for values in every_values(question):
+            posed, shown_name = question_with_values(quiz, name, values), _name_with_values(name, values)
+            if len(posed.wrong) < len(question.wrong):
+                yield f"{shown_name}: two of its wrong answers are the same: draw from other numbers."
+            for says in _question_problems(posed):
+                yield f"{shown_name}: {says}"
+
+
+def _quiz_giveaways(quiz: CourseExercise) -> Iterator[str]:
+    """Yield the questions that contain a formula of a worked solution of their unit."""
+    exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
+    answers: set[str] = set()
+    for exercise in exercises:
+        with suppress(CourseError):  # a solution that cannot be read is a finding of that exercise
+            answers |= set(formulas(read_worked(exercise), final=True))
+    for name, question in quiz.quiz.questions.items():
+        for formula in sorted(answers):
+            if any(gives_away(formula, text) for text in _question_texts(question)):
+                yield f"{name} contains the answer to an exercise ({formula}): ask in other words."
+
+
+def _question_texts(question: Question) -> Iterator[str]:
+    """Yield all texts of a question that are read before it is answered."""
+    yield from (question.ask, question.listing, *question.hints)
+    if isinstance(question, (Choice, Choices)):
+        yield from (right if isinstance(right, str) else right.text for right in question.right.values())
+        yield from (wrong.text for wrong in question.wrong.values())
+
+
+def _name_with_values(name: str, values: ParameterValues) -> str:
+    """Return the name of a question, with the values of its parameters if it has any."""
+    return f"{name} ({values_text(values)})" if values else name
+
+
+def _question_problems(question: AnswerableQuestion) -> Iterator[str]:
+    """Yield what is wrong with one question with its numbers in it."""
+    if question.params:
+        texts = [question.ask, question.because, *question.hints, *_answer_texts(question)]
+        for placeholder in (match for text in texts for match in PLACEHOLDER.findall(text)):
+            yield f"{{{placeholder}}} is not worked out: use the names of params, or other brackets."
+    if set(question.right) & set(question.wrong) and isinstance(question, (Choice, Choices)):
+        yield "a choice is both right and wrong: give it another name."
+        return
+    mistake_in_right = mistake_in(question, right_answer(question))
+    if mistake_in_right is not None:
+        verdict = f"{mistake_in_right.code} ({mistake_in_right.says})"
+        yield f"its right answer, {right_answer(question)}, is judged as {verdict}: correct it."
+    elif not question.wrong:
+        yield "it declares no wrong answer: add what a learner would get wrong, with what that reveals."
+    for answer, mistake in _wrong_answers(question).items():
+        judged = mistake_in(question, answer)
+        if judged is None:
+            yield f"its wrong answer, {answer}, passes: correct it."
+        elif judged != mistake:
+            verdict = f"{judged.code} ({judged.says})"
+            yield f"its wrong answer, {answer}, is judged as {verdict}: sharpen it, or remove the other."
+
+
+def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
+    """Yield all texts of a question about its answers, with what they reveal."""
+    if isinstance(question, Choices):
+        yield from (part for option in question.right.values() for part in (option.text, option.says))
+    if isinstance(question, (Choice, Choices)):
+        yield from (option.text for option in question.wrong.values())
+    yield from (mistake.says for mistake in question.wrong.values())
+
+
+def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, QuizMistake]:
+    """Return each declared mistake by an answer that has it, as a learner writes that."""
+    if not isinstance(question, Choices):
+        return dict(question.wrong)
+    right = list(question.right)
+    added = {", ".join([*right, label]): option for label, option in question.wrong.items()}
+    dropped = {", ".join(other for other in right if other != label): o for label, o in question.right.items()}
+    return {answer: mistake for answer, mistake in {**added, **dropped}.items() if answer}

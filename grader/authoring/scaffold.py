@@ -6,6 +6,7 @@ What is written is a whole exercise, of `out = inp**2`, that can be built and au
 from __future__ import annotations
 
 import ast
+import difflib
 import keyword
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ import yaml
 
 from grader import INSTALL, __version__
 from grader.course.course import COURSE_FILE, Course, load_course
+from grader.course.course_file import QUIZ_FILE, UNIT_ID
 from grader.errors import UsageError
 from grader.files import write_atomically
 
@@ -27,6 +29,9 @@ TAKEN = frozenset(("handgrad", "grader"))  # packages of handgrad's own
 CONFIG = """\
 # The course: units in the order they are taught, and the exercises of each. Data only.
 # What an exercise is stands in solutions/<unit>/spec.py; its lesson in exercises/<unit>/README.md.
+# `points` are shared equally by all answers of an exercise. `stretch: true` below them makes it optional. A unit's
+# `quiz: 1` are the points of its quiz: handgrad new --quiz --unit {unit}. How exercises are graded, unless it is set:
+# policy: {{time_limit: 10, memory_limit: 1024, show_expected: false, measuring: flag}}  # seconds, MiB; or `refuse`
 course: {package}
 title: {title}
 package: {package}     # what is installed beside handgrad, and holds the right answers: learners never see them
@@ -60,7 +65,7 @@ bypass-selection = true
 "solutions" = "{package}/solutions"
 """
 LESSON = """\
-# The first unit
+# {title}
 
 Say here what a learner should see first: one entry, one number that can be followed by hand, a picture, and then the
 formula.
@@ -75,7 +80,7 @@ In every loss that is a square.
 |---|---|
 | [`{first}`]({first}.py) | the gradient of `out = inp**2` |
 """
-FILES = {COURSE_FILE: CONFIG, "pyproject.toml": f"{PROJECT}\n{PYTEST_OPTIONS}", f"exercises/{UNIT}/README.md": LESSON}
+FILES = {COURSE_FILE: CONFIG, "pyproject.toml": f"{PROJECT}\n{PYTEST_OPTIONS}"}
 
 
 def new_course(folder: Path) -> Course:
@@ -102,6 +107,7 @@ def new_course(folder: Path) -> Course:
         "title": re.sub(r"[-_]+", " ", package).capitalize(),
     }
     of_course = {folder / path: text.format(**fields) for path, text in FILES.items()}
+    of_course[folder / "exercises" / UNIT / "README.md"] = LESSON.format(title="The first unit", first=FIRST)
     of_exercise = _exercise_files(folder, FIRST, UNIT, f'"""The exercises of {UNIT}."""\n')
     for path, text in (of_course | of_exercise).items():
         write_atomically(path, text.encode())
@@ -158,27 +164,68 @@ def {name}(inp, out):
 """
 
 
-def add_exercise(course: Course, name: str, unit: str) -> list[Path]:
-    """Add an exercise to a unit, and return the files that were written, to be filled in.
+QUIZ = """\
+slope_of_a_square:
+  kind: number
+  ask: "Here out = inp**2. What is the slope of out where inp is {3}?"
+  right: "6"
+  wrong:
+    "9":
+      code: forward-value
+      says: That is out itself. How much does it move when inp is nudged?
+  hints: [Nudge inp by 0.001. By how much does out move?]
+  because: The slope of inp**2 is 2 * inp.
+"""
+QUIZ_LINE = "The questions of this unit are in [`quiz.yaml`](quiz.yaml)."
+
+
+def add_exercise(course: Course, name: str, unit: str, *, quiz: bool = False) -> list[Path]:
+    """Add an exercise, a quiz or both to a unit, and return the files that were written, to be filled in.
+
+    A unit that the course does not have is begun, with its lesson, at the place that its number gives it.
 
     Args:
         course: the course.
-        name: the id of the exercise and the name of its function, such as `square_grad`.
+        name: the id of the exercise and the name of its function, such as `square_grad`; empty for a quiz alone.
         unit: the id of the unit.
+        quiz: whether to add a quiz of one question.
 
     Raises:
-        UsageError: there is no such unit, or the name is taken or is no name of a function.
+        UsageError: the unit cannot be begun, or the name is taken or is no name of a function, or there is a quiz.
         SpecError: the unit's declarations cannot be used.
     """
     listed, spec = course.root / COURSE_FILE, course.spec(unit)
-    _expect_new(course, name, unit)
-    written = {
-        **_exercise_files(course.root, name, unit, spec.read_text(encoding="utf-8")),
-        listed: _with_entry(listed.read_text(encoding="utf-8"), name, unit),
-    }
-    for path, text in written.items():
-        write_atomically(path, text.encode())
-    return [*written, *build(load_course(course.root))]
+    text, is_new = listed.read_text(encoding="utf-8"), unit not in (known.id for known in course.config.units)
+    if is_new:
+        _expect_new_unit(course, unit)
+        text = _with_unit(text, unit)
+    written: dict[Path, str] = {}
+    if name:
+        _expect_new(course, name, unit)
+        declared = spec.read_text(encoding="utf-8") if spec.is_file() else f'"""The exercises of {unit}."""\n'
+        written |= _exercise_files(course.root, name, unit, declared)
+        if not any(exercise.id == name for exercise in course.exercises):
+            text = _with_entry(text, name, unit)
+    elif is_new:
+        raise UsageError(f"{unit} is no unit of this course yet: name its first exercise as well.")
+    lesson = course.root / "exercises" / unit / "README.md"
+    if name and not lesson.is_file():
+        written[lesson] = LESSON.format(title=_title(unit), first=name)
+    if quiz:
+        path = course.solutions / unit / QUIZ_FILE
+        if path.exists() or any(known.id == unit and known.quiz is not None for known in course.config.units):
+            raise UsageError(f"{unit} has a quiz already: write its questions in {path}.")
+        text, written[path] = _with_quiz(text, unit), QUIZ.replace("{3}", "3")
+        before = written.get(lesson) or (lesson.read_text(encoding="utf-8") if lesson.is_file() else "")
+        written[lesson] = f"{before.rstrip()}\n\n{QUIZ_LINE}\n".lstrip()
+    for path, content in {**written, listed: text}.items():
+        write_atomically(path, content.encode())
+    return [*written, listed, *build(load_course(course.root))]
+
+
+def _title(unit: str) -> str:
+    """Return the title of a new unit: `02_robust` -> `Robust`."""
+    return unit[3:].replace("_", " ").capitalize()
 
 
 def _exercise_files(root: Path, name: str, unit: str, spec: str) -> dict[Path, str]:
@@ -204,16 +251,67 @@ def _expect_new(course: Course, name: str, unit: str) -> None:
     Raises:
         UsageError: it cannot.
     """
-    units = [known.id for known in course.config.units]
-    if unit not in units:
-        raise UsageError(f"{unit} is no unit of this course: name one of {', '.join(units)}.")
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")
-    if name in {exercise.id for exercise in course.exercises} or name in course.declarations(unit):
+    listed = next((exercise for exercise in course.exercises if exercise.id == name), None)
+    is_begun = listed is not None and (listed.unit != unit or listed.solution.exists())
+    if is_begun or (course.spec(unit).is_file() and name in course.declarations(unit)):
         raise UsageError(f"There is an exercise {name} already.")
     files = _exercise_files(course.root, name, unit, "")
     if existing := next((path for path in files if path.exists() and path.stem == name), None):
         raise UsageError(f"{existing} is there already: move it away, or choose another name.")
+
+
+def _expect_new_unit(course: Course, unit: str) -> None:
+    """Check that a unit of this id can be begun.
+
+    Raises:
+        UsageError: it cannot; names the units that there are, and what a new one may be called.
+    """
+    units = sorted(known.id for known in course.config.units)
+    free = f"{min(int(units[-1][:2]) + 1, 99):02}"
+    name = re.sub(r"\W+", "_", re.sub(r"^\d*_?", "", unit.lower()), flags=re.ASCII).strip("_") or "next"
+    if not re.fullmatch(UNIT_ID, unit) or any(known[:2] == unit[:2] for known in units):
+        near = difflib.get_close_matches(unit, units, 1)
+        known = f"did you mean {near[0]}?" if near else f"name one of {', '.join(units)}."
+        raise UsageError(
+            f"{unit} is no unit of this course: {known} A new unit has a number of its own: --unit {free}_{name}"
+        )
+
+
+def _with_unit(text: str, unit: str) -> str:
+    """Return the text of a `course.yaml` with a unit without exercises, before the first one with a higher number."""
+    units = _value(yaml.compose(text), "units")
+    lines, after = text.split("\n"), next((node for node in units.value if _value(node, "id").value > unit), None)
+    if units.flow_style:
+        raise UsageError(f"{COURSE_FILE} has no line for each unit: add {unit} to it by hand.")
+    end = after.start_mark.line if after is not None else _last_line(lines, units.value[-1])
+    if after is None:
+        added = [""]
+    else:
+        while end and lines[end - 1].lstrip().startswith("#"):  # a comment belongs to what comes after
+            end -= 1
+        added = []
+    margin = " " * units.start_mark.column
+    added += [f"{margin}- id: {unit}", f"{margin}  title: {_title(unit)}", f"{margin}  exercises: []"]
+    return "\n".join([*lines[:end], *added, *([""] if after is not None else []), *lines[end:]])
+
+
+def _with_quiz(text: str, unit: str) -> str:
+    """Return the text of a `course.yaml` with a quiz of one point as the last line of its unit."""
+    node = next(node for node in _value(yaml.compose(text), "units").value if _value(node, "id").value == unit)
+    if node.flow_style:
+        raise UsageError(f"{COURSE_FILE} has no line for each part of {unit}: write `quiz: 1` there by hand.")
+    lines, end = text.split("\n"), _last_line(text.split("\n"), node)
+    return "\n".join([*lines[:end], f"{' ' * node.start_mark.column}quiz: 1", *lines[end:]])
+
+
+def _last_line(lines: list[str], node: Any) -> int:
+    """Return the number of the last line of a YAML node, without blank lines and comments that come after it."""
+    end = node.end_mark.line + bool(node.flow_style)  # a block ends where the next line begins
+    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return int(end)
 
 
 def _with_imports(text: str) -> str:
@@ -237,16 +335,18 @@ def _with_entry(text: str, name: str, unit: str) -> str:
     Raises:
         UsageError: the unit has no line for each exercise, so that there is no place to add one.
     """
-    units = _value(yaml.compose(text), "units").value
-    exercises = _value(next(node for node in units if _value(node, "id").value == unit), "exercises")
+    node = next(node for node in _value(yaml.compose(text), "units").value if _value(node, "id").value == unit)
+    key = next((key for key, _ in node.value if key.value == "exercises"), None)
+    lines = text.split("\n")
+    if key is None or (not _value(node, "exercises").value and not node.flow_style):  # there is none yet
+        line = node.start_mark.line + 1 if key is None else key.start_mark.line
+        margin = " " * node.start_mark.column
+        added = [f"{margin}exercises:", f"{margin}  - id: {name}", f"{margin}    points: 1"]
+        return "\n".join([*lines[:line], *added, *lines[line + (key is not None) :]])
+    exercises = _value(node, "exercises")
     if exercises.flow_style or not exercises.value:
         raise UsageError(f"{COURSE_FILE} has no line for each exercise of {unit}: add {name} to it by hand.")
-    lines, last = text.split("\n"), exercises.value[-1]
-    end = last.end_mark.line + bool(last.flow_style)  # a block ends where the next line begins
-    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith(
-        "#"
-    ):  # blank lines and comments belong to what comes after
-        end -= 1
+    end = _last_line(lines, exercises.value[-1])
     dash = " " * (exercises.start_mark.column) + "- "
     return "\n".join([*lines[:end], f"{dash}id: {name}", f"{' ' * len(dash)}points: 1", *lines[end:]])
 

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from grader.errors import UsageError
+
+MOST_SUBMISSIONS = 300  # that audit runs if no exercise is named: half a minute on two cores
+
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="EXERCISE", help="The name of its function, such as square_grad.")],
-    unit: Annotated[str, typer.Option(metavar="UNIT", help="The unit that it belongs to, such as 05_activations.")],
+    unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="The unit that it belongs to, such as 05_activations; begun if new.")
+    ],
+    name: Annotated[
+        str, typer.Argument(metavar="[EXERCISE]", help="The name of its function, such as square_grad.")
+    ] = "",
+    quiz: Annotated[bool, typer.Option("--quiz", help="Begin a quiz of the unit.")] = False,
 ) -> None:
-    """For authors: begin an exercise, with everything it needs, ready to fill in."""
+    """For authors: begin an exercise, a unit or a quiz, with everything it needs, ready to fill in."""
     from grader.authoring.scaffold import add_exercise
     from grader.course.course import open_authors_course
 
+    if not name and not quiz:
+        raise UsageError("Name an exercise, such as handgrad new square_grad --unit 01_first, or add --quiz.")
     course = open_authors_course(Path.cwd())
-    for path in add_exercise(course, name, unit):
+    for path in add_exercise(course, name, unit, quiz=quiz):
         print(path.relative_to(course.root))
-    print(f"Write your own in place of out = inp**2, and {name} into the lesson. Then: handgrad build, handgrad audit")
+    own = (
+        f"Write your own in place of out = inp**2, and {name} into the lesson." if name else "Write your own questions."
+    )
+    print(f"{own} Then: handgrad build, handgrad audit")
 
 
 def build() -> None:
@@ -31,20 +46,40 @@ def build() -> None:
     print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
 
 
-def audit() -> None:
-    """For authors: prove that every exercise of the course is sound."""
+def audit(
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[TARGET]...", help="Exercises or units; all if left out.")
+    ] = None,
+    pages: Annotated[
+        bool, typer.Option("--pages", help="Run every page of submissions, also in a large course.")
+    ] = False,
+) -> None:
+    """For authors: prove that every exercise of the course is sound.
+
+    The submissions in tests/learners are graded too. In a course with many, those of the exercises that you name.
+    """
     from grader.course.course import open_authors_course
     from grader.rendering.console import Spinner
 
     course = open_authors_course(Path.cwd())
+    exercises = course.select(targets or [])
     from grader.authoring.audit import audit as audit_course
+    from grader.authoring.audit import read_pages, run_pages
     from grader.learner.session import Session
 
-    with Session(course) as session, Spinner("auditing") as show:
-        worker = session.warm_up()
-        findings = audit_course(course, session.grader, worker, lambda exercise: show(exercise.file))
+    with Spinner("auditing") as show:
+        with Session(course) as session:
+            findings = audit_course(course, session.grader, session.warm_up(), show, exercises if targets else None)
+        submissions, problems = read_pages(course, exercises)
+        findings += problems
+        count = sum(map(len, submissions.values()))
+        if not (is_left_out := not (targets or pages) and count > MOST_SUBMISSIONS):
+            findings += run_pages(submissions, show)
     for finding in findings:
         print(f"{finding.file}: {finding.says}")
-    count = len(course.exercises)
-    print(f"{len(findings)} finding(s) in {count} exercises." if findings else f"All {count} exercises are sound.")
+    if is_left_out:
+        print(f"{count} submissions were not run: name a unit, or add --pages.", file=sys.stderr)
+    known = f"in {len(exercises)} exercise{'s' * (len(exercises) > 1)}."
+    sound = f"All {len(exercises)} exercises are sound." if len(exercises) > 1 else "The exercise is sound."
+    print(f"{len(findings)} finding{'s' * (len(findings) > 1)} {known}" if findings else sound)
     raise typer.Exit(1 if findings else 0)

@@ -95,6 +95,8 @@ def init(
     if folder is None or own is not None:
         raise UsageError("Name one new folder, such as handgrad init my-course; handgrad init -h has more.")
     course = workspace.init(folder, package)
+    if Path(course.config.package).is_absolute():
+        print(f"It takes the right answers from {course.config.package}: it is for you, to see what learners see.")
     is_here = course.root == Path.cwd().resolve()
     go = "Start here:" if is_here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
     print(f"{course.root if is_here else folder} is ready. {go}\n  handgrad")

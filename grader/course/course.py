@@ -290,13 +290,15 @@ def package_folder(name: str) -> Path | None:
     """Return the folder of an installed package that holds a course; for an empty name, that of handgrad's own course.
 
     Args:
-        name: the name by which the package is imported; it is found without being imported.
+        name: the name by which the package is imported; it is found without being imported. Or a folder.
 
     Returns:
         The folder; `None` if the package is not installed or holds no `course.yaml`.
     """
     if not name:
         return bundled_folder()
+    if Path(name).is_absolute():
+        return Path(name) if (Path(name) / COURSE_FILE).is_file() else None
     try:
         module_spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):

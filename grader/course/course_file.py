@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from grader.errors import CourseError
 
 from .yaml_file import YamlFileError, parse_yaml
 
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
-PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
+PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*|/.*|[A-Za-z]:/.*)?$"  # a name, or the folder of a course
 ADVICE = {  # by pattern
     ID: "write small letters, digits and _, a letter first",
     UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
@@ -64,13 +64,13 @@ class Unit(_Part):
     Args:
         id: the name of the folder.
         title: the title for lists.
-        exercises: its exercises in teaching order.
+        exercises: its exercises in teaching order; none in a unit that is being written.
         quiz: the points of its quiz; `None` if it has no quiz.
     """
 
     id: str = Field(pattern=UNIT_ID)
     title: str
-    exercises: tuple[Entry, ...] = Field(min_length=1)
+    exercises: Annotated[tuple[Entry, ...], BeforeValidator(lambda given: given or ())] = ()
     quiz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @property
@@ -90,7 +90,8 @@ class CourseFile(_Part):
     Args:
         course: the name of the course in results.
         title: the title for people.
-        package: the installed package that holds the course and its right answers; empty for handgrad's own.
+        package: the installed package that holds the course and its right answers, or the path of its author's folder;
+            empty for handgrad's own.
         policy: how its exercises are graded.
         units: its units in teaching order.
     """
@@ -143,6 +144,9 @@ def _parse(path: Path, text: str) -> CourseFile:
     except ValueError as error:
         name = str(error).split(" ")[0]
         raise CourseError(f"{path}, line {_last_line(text, name)}: {error}: remove one.") from error
+    if not any(unit.ids for unit in config.units):
+        first = config.units[0].id
+        raise CourseError(f"{path}, line {_last_line(text, first)}: no unit has an exercise: list one in {first}.")
     return config
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from grader.errors import SpecError
-from grader.results.codes import CODES
+from grader.results.codes import CODES, VALUE_CODES
 
 from .sampling import Marker, Sampler
 from .shapes import named_axes
@@ -93,7 +94,9 @@ class Misconception:
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
-            raise SpecError(f"the misconception about {self.answer} has an unknown code, {self.code!r}")
+            near = difflib.get_close_matches(self.code, sorted(CODES), 1)
+            known = f"did you mean {near[0]!r}?" if near else f"the codes are {', '.join(sorted(VALUE_CODES))}"
+            raise SpecError(f"the misconception about {self.answer} has an unknown code, {self.code!r}: {known}")
 
 
 @dataclass(frozen=True)
@@ -334,6 +337,10 @@ def _check_common(declaration: Declaration) -> None:
     Raises:
         SpecError: they contradict each other.
     """
+    for name, given in declaration.inputs.items():
+        if not all(isinstance(part, (Sampler, Marker)) for part in (given if isinstance(given, tuple) else (given,))):
+            value = "..." if isinstance(given, tuple) else repr(given)[:40]
+            raise SpecError(f"the input {name} is {value}: give a sampler, e.g. each_of({value})")
     names = [answer.name for answer in declaration.answers]
     if not names or len(set(names)) != len(names):
         raise SpecError("an exercise needs at least one answer, and each only once")

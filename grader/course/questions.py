@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -21,7 +22,9 @@ def _known(code: str) -> str:
         ValueError: it is not.
     """
     if code not in CODES:
-        raise ValueError(f"{code} is no public code of a mistake")
+        near = difflib.get_close_matches(code, sorted(CODES), 1)
+        known = f"did you mean {near[0]}?" if near else f"the codes are {', '.join(sorted(CODES))}"
+        raise ValueError(f"{code} is no public code of a mistake: {known}")
     return code
 
 

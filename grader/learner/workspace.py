@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 import shutil
 from pathlib import Path
 
 from grader import INSTALL, UV_SOURCE, WITHOUT_CUDA
 from grader.authoring import build
-from grader.course.course import COURSE_FILE, Course, CourseExercise, find_root, load_course, package_folder
+from grader.course.course import (
+    COURSE_FILE,
+    Course,
+    CourseExercise,
+    bundled_folder,
+    find_root,
+    load_course,
+    package_folder,
+)
 from grader.course.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.files import keep_copy, remedy, write_atomically
@@ -65,14 +75,16 @@ def init(target: Path, package: str = "") -> Course:
 
     Args:
         target: the folder, new or empty.
-        package: the installed package that the course comes in; handgrad's own, if left out.
+        package: the installed package that the course comes in. If left out, it is the course of the author's folder
+            that this process is in, which need not be installed, and handgrad's own elsewhere.
 
     Raises:
         UsageError: there is something in `target` already, it lies in a learner's course, or there is no such package.
         InfrastructureError: `target` cannot be written; nothing of it is left behind.
     """
     _expect_room(target)
-    source, was_there = _source(package), target.is_dir()
+    own = None if package else _authors_folder()
+    source, was_there = load_course(own) if own else _source(package), target.is_dir()
     try:
         _fill(target, source)
     except BaseException as failure:
@@ -83,6 +95,14 @@ def init(target: Path, package: str = "") -> Course:
             ) from failure
         raise
     return load_course(target)
+
+
+def _authors_folder() -> Path | None:
+    """Return the folder of an author's own course that this process is in; `None` outside, and in handgrad's own."""
+    root = find_root(Path.cwd())
+    if root is None or not (root / "solutions").is_dir():
+        return None
+    return None if load_course(root).config.course == load_course(bundled_folder()).config.course else root
 
 
 def _source(package: str) -> Course:
@@ -132,7 +152,11 @@ def _fill(target: Path, source: Course) -> None:
     for name, text in FILES.items():
         (target / name).parent.mkdir(exist_ok=True)
         (target / name).write_text(text, encoding="utf-8")
-    shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
+    text = (source.root / COURSE_FILE).read_text(encoding="utf-8")
+    if source.solutions.parent == source.root == _authors_folder():  # it may not be installed
+        text = re.sub(r"^package:.*\n", "", text, flags=re.MULTILINE)
+        text = f"package: {json.dumps(source.root.as_posix())}  # on this machine alone\n{text}"
+    (target / COURSE_FILE).write_text(text, encoding="utf-8")  # last: it makes the folder a course
 
 
 def _empty(target: Path, keep: bool) -> None:

@@ -436,10 +436,17 @@ def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
     try:
         out = exercise.forward(**inputs)
     except Exception as error:
-        raise SpecError(f"forward fails on sampled inputs: {type(error).__name__}: {error}") from error
+        raise SpecError(f"forward fails on sampled inputs{_shapes(inputs)}: {type(error).__name__}: {error}") from error
     if not isinstance(out, torch.Tensor):
         raise SpecError(f"forward returns {type(out).__name__}, not a tensor")
     return out
+
+
+def _shapes(inputs: Mapping[str, Any]) -> str:
+    """Return the shapes of the arrays among some inputs in brackets, for a message; empty if there is none."""
+    arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    shapes = ", ".join(f"{name} of shape {tuple(value.shape)}" for name, value in arrays.items())
+    return shapes and f" ({shapes})"
 
 
 def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -> Axes:

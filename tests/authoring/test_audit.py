@@ -14,7 +14,7 @@ import pytest
 from helpers.grading import words_of
 
 from grader.authoring import audit_exercise
-from grader.authoring.audit import AuditFinding, audit
+from grader.authoring.audit import AuditFinding, audit, read_pages, run_pages
 from grader.authoring.build import build
 from grader.course.course import load_course
 from grader.diagnosis import words as words_module
@@ -128,8 +128,11 @@ def test_a_missing_spec_is_found(root: Path, findings: Check):
 def test_a_forward_pass_that_fails_is_found(root: Path, findings: Check):
     edit(root / SPEC, "lambda inp: inp.clamp_min(0)", "lambda inp: inp @ inp.nothing")
     found = findings()
-    says = "relu_grad: forward fails on sampled inputs: AttributeError: 'Tensor' object has no attribute 'nothing'"
-    assert found == [AuditFinding(SPEC, f"{says}; correct the declaration.")]
+    says = (
+        r"relu_grad: forward fails on sampled inputs \(inp of shape \(.*\)\): AttributeError: 'Tensor' object has no .*"
+    )
+    assert [finding.file for finding in found] == [SPEC]
+    assert re.fullmatch(f"{says}; correct the declaration.", found[0].says)
 
 
 def test_what_is_no_axis_is_found(root: Path, findings: Check):
@@ -367,3 +370,128 @@ def test_a_spec_that_imports_torch_is_found(root: Path, findings: Check):
     spec.write_text("import torch\n" + spec.read_text())
     says = "it imports torch, which every listing of exercises would wait for: use tensor methods."
     assert AuditFinding(SPEC, says) in findings()
+
+
+PAGE = """# relu_grad
+
+# %% right: a mask
+def relu_grad(inp, out):
+    inp.g = (inp > 0) * out.g
+
+
+# %% wrong: upstream gradient missing | inp.g: missing-upstream
+def relu_grad(inp, out):
+    inp.g = (inp > 0) * 1.0
+"""
+PAGE_FILE = "tests/learners/05_activations/relu_grad.py"
+PAGE_FAULTS = {
+    "a wrong submission is right": (
+        "inp.g = (inp > 0) * 1.0",
+        "inp.g = (inp > 0) * out.g",
+        "line 8: inp.g passes, not missing-upstream: correct the submission, or what its head says.",
+    ),
+    "another code": (
+        "missing-upstream\n",
+        "wrong-sign\n",
+        "line 8: inp.g is missing-upstream, not wrong-sign: correct the submission, or what its head says.",
+    ),
+    "a right submission is wrong": (
+        "* out.g",
+        "* -out.g",
+        "line 3: inp.g is wrong-sign, not passed: correct the submission, or what its head says.",
+    ),
+}
+HEAD_FAULTS = {
+    "no code": (
+        "missing-upstream\n",
+        "missing-upstrem\n",
+        "line 8: missing-upstrem is no code of a mistake: write missing-upstream.",
+    ),
+    "no answer": ("| inp.g", "| w.g", "line 8: there is no answer w.g: write inp.g or *."),
+    "no head": ("# %% right: a mask", "# %% a mask", "line 3: '# %% a mask' is no head: write '# %% right: title', "),
+}
+
+
+@pytest.fixture
+def page(root: Path) -> Path:
+    """The page of relu_grad in the copy, where mse_grad has none."""
+    path = root / PAGE_FILE
+    path.parent.mkdir(parents=True)
+    path.write_text(PAGE)
+    return path
+
+
+@pytest.mark.parametrize("case", PAGE_FAULTS)
+def test_a_submission_with_another_outcome_than_its_page_says_is_found(root: Path, page: Path, case: str):
+    old, new, says = PAGE_FAULTS[case]
+    edit(page, old, new)
+    pages, problems = read_pages(load_course(root), load_course(root).select(["relu_grad"]))
+    assert problems == []
+    assert run_pages(pages) == [AuditFinding(PAGE_FILE, says)]
+
+
+@pytest.mark.parametrize("case", HEAD_FAULTS)
+def test_a_head_that_names_what_there_is_not_is_found(root: Path, page: Path, case: str):
+    old, new, says = HEAD_FAULTS[case]
+    edit(page, old, new)
+    _, (problem,) = read_pages(load_course(root), load_course(root).select(["relu_grad"]))
+    assert (problem.file, problem.says[: len(says)]) == (PAGE_FILE, says)
+
+
+def test_an_exercise_without_a_page_and_a_page_without_an_exercise_are_found(root: Path, page: Path):
+    page.rename(page.with_name("other_grad.py"))
+    course = load_course(root)
+    assert [finding.file for finding in read_pages(course, course.exercises)[1]] == [
+        "tests/learners/05_activations/other_grad.py",
+        PAGE_FILE,
+        "tests/learners/06_losses/mse_grad.py",
+    ]
+
+
+def test_a_page_that_is_as_it_says_is_sound(root: Path, page: Path):
+    course = load_course(root)
+    assert run_pages(read_pages(course, course.select(["relu_grad"]))[0]) == []
+
+
+def test_a_course_without_pages_is_sound(root: Path):
+    course = load_course(root)
+    assert read_pages(course, course.exercises) == ({}, [])
+
+
+def test_an_example_of_a_lesson_that_prints_something_else_is_found(root: Path, findings: Check):
+    lesson = "exercises/05_activations/README.md"
+    with (root / lesson).open("a") as text:
+        text.write("\n>>> import torch; nonsense\n[99.0]\n")
+    (finding,) = findings()
+    assert finding.file == lesson
+    assert finding.says.startswith("line 3: `import torch; nonsense` raises NameError")
+
+
+def test_a_solution_with_other_arguments_is_one_finding(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "def relu_grad(inp, out)", "def relu_grad(inp, result)")
+    build(load_course(root))
+    (finding,) = findings()
+    assert finding.says == "it takes (inp, result), but spec.py declares (inp, out): make them the same."
+
+
+def test_a_misconception_that_never_has_the_shape_of_the_answer_is_found(root: Path, findings: Check):
+    misconception(root, 'Misconception("wrong-local", "inp.g", lambda inp: inp.sum())')
+    (finding,) = [finding for finding in findings() if "never has the shape" in finding.says]
+    assert finding.says.startswith("relu_grad: the misconception wrong-local about inp.g never has the shape")
+
+
+def test_a_quiz_that_the_course_does_not_list_says_which_line_to_write(root: Path, findings: Check):
+    (root / RELU / "quiz.yaml").write_text("one:\n")
+    says = "05_activations has no quiz in course.yaml: write `quiz: 1` under its unit, or remove this file."
+    assert findings() == [AuditFinding(f"{RELU}/quiz.yaml", says)]
+
+
+def test_a_unit_without_exercises_says_how_to_begin_one(root: Path, findings: Check):
+    with (root / "course.yaml").open("a") as listed:
+        listed.write("  - {id: 07_new, title: New, exercises: []}\n")
+    (root / "exercises/07_new").mkdir()
+    (root / "solutions/07_new").mkdir()
+    (root / "exercises/07_new/README.md").write_text("# New\n")
+    (root / "solutions/07_new/spec.py").write_text("")
+    (finding,) = findings()
+    assert finding.says.endswith("07_new has no exercise yet: begin one with: handgrad new EXERCISE --unit 07_new")

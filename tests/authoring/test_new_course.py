@@ -71,7 +71,7 @@ def test_a_course_whose_package_is_gone_says_so(installed: Installed, tmp_path: 
     run = [sys.executable, "-m", "handgrad", "list"]
     done = subprocess.run(run, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "course.yaml, line 5: this course comes in the package my_own, which is not installed" in done.stderr
+    assert "course.yaml, line 8: this course comes in the package my_own, which is not installed" in done.stderr
     with pytest.raises(CourseError, match="my_own"):
         load_course(root)
 
@@ -105,3 +105,17 @@ def test_init_makes_one_folder(words: list[str], tmp_path: Path, monkeypatch: py
     result = CliRunner().invoke(app, ["init", *words])
     assert isinstance(result.exception, UsageError)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_init_in_an_authors_folder_makes_a_learners_folder_of_that_course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: Worker
+) -> None:
+    author = new_course(tmp_path / "my-own")
+    monkeypatch.chdir(author.root / "solutions")
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "learner")])
+    assert f"the right answers from {author.root.as_posix()}" in result.output
+    course = load_course(tmp_path / "learner")
+    assert [exercise.id for exercise in course.exercises] == [FIRST]
+    assert not (course.root / "solutions").exists()
+    answer = (author.solutions / "01_first/square_grad.py").read_bytes()
+    assert Grader(1).grade(course.find(FIRST), answer, worker).status == "passed"

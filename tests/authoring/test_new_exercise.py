@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from helpers.corpus import read_page
 from helpers.courses import ROOT
 from helpers.grading import codes
 
+from grader.authoring.audit import audit
 from grader.authoring.build import stale_files
 from grader.authoring.scaffold import add_exercise
+from grader.authoring.submission_pages import read_page
 from grader.course.course import Course, load_course
 from grader.errors import UsageError
 from grader.judging.grading import Grader
@@ -83,11 +84,57 @@ def test_it_can_be_answered_at_once(small: Callable[..., Course], worker: Worker
         assert submission.mismatches(codes(grader.grade(exercise, submission.source.encode(), worker))) == {}
 
 
+@pytest.mark.parametrize(("unit", "place"), [("05_first", 0), ("07_middle", 1), ("09_last", 2)])
+def test_a_unit_is_begun_where_its_number_belongs(
+    unit: str, place: int, small: Callable[..., Course], worker: Worker
+) -> None:
+    course = small()
+    before = (course.root / "course.yaml").read_text().splitlines()
+    add_exercise(course, "square_grad", unit, quiz=True)
+    after = (course.root / "course.yaml").read_text().splitlines()
+    assert [line for line in before if line not in after] == []
+    begun = load_course(course.root)
+    assert begun.config.units[place].ids == ("square_grad", f"quiz_{unit}")
+    assert begun.config.units[place].title == unit[3:].capitalize()
+    findings = audit(begun, Grader(1), worker, exercises=begun.select([unit]))
+    assert [finding for finding in findings if unit in finding.file] == []
+
+
+@pytest.mark.parametrize("exercises", ["", "    exercises:\n", "    exercises: []\n", "    exercises: [] # none yet\n"])
+def test_a_unit_without_exercises_is_filled(exercises: str, small: Callable[..., Course]) -> None:
+    root = small().root
+    with (root / "course.yaml").open("a") as listed:
+        listed.write(f"  - id: 09_new\n    title: New\n{exercises}")
+    add_exercise(load_course(root), "square_grad", "09_new")
+    assert load_course(root).config.units[-1].ids == ("square_grad",)
+    add_exercise(load_course(root), "cube_grad", "09_new")
+    assert load_course(root).config.units[-1].ids == ("square_grad", "cube_grad")
+
+
+def test_an_exercise_that_is_listed_alone_is_written(small: Callable[..., Course]) -> None:
+    root = small("      - id: square_grad").root
+    listed = (root / "course.yaml").read_text()
+    add_exercise(load_course(root), "square_grad", "06_losses")
+    assert (root / "course.yaml").read_text() == listed
+    assert load_course(root).find("square_grad").path.is_file()
+
+
+def test_a_quiz_is_added_to_a_unit_once(small: Callable[..., Course]) -> None:
+    root = small().root
+    add_exercise(load_course(root), "", "06_losses", quiz=True)
+    assert load_course(root).config.units[0].quiz == 1
+    assert "(quiz.yaml)" in (root / "exercises/06_losses/README.md").read_text()
+    with pytest.raises(UsageError, match="has a quiz already"):
+        add_exercise(load_course(root), "", "06_losses", quiz=True)
+
+
 @pytest.mark.parametrize(
     ("name", "unit", "says"),
     [
         ("mse_grad", "06_losses", "already"),
-        ("square_grad", "99_none", "no unit of this course"),
+        ("square_grad", "06_loses", "did you mean 06_losses"),
+        ("square_grad", "robust", "A new unit has a number of its own: --unit 09_robust"),
+        ("", "99_none", "name its first exercise"),
         ("Square", "06_losses", "no name for a function"),
         ("lambda", "06_losses", "no name for a function"),
         ("a-b", "06_losses", "no name for a function"),

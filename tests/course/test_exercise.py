@@ -161,3 +161,16 @@ def test_hints_of_a_routine_belong_to_its_answer() -> None:
 def test_declarations_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         linear().title = "Another"  # type: ignore[misc]
+
+
+def test_a_plain_number_as_an_input_asks_for_a_sampler():
+    with pytest.raises(SpecError, match=r"the input delta is 1\.0: give a sampler, e\.g\. each_of\(1\.0\)"):
+        Exercise("", lambda inp, delta: inp * delta, {"inp": normal("n"), "delta": 1.0}, stored("inp.g"))
+
+
+@pytest.mark.parametrize(
+    ("code", "says"), [("wrong-sgn", "did you mean 'wrong-sign'"), ("squared", "the codes are broadcast-accident, ")]
+)
+def test_an_unknown_code_names_the_nearest_or_all(code: str, says: str):
+    with pytest.raises(SpecError, match=says):
+        Misconception(code, "inp.g", lambda inp: inp)

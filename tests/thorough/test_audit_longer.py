@@ -48,7 +48,7 @@ def test_stray_files_are_found_and_lessons_pictures_and_caches_are_not(root: Pat
         (root / file).write_text("")
     assert findings() == []
     strays = ["exercises/05_activations/spec.py", "exercises/08_more/README.md", "exercises/notes.txt",
-              f"{RELU}/quiz.yaml", f"{MSE}/old.py"]  # fmt: skip
+              f"{RELU}/old.yaml", f"{MSE}/old.py"]  # fmt: skip
     for file in strays:
         (root / file).parent.mkdir(exist_ok=True)
         (root / file).write_text("")

@@ -11,7 +11,7 @@ import jsonschema
 from test_quiz_grading import HOSTILE, ROOT, SHEET, Judge, edit, findings, judge, real, root, sound
 
 from grader.authoring.audit import AuditFinding
-from grader.authoring.audit_quiz import check_quiz
+from grader.authoring.audit_exercise import check_quiz
 from grader.course.course import Course
 from grader.results.records import SCHEMA_FILE, StudentResults
 

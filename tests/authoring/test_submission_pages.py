@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.corpus import read_page
+
+from grader.authoring.submission_pages import read_page
+from grader.errors import ReadError
 
 PAGE = '''"""lin_grad: out = inp @ w + b"""
 
@@ -100,9 +102,9 @@ def test_a_cell_may_hold_the_changes_of_another_one(path: Path) -> None:
 )
 def test_changes_that_cannot_be_made_are_an_error(path: Path, cell: str, message: str) -> None:
     path.write_text(f"# lin_grad\n\n# %% right: einsum\nx = 1\ny = 1\nx = 1\n# %% right: changed\n{cell}\n")
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ReadError, match=message) as error:
         read_page(path)
-    assert str(error.value).startswith(f"{path}:7: ")
+    assert error.value.line == 7
 
 
 def test_an_answer_that_is_not_listed_must_pass(path: Path) -> None:
@@ -133,6 +135,6 @@ def test_an_answer_that_is_not_listed_must_pass(path: Path) -> None:
 )
 def test_a_head_that_cannot_be_read_is_an_error(path: Path, head: str, message: str) -> None:
     path.write_text(f"# lin_grad\n\n# %% right: einsum\n...\n\n{head}\n...\n")
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ReadError, match=message) as error:
         read_page(path)
-    assert str(error.value).startswith(f"{path}:6: ")
+    assert error.value.line == 6

@@ -1,0 +1,96 @@
+"""Runs the examples of a lesson, and compares what they print with what the lesson shows."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FENCE = re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+
+
+class SameMeaning(doctest.OutputChecker):
+    """Accept an output that says the same as the one that the lesson shows.
+
+    Releases of torch and numpy put other blanks into their arrays, and round the last digit otherwise.
+    """
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        """Return whether the text is the same, blanks aside, and each number up to its last digit."""
+        if super().check_output(want, got, optionflags | doctest.NORMALIZE_WHITESPACE):
+            return True
+        (words, numbers), (other_words, other_numbers) = _parts(want), _parts(got)
+        same_text = super().check_output(words, other_words, optionflags)
+        return same_text and len(numbers) == len(other_numbers) and all(map(_agree, numbers, other_numbers))
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    """Return a text without its blanks and with a mark for each number, and its numbers."""
+    return "".join(NUMBER.sub("#", text).split()) + "\n", NUMBER.findall(text)
+
+
+def _agree(number: str, other: str) -> bool:
+    """Return whether two numbers agree as far as the one with fewer digits goes; whole numbers are exact."""
+    steps = [_last_digit(text) for text in (number, other) if "." in text or "e" in text.lower()]
+    return abs(float(number) - float(other)) <= 1.01 * max(steps, default=0.0)
+
+
+def _last_digit(number: str) -> float:
+    """Return how much one more in the last digit of a number is."""
+    digits, _, exponent = number.lower().partition("e")
+    return float(10.0 ** (int(exponent or 0) - len(digits.partition(".")[2])))
+
+
+class _ProblemRunner(doctest.DocTestRunner):
+    """Run examples, and keep a clause for each that does not print what is shown."""
+
+    def __init__(self) -> None:
+        super().__init__(SameMeaning(), optionflags=doctest.ELLIPSIS)
+        self.problems: list[str] = []
+
+    def report_failure(self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
+        """Keep that an example prints something else."""
+        self._add(example, f"prints {_in_one_line(got)}, and not {_in_one_line(example.want)}")
+
+    def report_unexpected_exception(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
+    ) -> None:
+        """Keep that an example raises."""
+        self._add(example, f"raises {_in_one_line(traceback.format_exception_only(*exc_info[:2])[-1])}")
+
+    def _add(self, example: doctest.Example, problem: str) -> None:
+        self.problems.append(
+            f"line {example.lineno + 1}: `{_in_one_line(example.source)}` {problem}: correct the example or its output."
+        )
+
+
+def example_problems(lesson: Path) -> Iterator[str]:
+    """Yield the examples of a lesson, lines that begin with `>>>`, that do not print what the lesson shows.
+
+    The examples are run one after the other, in this process.
+
+    Args:
+        lesson: the path of the lesson.
+    """
+    text = FENCE.sub("", lesson.read_text(encoding="utf-8", errors="replace"))  # an output ends at an empty line
+    try:
+        examples = doctest.DocTestParser().get_doctest(text, {}, lesson.parent.name, str(lesson), 0)
+    except ValueError as error:
+        yield f"an example cannot be read ({_in_one_line(str(error))}): correct it."
+        return
+    runner = _ProblemRunner()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a lesson may show what PyTorch warns of
+        runner.run(examples)
+    yield from runner.problems
+
+
+def _in_one_line(text: str) -> str:
+    """Return the words of a text in one line, cut where it is long."""
+    line = " ".join(text.split()) or "nothing"
+    return line if len(line) <= 80 else f"{line[:77]}..."

@@ -1,0 +1,183 @@
+"""Reads pages of submissions: what learners might hand in to an exercise, with the codes that each answer must get.
+
+`tests/learners/README.md` of handgrad's own course describes the pages.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from grader.errors import ReadError
+from grader.results.codes import CODES
+
+PAGES = "tests/learners"
+MARK = "# %%"
+HEAD = re.compile(r"# %% (right|wrong): ([^|]*[^| ])(?: \| (.+))?")
+BASE = "# base: "
+CHANGE = re.compile(r"#(?:([ +-])(?: (.*))?)?")
+
+Expected = Mapping[str, frozenset[str]]
+Codes = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission to one exercise, and the outcome that it must have.
+
+    Args:
+        title: what is unusual about it, or which mistake it has, in a few words.
+        source: the file's text.
+        expected: answer name, or `*` for every answer -> the codes that it may get; empty where all must pass.
+        line: the line of its head on the page.
+    """
+
+    unit: str
+    exercise: str
+    title: str
+    source: str
+    expected: Expected
+    line: int = 1
+
+    @property
+    def id(self) -> str:
+        """Return the unit, the exercise and the title."""
+        return f"{self.unit}/{self.exercise}: {self.title}"
+
+    def allowed(self, answer: str) -> frozenset[str]:
+        """Return the codes that an answer may get; empty where it must pass."""
+        return self.expected.get(answer, self.expected.get("*", frozenset()))
+
+    def mismatches(self, given: Codes) -> dict[str, tuple[str | None, list[str]]]:
+        """Return the answers whose code is not among the expected ones: name -> (code, expected)."""
+        return {
+            name: (code, sorted(self.allowed(name)) or ["passed"])
+            for name, code in given.items()
+            if code not in (self.allowed(name) or {None})
+        }
+
+
+def read_page(path: Path) -> list[Submission]:
+    """Return the submissions of one page, in its order.
+
+    Raises:
+        ReadError: a cell cannot be read, or has the title of another.
+    """
+    lines = path.read_text(encoding="utf-8").split("\n")
+    heads = [number for number, line in enumerate(lines) if line.startswith(MARK)]
+    bodies: dict[str, list[str]] = {}
+    cells = []
+    for head, end in pairwise([*heads, len(lines)]):
+        try:
+            title, expected = read_head(lines[head])
+        except ValueError as error:
+            raise ReadError(head + 1, str(error)) from None
+        if title in bodies:
+            raise ReadError(head + 1, f"another cell of this page is called {title!r} too: give it another title")
+        bodies[title] = lines[head + 1 : end]
+        cells.append((head + 1, title, expected))
+    submissions = []
+    for line, title, expected in cells:
+        try:
+            source = _source(title, bodies)
+        except ValueError as error:
+            raise ReadError(line, str(error)) from None
+        submissions.append(Submission(path.parent.name, path.stem, title, source, expected, line))
+    return submissions
+
+
+def read_head(line: str) -> tuple[str, Expected]:
+    """Return the title of a cell, and the codes that its answers may get.
+
+    Raises:
+        ValueError: the line is no head, or its kind does not fit what it lists.
+    """
+    match = HEAD.fullmatch(line)
+    if match is None:
+        raise ValueError(f"{line!r} is no head: write '# %% right: title', or '# %% wrong: title | answer: code'")
+    kind, title, listed = match.groups()
+    if (kind == "wrong") != (listed is not None):
+        raise ValueError(f"{line!r}: a wrong submission lists the answers that fail after ' | ', a right one none")
+    expected: dict[str, frozenset[str]] = {}
+    for part in filter(None, (listed or "").split("; ")):
+        names, colon, allowed = part.partition(": ")
+        for name in names.split(", "):
+            if not colon or name in expected:
+                raise ValueError(f"{part!r}: write 'answer, answer: code or code', each answer once")
+            expected[name] = frozenset(allowed.split(" or "))
+    return title, expected
+
+
+def _source(title: str, bodies: Mapping[str, Sequence[str]]) -> str:
+    """Return the text of a submission: the lines of its cell, or those of its base with the changes of the cell."""
+    body = bodies[title]
+    if not _is_changes(body):
+        return "\n".join(body).strip("\n") + "\n"
+    base = body[0].removeprefix(BASE)
+    if base not in bodies or _is_changes(bodies[base]):
+        raise ValueError(f"no cell of this page that holds a whole submission is called {base!r}")
+    return changed(_source(base, bodies), "\n".join(body[1:]))
+
+
+def _is_changes(body: Sequence[str]) -> bool:
+    """Return whether a cell holds the changes of another one, and no whole submission."""
+    return bool(body) and body[0].startswith(BASE)
+
+
+def changed(source: str, changes: str) -> str:
+    """Return a text with changes made to it.
+
+    Args:
+        source: the text, which ends with a newline.
+        changes: blocks of lines that begin with `#-` (taken out), `#+` (put in) or `# ` (kept); an empty line ends a
+            block, and `#` alone stands for an empty line that is kept.
+
+    Raises:
+        ValueError: a line is of another form, or what a block takes out and keeps is not in the text exactly once.
+    """
+    lines = source.split("\n")
+    places = []
+    for block in filter(None, re.split(r"\n\n+", changes.strip("\n"))):
+        old, new = _block(block.split("\n"))
+        starts = [start for start in range(len(lines)) if lines[start : start + len(old)] == old]
+        if len(starts) != 1:
+            raise ValueError(f"the base has {len(starts)} times what this block changes, not once:\n{block}")
+        places.append((starts[0], starts[0] + len(old), new))
+    for start, end, new in sorted(places, reverse=True):
+        lines[start:end] = new
+    return "\n".join(lines)
+
+
+def _block(block: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the lines that a block stands for in the base, and those in their place."""
+    old, new = [], []
+    for line in block:
+        match = CHANGE.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{line!r}: a change begins with '#-', '#+' or '# '")
+        kind, text = match[1] or " ", match[2] or ""
+        if kind != "+":
+            old.append(text)
+        if kind != "-":
+            new.append(text)
+    return old, new
+
+
+def head_problems(submission: Submission, answers: Iterable[str]) -> Iterator[str]:
+    """Yield the answers and the codes in the head of a submission that there are not.
+
+    Args:
+        submission: the submission.
+        answers: the names of the answers of its exercise.
+    """
+    known = tuple(answers)
+    for answer, allowed in submission.expected.items():
+        if answer not in ("*", *known):
+            yield f"there is no answer {answer}: write {', '.join(known)} or *."
+        for code in sorted(allowed - CODES):
+            near = difflib.get_close_matches(code, sorted(CODES), 1)
+            yield f"{code} is no code of a mistake: write {near[0] if near else ' or '.join(sorted(CODES))}."
