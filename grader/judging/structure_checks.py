@@ -14,6 +14,7 @@ from grader.diagnosis.words import hints_when
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
 from grader.sandbox.checked_reply import Call, CheckedReply, Facts
+from grader.sandbox.definitions import definitions
 from grader.sandbox.source_text import Source
 
 from .given_answer import TrialCalls
@@ -80,6 +81,9 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
     near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
     if not source.file:
+        if bound := definitions(source.cells, {function}, literals_count=True):
+            where = source.cell_name(bound[-1].cell)
+            return f"{where} binds {function} to a value that is no function: give that value another name"
         if near:
             return f"a cell of the notebook defines {near[0]}, but none defines {function}: give it the name {function}"
         return f"no cell of the notebook defines {function}: write it in the cell of this exercise"

@@ -42,6 +42,28 @@ def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
     )
 
 
+def answered_cells(exercise: CourseExercise, texts: Sequence[str]) -> list[int]:
+    """Return the indices of the cells that bind the name of an exercise to anything but its stub, in their order.
+
+    Args:
+        exercise: the exercise; the stub of a quiz is an answer sheet that is not filled in.
+        texts: the texts of the cells.
+    """
+    places = definitions(texts, {exercise.id}, literals_count=True)
+    return list(dict.fromkeys(place.cell for place in places if not _is_blank(exercise, place)))
+
+
+def _is_blank(exercise: CourseExercise, definition: Definition) -> bool:
+    """Return whether a definition is the stub of a function, or an answer sheet that is not filled in."""
+    if not exercise.is_quiz:
+        return is_unanswered(exercise, definition)
+    call = getattr(definition.statement, "value", None)
+    answers = (
+        [keyword.value for keyword in call.keywords if keyword.arg != "variant"] if isinstance(call, ast.Call) else []
+    )
+    return bool(answers) and all(isinstance(value, ast.Constant) and value.value is ... for value in answers)
+
+
 def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
     """Return the source without the stubs of an exercise below its answer, and with notes on where they were."""
     defined = [

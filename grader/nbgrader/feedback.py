@@ -22,6 +22,7 @@ from grader.results.points import total
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.safe_text import as_markdown
 
+from .gradebook_results import NOTE
 from .source_notebook import LESSON_ID, answer_id, check_id, grade_id, solution_id
 
 # In place of nbgrader's own list, in which every answer is a line that says "Test cell".
@@ -73,12 +74,20 @@ def points_for_share(most: float, share: float) -> float:
     return min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0
 
 
-def comment(result: ExerciseResult) -> str | None:
-    """Return nbgrader's comment on a result as Markdown, with a line for each mistake; `None` if everything is right.
+def comment(result: ExerciseResult, notes: Sequence[str] = ()) -> str | None:
+    """Return nbgrader's comment on a result as Markdown, with a line for each mistake and each note.
 
-    A line holds the names of the answers, the message, the code and the first hint.
+    A line holds the names of the answers, the message, the code and the first hint; or a note behind `NOTE`.
+
+    Args:
+        result: the result.
+        notes: sentences on the submission, as Markdown.
+
+    Returns:
+        The comment; `None` if everything is right and there is no note.
     """
     lines = [_comment_line(group) for group in group_alike(result) if group[0].status != "passed"]
+    lines += [f"{NOTE}{note}" for note in notes]
     return "\n".join(lines) or None
 
 

@@ -16,6 +16,7 @@ from grader.results.records import AnswerResult, ExerciseResult, Status, Student
 
 from .database import connect_read_only, url_without_password
 
+NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
 ONLY_ANSWER = "return"
 UNCHANGED = "No response."
 STUDENTS_AT_ONCE = 500
@@ -94,11 +95,12 @@ class _GradedCells:
 
 @dataclass
 class _StudentRecord:
-    """A student's scores by cell id (`None`: not graded yet), comments by exercise, late penalties by assignment."""
+    """A student's notes, scores by cell id (`None`: not graded yet), comments by exercise, penalties by assignment."""
 
     scores: dict[str, float | None] = field(default_factory=dict)
     comments: dict[Key, str] = field(default_factory=dict)
     penalties: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    notes: list[str] = field(default_factory=list)
 
 
 def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
@@ -148,6 +150,13 @@ def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComm
         for name in names:
             parts.setdefault(name, []).append(line)
     return {name: _answer_comment("\n".join(lines)) for name, lines in parts.items()}
+
+
+def split_notes(comment: str) -> tuple[str, tuple[str, ...]]:
+    """Return a comment without the lines that hold notes on the submission, and these notes as plain text."""
+    lines = comment.splitlines()
+    notes = [_without_code_marks(line.removeprefix(NOTE)) for line in lines if line.startswith(NOTE)]
+    return "\n".join(line for line in lines if not line.startswith(NOTE)), tuple(notes)
 
 
 def _answer_comment(text: str) -> AnswerComment:
@@ -246,7 +255,9 @@ def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str
         records[name].scores[cell] = None if auto is None and manual is None else score
     for name, cell, text in db.execute(of(Comment, Comment.cell_id, Comment.auto_comment)):
         if text and cell in graded_cells.solutions:
-            records[name].comments[graded_cells.solutions[cell]] = text
+            key = graded_cells.solutions[cell]
+            records[name].comments[key], notes = split_notes(text)
+            records[name].notes += [note for note in notes if note not in records[name].notes]
     late = of(SubmittedNotebook, Assignment.name, SubmittedNotebook.late_submission_penalty)
     for name, assignment, penalty in db.execute(
         late.join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
@@ -266,7 +277,7 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
             _answer_result(place, comments.get(place.answer, AnswerComment("")), cell, record) for cell, place in cells
         ]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return StudentResults(graded_cells.course, student, tuple(results), penalties=record.penalties)
+    return StudentResults(graded_cells.course, student, tuple(results), tuple(record.notes), penalties=record.penalties)
 
 
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:

@@ -13,7 +13,7 @@ import re
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,14 +31,26 @@ from traitlets import Enum, Integer, Unicode
 from grader.course.course import Course, CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError, InfrastructureError
 from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.unanswered_stubs import answered_cells
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.sandbox.source_text import Files, importable_files
+from grader.sandbox.source_text import Files, Source, importable_files
 
 from .feedback import comment, points_output, write_outputs
-from .source_notebook import answer_id, solution_id
-from .submission import read_submitted, unread_note, unread_notebook, why_unread
+from .source_notebook import answer_id, grade_id, solution_id
+from .submission import (
+    MOST_NOTES,
+    UNREAD,
+    add_notes,
+    chosen_notebook,
+    notes_in,
+    read_submitted,
+    ungradable_note,
+    ungradable_notebook,
+    unreleased_beside,
+    why_unread,
+)
 
 SESSION, FINDINGS = "_handgrad_session", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
@@ -76,18 +88,25 @@ class SubmissionExporter(NotebookExporter):
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Read a submitted notebook; for a file that must not be opened, return a notebook with a note that says so.
+        """Read a submitted notebook, or the one beside it that holds the answers.
+
+        For a file that must not be opened, or if several could be meant, the notebook holds a note that says so.
 
         Args:
             filename: the notebook's path.
             resources: nbconvert's.
             options: nbconvert's.
         """
-        why = why_unread(Path(filename), Path(filename).parent)
+        path = Path(filename)
+        if why := why_unread(path, path.parent):
+            chosen: NotebookNode | None = ungradable_notebook(UNREAD.format(f"it is {why}"))
+        else:
+            assignment = (resources or {}).get("nbgrader", {}).get("assignment", "")
+            chosen = chosen_notebook(path, unreleased_beside(path, assignment))
         read: tuple[NotebookNode, dict[str, Any]] = (
-            self.from_notebook_node(unread_notebook(f"it is {why}"), resources=resources, **options)  # type: ignore[no-untyped-call]
-            if why
-            else super().from_filename(filename, resources=resources, **options)
+            super().from_filename(filename, resources=resources, **options)
+            if chosen is None
+            else self.from_notebook_node(chosen, resources=resources, **options)  # type: ignore[no-untyped-call]
         )
         return read
 
@@ -153,15 +172,26 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(code, 1):
             cell.outputs, cell.execution_count = [], number
-        cells = {cell.metadata["nbgrader"].get("grade_id"): cell for cell in code if "nbgrader" in cell.metadata}
-        sources = ["" if _is_test(cell) else cell.source for cell in code]
-        findings: dict[str, str | None] = {}
+        cells = {grade_id(cell): cell for cell in code}
         exercises = _exercises(session, cells)
-        folder = Path(resources["metadata"]["path"])
-        files = {name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)}
-        for exercise, result in zip(exercises, session.grade(exercises, sources, files), strict=True):
-            write_outputs(exercise, result, cells)
-            findings[solution_id(exercise.id)] = comment(result)
+        findings: dict[str, str | None] = {}
+        if why := ungradable_note(nb):
+            findings = {solution_id(exercise.id): as_markdown(why) for exercise in exercises}
+        else:
+            about = [as_markdown(note) for note in notes_in(nb)]
+            folder = Path(resources["metadata"]["path"])
+            files = {
+                name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)
+            }
+            answers = [answer_cells(exercise, code) for exercise in exercises]
+            results = session.grade([(e, answer.cells) for e, answer in zip(exercises, answers, strict=True)], files)
+            for exercise, answer, result in zip(exercises, answers, results, strict=True):
+                write_outputs(exercise, result, cells)
+                add_notes(nb, [as_markdown(note) for note in answer.notes])
+                findings[solution_id(exercise.id)] = comment(result, (*about, *map(as_markdown, answer.notes)))
+                about = []  # notes on the whole notebook stand with its first exercise
+                for note in answer.notes:
+                    self.log.warning("%s, %s: %s", *_student_and_notebook(resources), note)
         resources[FINDINGS] = {"comments": findings, "manual": self._leave_to_manual_grading(code)}
         return nb, resources
 
@@ -190,8 +220,6 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
             resources: nbgrader's, with the comments of `SecureExecute`.
         """
         place, graded = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
-        if unread := unread_note(nb):
-            graded = {**graded, "comments": dict.fromkeys(graded["comments"], f"{as_markdown(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
             released = submitted.notebook
@@ -246,6 +274,52 @@ def _is_test(cell: NotebookNode) -> bool:
     return bool(utils.is_grade(cell)) and not utils.is_solution(cell)
 
 
+def _student_and_notebook(resources: ResourcesDict) -> tuple[str, str]:
+    """Return the names of the student and of the notebook that are graded; empty outside of nbgrader's commands."""
+    place = resources.get("nbgrader", {})
+    return place.get("student", ""), place.get("notebook", "")
+
+
+@dataclass(frozen=True)
+class AnswerCells:
+    """Hold the code cells that are run for one exercise, and what a person should know about them.
+
+    Args:
+        cells: the sources, in the notebook's order; empty for cells that test.
+        notes: a sentence on each cell that defines the exercise's function beside the one that counts.
+    """
+
+    cells: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode]) -> AnswerCells:
+    """Return the code cells that are run for an exercise: those above its scores, as in `nbgrader validate`.
+
+    All cells are run if none above the scores answers the exercise.
+
+    Args:
+        exercise: the exercise.
+        code: the code cells of a notebook in which each released cell is there once.
+    """
+    sources = ["" if _is_test(cell) else cell.source for cell in code]
+    scores = {answer_id(exercise.id, name) for name in exercise.answer_names}
+    first = next((number for number, cell in enumerate(code) if grade_id(cell) in scores), len(code))
+    answered = answered_cells(exercise, sources)
+    above = [number for number in answered if number < first]
+    counted, passed_over = (above, answered[len(above) :]) if above else (answered, [])
+    names = [Source.cell_name(number) for number in counted]
+    notes = [f"{name} defines {exercise.id} again: it counts, and not {names[i]}" for i, name in enumerate(names[1:])]
+    notes += [
+        f"{Source.cell_name(number)} defines {exercise.id} again below its scores, and is passed over: what stands in "
+        f"{names[-1]} counts"
+        for number in passed_over
+    ]
+    if not above and answered:
+        notes.append(f"{names[-1]} answers {exercise.id} below its scores, where Validate does not see it")
+    return AnswerCells(tuple(sources[:first] if above else sources), tuple(notes[:MOST_NOTES]))
+
+
 def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
     """Return the exercises that a notebook has scored cells of."""
     return [
@@ -282,22 +356,21 @@ class AutogradeSession:
         """Return the seed of every trial."""
         return self.pool.grader.seed
 
-    def grade(self, exercises: Sequence[CourseExercise], cells: Sequence[str], files: Files) -> list[ExerciseResult]:
-        """Return the results of exercises, in their order, for what a notebook's code cells define.
+    def grade(self, answers: Sequence[tuple[CourseExercise, tuple[str, ...]]], files: Files) -> list[ExerciseResult]:
+        """Return the results of exercises, in their order, for what code cells of a notebook define.
 
         Args:
-            exercises: the exercises.
-            cells: the source of all code cells.
+            answers: pairs of an exercise, and the sources of the code cells that are run for it.
             files: the files in the notebook's folder, which it may import.
 
         Raises:
             InfrastructureError: an exercise could not be graded, through no fault of the student.
             SpecError: a declaration of the course cannot be used.
         """
-        self.pool.prepare(exercises)
-        shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
+        self.pool.prepare([exercise for exercise, _ in answers])
+        shares = [answers[first :: self.pool.processes] for first in range(self.pool.processes)]
         parts = (
-            (first, [Part(exercise.id, tuple(cells), files) for exercise in share])
+            (first, [Part(exercise.id, cells, files) for exercise, cells in share])
             for first, share in enumerate(shares)
         )
         try:
@@ -308,7 +381,7 @@ class AutogradeSession:
         if failure := next((part.failure for part in graded if part.failure), ""):
             raise InfrastructureError(f"The notebook could not be graded: {failure}")
         by_id = {result.id: result for part in graded for result in part.results}
-        results = [by_id[exercise.id] for exercise in exercises]
+        results = [by_id[exercise.id] for exercise, _ in answers]
         for result in results:
             if all(answer.status == "error" for answer in result.answers):
                 raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from .submission import ABOUT, add_notes, new_cell, notes_in
+from .submission import ABOUT, add_notes, new_cell, notes_in, ungradable_note
 
 SCHEMA_VERSION = 3
 NAMED = 6
@@ -23,6 +23,7 @@ LINK = re.compile(r"\](?=[(:]\s*(?!https?://|attachment:|#))")
 TEX = re.compile(r"\\(?=(?:href|require|style|class|cssId|data|mmlToken)\b)")
 ENTITY = re.compile(r"&(?=#|\w+;)")
 PICTURE = re.compile(r"!(?=\[(?![^\[\]]*\]\(\s*attachment:))")
+FUNCTION = re.compile(r"^def ", re.MULTILINE)
 MISSING = "# This cell was missing from the submission."
 
 
@@ -69,7 +70,10 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         kernelspec, released = self._released(place["db_url"], place["assignment"], place["notebook"])
         nb.metadata["kernelspec"] = dict(kernelspec) or nb.metadata["kernelspec"]
         earlier_notes = notes_in(nb)
+        is_ungradable = ungradable_note(nb) is not None
         notes = [*_drop_unknown_and_copies(nb, released), *_restore(nb, released), *_add_missing(nb, released)]
+        if is_ungradable:  # all cells are missing then: the reason is enough
+            notes = []
         for cell in nb.cells:
             if cell.cell_type != "code" and not cell.metadata.get("nbgrader", {}).get("locked"):
                 cell.source = inert_markdown(cell.source)
@@ -141,7 +145,7 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
 
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Give each released cell its type, its metadata and, where students may not write, its source; return notes."""
-    retyped, changed = list[str](), list[str]()
+    retyped, changed, answered = list[str](), list[str](), ""
     for i, cell in enumerate(nb.cells):
         if "nbgrader" not in cell.metadata:
             continue
@@ -151,11 +155,12 @@ def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str
             retyped.append(name)
         if original.source is not None and cell.source != original.source and original.counts:
             changed.append(name)
+            answered = ": an answer there does not count" if answered or FUNCTION.search(cell.source) else ""
         source = cell.source if original.source is None else original.source
         nb.cells[i] = new_cell(original.cell_type, source, original.record, cell.id, cell.get("attachments"))
     return [
         *_cell_notes(retyped, "was", "were", "of another type, which was put right"),
-        *_cell_notes(changed, "was", "were", "changed, and put back as released"),
+        *_cell_notes(changed, "was", "were", f"changed, and put back as released{answered}"),
     ]
 
 

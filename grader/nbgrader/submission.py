@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode, from_dict
-from nbgrader.utils import parse_utc
+from nbgrader.utils import compute_checksum, parse_utc
 from traitlets.log import get_logger
 
 from grader.classroom.notebook_code import MOST_CELLS, UnreadableNotebook, lists_of_cells, read_notebook, text_of
@@ -32,6 +32,7 @@ MOST_NOTES = 20
 COPY_OF = "handgrad_copy_of"
 ABOUT = "**About this submission**\n"
 UNREAD = "The file is no notebook that can be read ({}): hand it in again."
+UNDECIDED = "It is not known which notebook is meant ({}): ask, and delete or rename the others."
 NO_CELLS = "The file holds no cells: hand in the notebook itself."
 MISSING_PICTURE = "missing-picture"
 LONGEST_TEXT, MOST_TEXT = 64 << 10, 512 << 10  # rendering a page takes time quadratic in its length
@@ -72,16 +73,82 @@ def read_submitted(data: bytes) -> NotebookNode:
     return notebook
 
 
-def unread_notebook(why: str) -> NotebookNode:
-    """Return a notebook without cells but for a note that says why the submitted one was not read."""
+def ungradable_notebook(why: str) -> NotebookNode:
+    """Return a notebook without cells but for a note that says why nothing of a submission is graded.
+
+    Args:
+        why: a sentence that begins with `UNREAD`, `NO_CELLS` or `UNDECIDED`.
+    """
     notebook = read_submitted(b'{"cells": []}')
-    add_notes(notebook, [UNREAD.format(why)])
+    add_notes(notebook, [why])
     return notebook
 
 
-def unread_note(notebook: NotebookNode) -> str | None:
-    """Return the note that nothing of a submission could be read; `None` if something was."""
-    return next((note for note in notes_in(notebook) if note.startswith((UNREAD.split("(")[0], NO_CELLS))), None)
+def ungradable_note(notebook: NotebookNode) -> str | None:
+    """Return the note that nothing of a submission is graded before a person has looked; `None` if there is none."""
+    beginnings = tuple(text.split("{")[0] for text in (UNREAD, NO_CELLS, UNDECIDED))
+    return next((note for note in notes_in(notebook) if note.startswith(beginnings)), None)
+
+
+def has_answers(notebook: NotebookNode) -> bool:
+    """Return whether a notebook holds more than nbgrader released: a solution cell that was changed, or a new cell."""
+    for cell in notebook.cells:
+        record = cell.metadata.get("nbgrader", {})
+        is_new = not record.get("grade_id") and cell.cell_type == "code" and bool(cell.source.strip())
+        if is_new or (record.get("solution") and record.get("checksum") != compute_checksum(cell)):
+            return True
+    return False
+
+
+def unreleased_beside(path: Path, assignment: str) -> list[Path]:
+    """Return the other notebooks beside one that have no released name and may be opened, sorted by name.
+
+    Args:
+        path: the notebook.
+        assignment: the name of the assignment, whose notebooks are in the folder `source`.
+    """
+    released = {other.stem for other in Path("source", assignment).glob("*.ipynb")}
+    others = sorted(other for other in path.parent.glob("*.ipynb") if other.stem not in released)
+    return [other for other in others if path.stem in released and other.is_file() and not _must_stay_shut(other)]
+
+
+def chosen_notebook(path: Path, others: Sequence[Path]) -> NotebookNode | None:
+    """Return the notebook that is graded where others lie beside the one with the released name.
+
+    It is the one that holds answers. If several others do, and the one with the released name does not, it is for a
+    person to say which one is meant.
+
+    Args:
+        path: the notebook with the released name.
+        others: the other notebooks, which were not released.
+
+    Returns:
+        `None` if the file itself is to be read, and there is nothing to note.
+    """
+    if not others or _copied_from(path) is not None:  # `find_renamed` has made it of one of them
+        return None
+    read = {other: read_submitted(other.read_bytes()) for other in others}
+    answered = {other: notebook for other, notebook in read.items() if has_answers(notebook)}
+    if not answered:
+        return None
+    own, names = read_submitted(path.read_bytes()), _name_list(answered)
+    if has_answers(own):
+        add_notes(own, [f"Beside it lies {names}, which was not graded."])
+        return own
+    if len(answered) > 1:
+        return ungradable_notebook(UNDECIDED.format(f"{name_as_markdown(path.name)} holds no answers, {names} do"))
+    (notebook,) = answered.values()
+    add_notes(notebook, [f"It was handed in as {names}, beside {name_as_markdown(path.name)}, which holds no answers."])
+    return notebook
+
+
+def _name_list(paths: Iterable[Path]) -> str:
+    """Return the names of files as harmless Markdown."""
+    return ", ".join(name_as_markdown(path.name) for path in paths)
+
+
+def _must_stay_shut(path: Path) -> bool:
+    return path.is_symlink() or bool(why_unread(path, path.parent))
 
 
 def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
@@ -151,7 +218,7 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     missing = sorted(
         released - {path.stem for path in well_named if _copied_from(path) not in {other.name for other in others}}
     )
-    sound = [path for path in others if path.is_file() and not path.is_symlink() and not why_unread(path, path.parent)]
+    sound = [path for path in others if path.is_file() and not _must_stay_shut(path)]
     if len(missing) == 1 and len(others) == 1 and sound:
         copy = _write_copy(others[0], f"{missing[0]}.ipynb")
         notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) != others[0]]
@@ -159,15 +226,31 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
         names, wanted = ", ".join(plain(path.name) for path in others), " or ".join(f"{stem}.ipynb" for stem in missing)
         message = "%s holds %s, and no %s: rename the notebook that counts, and run the same command again"
         get_logger().error(message, others[0].parent, names, wanted)
+        for stem in [] if others[0].parent.is_symlink() else missing:  # nbgrader would enter 0 points for it
+            place = others[0].with_name(f"{stem}.ipynb")
+            why = UNDECIDED.format(f"there is no {name_as_markdown(place.name)}, but {_name_list(others)}")
+            _write_as_copy(ungradable_notebook(why), others[0], place)
+            notebooks[:] = dict.fromkeys([*notebooks, str(place)])
 
 
 def _write_copy(path: Path, name: str) -> Path:
     """Write a copy of a submitted notebook under another name, with a note that says so, and return its path."""
     notebook = read_submitted(path.read_bytes())
     add_notes(notebook, [f"It was handed in as {name_as_markdown(path.name)}, not as `{name}`."])
-    notebook.metadata[COPY_OF] = plain(path.name)
-    write_atomically(path.with_name(name), (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
+    _write_as_copy(notebook, path, path.with_name(name))
     return path.with_name(name)
+
+
+def _write_as_copy(notebook: NotebookNode, path: Path, place: Path) -> None:
+    """Write a notebook that stands for another one, to be made anew whenever the submission is graded.
+
+    Args:
+        notebook: the notebook.
+        path: the submitted file that it stands for.
+        place: the file to write.
+    """
+    notebook.metadata[COPY_OF] = plain(path.name)
+    write_atomically(place, (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
 
 
 def _copied_from(path: Path) -> str | None:

@@ -55,15 +55,16 @@ class Definition:
         return (self.statement.module or "") if isinstance(self.statement, ast.ImportFrom) else ""
 
 
-def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition]:
+def definitions(texts: Sequence[str], names: Collection[str], *, literals_count: bool = False) -> list[Definition]:
     """Return where any of some names is bound at the top level of a file or of cells, in their order.
 
-    Functions, classes, imports and assignments of a value that may be a function count: not of a number, text or list.
+    Functions, classes, imports and assignments of a value that may be a function count.
     Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
 
     Args:
         texts: of the cells; a file is one cell.
         names: to be searched for.
+        literals_count: whether an assignment of a number, text or list counts, too.
     """
     places = list[Definition]()
     for number, text in enumerate(texts):
@@ -77,7 +78,7 @@ def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition
             places += [
                 Definition(name, number, statement, id(statement) not in outside)
                 for statement in _statements(tree.body)
-                for name in _bound_names(statement)
+                for name in _bound_names(statement, literals_count)
                 if name in names
             ]
     return places
@@ -103,18 +104,17 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             waiting += [statement for part in reversed(inner) for statement in reversed(part)]
 
 
-def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds by `def`, `class`, import, or assignment of anything but a literal."""
+def _bound_names(statement: ast.stmt, literals_count: bool) -> Iterator[str]:
+    """Yield the names that a statement binds by `def`, `class`, import, or assignment of a value that counts."""
     if isinstance(statement, DEFINING):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
         yield from (alias.asname or alias.name.split(".")[0] for alias in statement.names)
-    elif isinstance(statement, ast.Assign) and not isinstance(statement.value, VALUES):
-        yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
-    elif (
-        isinstance(statement, ast.AnnAssign) and statement.value is not None and not isinstance(statement.value, VALUES)
-    ):
-        yield from [statement.target.id] if isinstance(statement.target, ast.Name) else []
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        is_value = literals_count or not isinstance(statement.value, VALUES)
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if is_value and statement.value is not None:
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _apparent_names(text: str) -> Iterator[str]:

@@ -249,5 +249,5 @@ def points_for(exercise: str, folder: Path) -> dict[str, float]:
     points: dict[str, float] = {}
     for student, name, auto, manual, _ in rows(folder, GRADES):
         if name.startswith(exercise):
-            points[student] = points.get(student, 0.0) + (auto if manual is None else manual)
+            points[student] = points.get(student, 0.0) + ((auto or 0.0) if manual is None else manual)
     return points

@@ -102,7 +102,7 @@ REPAIRED: dict[str, Make] = {
 }
 """All of these did both exercises right; what else they did to their notebook changes no score."""
 
-Worth = Mapping[str, tuple[float, Make]]
+Worth = Mapping[str, tuple[float | None, Make]]
 WORTH: Worth = {
     "right": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
     "wrong": (4.0, lambda notebook: answered(notebook, lin_grad=WRONG, bmm_grad=BMM)),
@@ -110,16 +110,16 @@ WORTH: Worth = {
     "untouched": (0.0, lambda notebook: notebook),
     **{name: (ALL, lambda notebook, make=make: make(answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)))
        for name, make in REPAIRED.items()},
-    "broken-json": (0.0, lambda notebook: json.dumps(answered(notebook, lin_grad=RIGHT)).encode()[:-100]),
+    "broken-json": (None, lambda notebook: json.dumps(answered(notebook, lin_grad=RIGHT)).encode()[:-100]),
     "broken-syntax": (2.0, lambda notebook: answered(notebook, lin_grad=RIGHT + "(", bmm_grad=BMM)),
-    "broken-nothing": (0.0, lambda notebook: b""),
+    "broken-nothing": (None, lambda notebook: b""),
     "answer-deleted": (2.0, lambda notebook: without("lin_grad")(answered(notebook, bmm_grad=BMM))),
     "answer-emptied": (2.0, lambda notebook: answered(notebook, lin_grad="", bmm_grad=BMM)),
     "answer-scripts": (2.0, lambda notebook: answered(notebook, lin_grad=SCRIPT, bmm_grad=BMM)),
     "late": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
     "renamed": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
 }  # fmt: skip
-"""Student: the points that they earn, and what they hand in."""
+"""Student: the points that they earn (`None`: a person has to look), and what they hand in."""
 SOME_WORTH = {name: worth for name, worth in WORTH.items() if name not in REPAIRED.keys() - {"cells-deleted"}}
 
 

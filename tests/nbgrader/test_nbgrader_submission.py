@@ -23,7 +23,15 @@ from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteC
 
 from grader.nbgrader.restore import MISSING, RestoreCells, inert_markdown
 from grader.nbgrader.source_notebook import grade_id
-from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
+from grader.nbgrader.submission import (
+    ABOUT,
+    MOST_CELLS,
+    MOST_TEXT,
+    TOO_LONG,
+    find_renamed,
+    read_submitted,
+    ungradable_note,
+)
 from grader.safe_text import as_markdown
 from grader.sandbox.source_text import LONGEST
 
@@ -274,10 +282,16 @@ def test_the_same_repair_of_many_cells_is_one_note_below_earlier_notes(folder: P
     about = restored(folder, notebook).cells[0].source
     assert about.count("\n- ") == 1
     assert re.search(r"\n- Cells (`[\w-]+`(, )?){6} and 2 more were changed, and put back as released\.$", about)
-    first, *others = restored(folder, read_submitted(b"{")).cells
-    assert "\n- The file is no notebook" in first.source
-    assert "\n- Missing, and added back: `handgrad`, " in first.source
+    notebook.cells = notebook.cells[1:2]
+    first, *others = restored(folder, notebook).cells
+    assert "\n- Missing, and added back: `lin_grad`, " in first.source
     assert not any(each.source.startswith(ABOUT) for each in others)
+
+
+def test_of_a_file_that_cannot_be_read_no_repair_is_noted(folder: Path):
+    first, *others = restored(folder, read_submitted(b"{")).cells
+    assert re.fullmatch(re.escape(ABOUT) + r"\n- The file is no notebook that can be read [^\n]*", first.source)
+    assert {"lin_grad", "lin_grad-w-g"} <= {grade_id(each) for each in others}
 
 
 def test_a_missing_answer_is_not_filled_in(folder: Path):
@@ -342,9 +356,14 @@ def test_links_and_two_candidates_are_not_copied(
     for names in (["link.ipynb"], ["one.ipynb", "two.ipynb"], []):
         before = list(names)
         find_renamed(UNIT, "*", names)
-        assert names == before
+        assert names == before + [f"{UNIT}.ipynb"] * bool(before)
+        if names:
+            note = ungradable_note(read(tmp_path / f"{UNIT}.ipynb"))
+            assert note == (
+                f"It is not known which notebook is meant (there is no `{UNIT}.ipynb`, but "
+                f"{', '.join(f'`{name}`' for name in before)}): ask, and delete or rename the others."
+            )
     assert "holds one.ipynb, two.ipynb, and no 04_linear.ipynb: rename the notebook that counts" in caplog.text
-    assert not (tmp_path / f"{UNIT}.ipynb").exists()
 
 
 HOSTILE = [

@@ -124,7 +124,7 @@ FAILS = {
     ),
     "its cell is far too long": (["x = 1", RIGHT + "#" * LONGEST], "error", "cell 2 was not read: it is too long"),
     "its cell is nested too deeply": ([RIGHT + "-" * 20_000 + "1"], "memory|error", ""),
-    "check is no answer": (["lin_grad = check"], "missing-function", "no cell"),
+    "check is no answer": (["lin_grad = check"], "missing-function", "cell 1 binds lin_grad to a value"),
 }  # fmt: skip
 
 

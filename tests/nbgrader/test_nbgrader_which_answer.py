@@ -1,0 +1,176 @@
+"""Which of several definitions, and which of several notebooks, is graded: it is said wherever the grade is read."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from helpers.nbgrader_class import (
+    BMM,
+    RIGHT,
+    UNIT,
+    answered,
+    cell,
+    comments,
+    hand_in,
+    nbgrader,
+    read,
+    released,
+    released_folder,
+    totals,
+)
+from helpers.nbgrader_students import ALL, PARTLY, feedback
+from nbformat import NotebookNode
+
+from grader.classroom.student_results import StudentResults
+from grader.course.course import load_course
+from grader.nbgrader.cells import KernelSession
+from grader.nbgrader.gradebook_results import read_gradebook
+from grader.nbgrader.plugin import answer_cells
+from grader.nbgrader.source_notebook import grade_id
+from grader.nbgrader.submission import has_answers
+
+pytestmark = pytest.mark.slow
+TWICE = "def lin_grad(inp, out, w, b): w.g = inp.t() @ out.g * 2"
+COPY = f"{UNIT}-Copy1"
+
+
+def right(notebook: NotebookNode) -> NotebookNode:
+    return answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)
+
+
+def with_cell(notebook: NotebookNode, source: str, behind: str = "") -> NotebookNode:
+    """Return a copy of a notebook with a new cell without metadata behind one with a name, or else at the end."""
+    notebook = copy.deepcopy(notebook)
+    place = [grade_id(each) for each in notebook.cells].index(behind) + 1 if behind else len(notebook.cells)
+    notebook.cells.insert(place, nbformat.v4.new_code_cell(source))
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A graded class: the nbgrader folder, and what was said while it was graded."""
+    folder = released_folder(tmp_path_factory.mktemp("which"))
+    blank = released(folder)
+    done = right(blank)
+    stub_below = with_cell(done, cell(blank, "lin_grad").source)
+    cell(stub_below, "lin_grad-check").source = "check('lin_grad')  # mine"
+    hand_in(folder, "scratch-below", with_cell(done, TWICE))
+    hand_in(folder, "number-below", with_cell(done, "lin_grad = 3\ntorch = None"))
+    hand_in(folder, "stub-below", stub_below)
+    hand_in(folder, "scratch-between", with_cell(done, TWICE, behind="lin_grad"))
+    hand_in(folder, "number-between", with_cell(done, "lin_grad = 3", behind="lin_grad"))
+    hand_in(folder, "only-below", with_cell(answered(blank, bmm_grad=BMM), RIGHT))
+    hand_in(folder, "above-stubs", with_cell(blank, RIGHT + BMM, behind="handgrad"))
+    hand_in(folder, "in-the-check", answered(answered(blank, bmm_grad=BMM), **{"lin_grad-check": RIGHT}))
+    for student, beside in BESIDE.items():
+        hand_in(folder, student, done if student == "work-in-both" else blank)
+        for name, content in beside(blank).items():
+            hand_in(folder, student, content, name)
+    return folder, nbgrader("autograde", UNIT, cwd=folder)
+
+
+BESIDE: dict[str, Any] = {
+    "work-in-the-copy": lambda blank: {COPY: right(blank)},
+    "work-in-two-copies": lambda blank: {COPY: right(blank), f"{UNIT}-Copy2": answered(blank, lin_grad=PARTLY)},
+    "work-in-both": lambda blank: {COPY: answered(blank, lin_grad=PARTLY)},
+    "work-in-none": lambda blank: {COPY: blank},
+}
+BELOW = "cell {} defines lin_grad again below its scores, and is passed over: what stands in cell 2 counts"
+BETWEEN = "cell 3 defines lin_grad again: it counts, and not cell 2"
+IN_THE_COPY = f"It was handed in as `{COPY}.ipynb`, beside `{UNIT}.ipynb`, which holds no answers."
+COPIES = f"`{COPY}.ipynb`, `{UNIT}-Copy2.ipynb`"
+WHICH = f"It is not known which notebook is meant (`{UNIT}.ipynb` holds no answers, {COPIES} do)"
+IN_A_CHECK = "Cell `lin_grad-check` was changed, and put back as released: an answer there does not count."
+EXPECTED: dict[str, tuple[float | None, str]] = {
+    "scratch-below": (ALL, BELOW.format(11)),
+    "number-below": (ALL, BELOW.format(11)),
+    "scratch-between": (ALL - 3, BETWEEN),
+    "number-between": (ALL - 3, BETWEEN),
+    "only-below": (ALL, "cell 11 answers lin_grad below its scores, where Validate does not see it"),
+    "above-stubs": (ALL, ""),
+    "in-the-check": (ALL - 3, IN_A_CHECK),
+    "work-in-the-copy": (ALL, IN_THE_COPY),
+    "work-in-two-copies": (None, WHICH),
+    "work-in-both": (ALL, f"Beside it lies `{COPY}.ipynb`, which was not graded."),
+    "work-in-none": (0.0, ""),
+}
+
+
+@pytest.mark.parametrize("student", EXPECTED)
+def test_the_answer_that_counts_is_graded_and_others_are_noted_everywhere(graded: tuple[Path, str], student: str):
+    folder, said = graded
+    points, note = EXPECTED[student]
+    assert totals(folder)[student] == points
+    place = folder / "autograded" / student / UNIT / f"{UNIT}.ipynb"
+    shown = json.dumps(read(place)).replace("\\n", " ")
+    (reported,) = (
+        entry.notes
+        for entry in read_gradebook(f"sqlite:///{folder / 'gradebook.db'}")
+        if isinstance(entry, StudentResults) and entry.student == student
+    )
+    told = comments(folder)[student]["lin_grad"] or ""
+    if not note:
+        assert "Note:" not in told
+        assert reported == ()
+        return
+    assert note in told
+    assert note in said
+    assert "".join(note.split()) in "".join(shown.split())
+    if points is not None:
+        assert any(note in text for text in reported)
+
+
+@pytest.mark.parametrize("student", ["scratch-between", "work-in-the-copy", "work-in-two-copies"])
+def test_a_students_page_has_the_note(graded: tuple[Path, str], student: str):
+    first = EXPECTED[student][1].partition("`")[0].strip(" (")
+    assert first in feedback(graded[0], student)
+
+
+def test_it_is_not_said_that_no_cell_defines_a_name_that_is_a_number(graded: tuple[Path, str]):
+    told = comments(graded[0])["number-between"]["lin_grad"] or ""
+    assert "cell 3 binds lin_grad to a value that is no function: give that value another name" in told
+
+
+VALIDATED = ("scratch-below", "number-below", "stub-below", "scratch-between", "number-between", "above-stubs")
+
+
+@pytest.mark.parametrize("student", VALIDATED)
+def test_a_kernel_that_runs_the_notebook_gives_the_same_verdicts(
+    graded: tuple[Path, str], student: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Validate asks for each score when the cells above it have run."""
+    folder, _ = graded
+    notebook = read(folder / "autograded" / student / UNIT / f"{UNIT}.ipynb")
+    monkeypatch.chdir(folder.parent)
+    kernel, cells, points = KernelSession(), list[str](), 0.0
+    try:
+        for each in (each for each in notebook.cells if each.cell_type == "code"):
+            if each.metadata.get("nbgrader", {}).get("grade"):
+                exercise, _, answer = grade_id(each).partition("-")
+                _, result = kernel.check(exercise, cells)
+                points += next(a.score for a in result.answers if a.name == answer.replace("-", "."))
+            else:
+                cells.append("" if each.source.startswith("check(") else each.source)
+    finally:
+        kernel.session.close()
+    assert points == totals(folder)[student]
+
+
+def test_cells_in_reverse_order_are_all_run(graded: tuple[Path, str]):
+    folder, _ = graded
+    code = [each for each in right(released(folder)).cells if each.cell_type == "code"][::-1]
+    exercise = load_course(folder.parent).find("lin_grad")
+    assert answer_cells(exercise, code).cells.count("") == 5, "the five scores"
+
+
+def test_answers_are_what_was_changed_or_added(graded: tuple[Path, str]):
+    blank = released(graded[0])
+    assert not has_answers(blank)
+    assert has_answers(answered(blank, lin_grad=PARTLY))
+    assert has_answers(with_cell(blank, "x = 1"))
+    assert not has_answers(with_cell(blank, " "))
