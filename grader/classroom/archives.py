@@ -431,8 +431,11 @@ class SubmissionWalk:
     def _files_in_archive(self, archive: File, depth: int) -> Iterator[File]:
         """Yield the files in an archive that is nested in `depth` others, or note why it was ignored."""
         self._archive_count += 1
-        if depth >= MOST_NESTED or self._archive_count > MOST_ARCHIVES:
-            self._ignore(archive, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
+        if depth >= MOST_NESTED:
+            self._ignore(archive, "it is an archive in another in another; ask for one archive of the files")
+            return
+        if self._archive_count > MOST_ARCHIVES:
+            self._ignore(archive, f"there are more than {MOST_ARCHIVES} archives")
             return
         try:
             with path_added_to_errors(archive):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 import yaml
@@ -23,10 +22,11 @@ import yaml
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
 
-from .archives import MOST_ENTRIES, NAME_IT, open_tree
+from .archives import MOST_ENTRIES, NAME_IT, is_unread_archive, open_tree, unpack
 from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
+    UNREAD_ARCHIVES,
     File,
     Folder,
     UnreadableArchiveError,
@@ -52,6 +52,20 @@ IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identif
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 PLAIN_LAYOUT = "a folder or an archive for each student"
 APPLE_DOUBLE = "._"
+LayoutName = Literal["plain", "sections", "canvas", "moodle", "gradescope", "github"]
+LAYOUTS: Mapping[LayoutName, str] = {
+    "plain": PLAIN_LAYOUT,
+    "sections": "sections",
+    "canvas": "a download from Canvas",
+    "moodle": "a download from Moodle",
+    "gradescope": "an export from Gradescope",
+    "github": "clones from GitHub",
+}
+PLATFORMS: Mapping[LayoutName, str] = {"canvas": "Canvas", "moodle": "Moodle", "gradescope": "Gradescope"}
+LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
+MOST_NAMED = 3  # names in a sentence
+COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
+RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -61,10 +75,17 @@ class Submission:
     Args:
         key: identifies the student, and names the result file.
         folders: the folders that were submitted, not yet listed.
-        known_as: other names and numbers of the student that came with it, for a roster.
+        known_as: other names and numbers of the student that came with it.
+        guesses: names that the student may have, derived from the name of the submission.
         notes: what an instructor should know of it, such as that it is late.
         is_ambiguous: whether it may be another student's, by a name that can be read in two ways.
+        origin: the file or folder in the class's folder that it is, with its section; empty if its key says it.
+        section: the section that it lies in; empty if the class has none.
+        order: the platform's own number or time of the submission, greater for a later one; `None` if it gives none.
         handed_in: when it was handed in, by the platform or the roster; `None` if neither says it.
+        earlier: the origins of earlier submissions of the same student, which do not count.
+        nothing: why nothing of it can be graded; empty if it can be read.
+        conflict: why nobody can know what counts, so that it is an error; empty if it is known.
     """
 
     key: str
@@ -72,7 +93,14 @@ class Submission:
     known_as: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     is_ambiguous: bool = False
+    guesses: frozenset[str] = frozenset()
+    origin: str = ""
+    section: str = ""
+    order: float | None = None
     handed_in: datetime | None = None
+    earlier: tuple[str, ...] = ()
+    nothing: str = ""
+    conflict: str = ""
 
     @property
     def student(self) -> str:
@@ -84,12 +112,95 @@ class Submission:
         """Return the one folder on disk that it is; `None` if it came in an archive, or has several folders."""
         return self.folders[0].path if len(self.folders) == 1 else None
 
+    @property
+    def title(self) -> str:
+        """Return the name of what was submitted, with its section, for a message."""
+        return displayable_name(self.origin or self.key)
+
     def join(self, other: Submission) -> Submission:
-        """Return this submission with the folders, names and notes of another one added."""
-        notes = tuple(dict.fromkeys((*self.notes, *other.notes)))
+        """Return this submission with the folders, names and notes of another part of it added."""
         return replace(
-            self, folders=(*self.folders, *other.folders), known_as=self.known_as | other.known_as, notes=notes
+            self,
+            folders=(*self.folders, *other.folders),
+            known_as=self.known_as | other.known_as,
+            guesses=self.guesses | other.guesses,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            order=max((order for order in (self.order, other.order) if order is not None), default=None),
         )
+
+
+def counted_submission(submissions: Sequence[Submission]) -> Submission:
+    """Return the one of a student's submissions that counts, whole: the newest, by the platform's number or time.
+
+    Without such a number, or if it does not tell the newest, the result is a submission whose `conflict` names all.
+
+    Args:
+        submissions: the submissions of one student, with one key; at least one.
+    """
+    first = submissions[0]
+    if len(submissions) == 1:
+        return first
+    orders = [submission.order for submission in submissions]
+    known = [order for order in orders if order is not None]
+    if len(known) < len(orders) or known.count(max(known)) > 1:
+        conflict = (
+            f"{len(submissions)} submissions of one student: {_named_titles(submissions)}; keep the one that counts"
+        )
+        return Submission(
+            first.key,
+            (),
+            frozenset().union(*(submission.known_as for submission in submissions)),
+            origin=first.origin,
+            section=first.section,
+            conflict=conflict,
+        )
+    *earlier, newest = sorted(submissions, key=lambda submission: submission.order or 0)
+    note = f"{newest.title} is the newest submission and counts alone: {_named_titles(earlier)} does not count"
+    return replace(newest, notes=(*newest.notes, note), earlier=tuple(submission.title for submission in earlier))
+
+
+def _named_titles(submissions: Sequence[Submission]) -> str:
+    """Return the titles of submissions as a list in a sentence."""
+    titles = [submission.title for submission in submissions]
+    return " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
+
+
+def find_student(submissions: Sequence[Submission], name: str) -> Submission:
+    """Return the submission of the student who is called so: by key, or else by the one other name spelled so.
+
+    Raises:
+        UsageError: nobody or more than one student is called so; names those who may be meant.
+    """
+    spelled = unicodedata.normalize("NFC", name)
+    for submission in submissions:
+        if spelled in (submission.key, submission.student):
+            return submission
+    matches = [submission for submission in submissions if spelled in submission.known_as]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UsageError(f"{len(matches)} students are called {name!r}: name {_alternatives(matches)}.")
+    similar = [
+        submission
+        for submission in submissions
+        if spelled in submission.guesses
+        or folded_name(name) in {folded_name(other) for other in (submission.key, *submission.known_as)}
+    ]
+    if similar:
+        raise UsageError(f"Nobody is called {name!r}. Did you mean {_alternatives(similar)}?")
+    raise UsageError(f"Nobody is called {name!r}: the first of them is {submissions[0].student!r}.")
+
+
+def _alternatives(submissions: Sequence[Submission]) -> str:
+    """Return the first names of students, as alternatives in a sentence."""
+    names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def folded_name(name: str) -> str:
+    """Return a name in the form in which names are compared: its letters and digits, without case and accents."""
+    text = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(character for character in text if character.isalnum())
 
 
 @dataclass(frozen=True)
@@ -98,10 +209,13 @@ class ClassFolder:
 
     Args:
         submissions: one per student, sorted by key.
-        layout: the layout that was recognised, such as "a download from Moodle".
+        layout: the layout, such as "a download from Moodle".
         strays: the names of files and folders beside the submissions, which are ignored.
         absent: the students on the roster who submitted nothing.
         unlisted: the students who submitted something and are not on the roster.
+        layout_name: the value of `--layout` for this layout.
+        doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
+        remarks: sentences to show before the class is graded.
     """
 
     submissions: tuple[Submission, ...]
@@ -109,32 +223,72 @@ class ClassFolder:
     strays: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
+    layout_name: LayoutName = "plain"
+    doubt: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """Return the layout and the counts of the class in one phrase."""
+        count = len(self.submissions)
+        parts = [self.layout, f"{count} student{'' if count == 1 else 's'}"]
+        if repeated := sum(bool(submission.earlier) for submission in self.submissions):
+            parts.append(f"{repeated} with more than one submission: the newest counts")
+        return ", ".join(parts)
 
 
-def find_submissions(course: Course, folder: Path, out: Path) -> ClassFolder:
+def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName | None = None) -> ClassFolder:
     """Return the submissions of a class.
 
     Args:
         course: the course, whose names of exercises and units tell submissions from other folders.
         folder: the folder of the class, or an archive of it.
-        out: the results folder, which may lie among the submissions.
+        out: the results folder, which may lie directly in the class's folder.
+        layout: the layout; recognised if `None`.
 
     Raises:
-        UsageError: there are none, or they cannot be read.
+        UsageError: there are none, they cannot be read, or `out` lies in one of them.
     """
-    if os.path.realpath(folder) == os.path.realpath(out):
-        raise UsageError(f"{out} holds the submissions: name another folder for the results with --out.")
+    _refuse_out_in_submission(folder, out)
     names = ExerciseNames(course, course.exercises)
     try:
-        class_folder = _LayoutFinder(names, folder, os.path.realpath(out)).find_class(open_tree(folder))
+        class_folder = _LayoutFinder(names, folder, os.path.realpath(out)).find_class(open_tree(folder), layout)
     except OSError as error:
         raise file_error(f"{folder} cannot be read ({error.strerror or error}): {NAME_IT}.", error) from error
-    if not class_folder.submissions:
+    loose = [submission for submission in class_folder.submissions if submission.nothing]
+    if len(loose) == len(class_folder.submissions):
+        example = next((submission for submission in loose if submission.origin), None)
+        such = f", such as {displayable_name(example.key)}/{example.title}" if example else ""
         raise UsageError(
-            f"{folder} holds no student folders: give each student one, laid out like exercises/, "
+            f"{folder} holds no student folders: give each student one{such}, laid out like exercises/, "
             "or name what was downloaded as it came."
         )
     return class_folder
+
+
+def _refuse_out_in_submission(folder: Path, out: Path) -> None:
+    """Refuse a results folder that is the class's folder, or that may be a student's folder or lie in one.
+
+    Raises:
+        UsageError: it is.
+    """
+    around, inner = os.path.realpath(folder), os.path.realpath(out)
+    if around == inner:
+        raise UsageError(f"{out} holds the submissions: name another folder for the results with --out.")
+    if not inner.startswith(os.path.join(around, "")):
+        return
+    is_nested = os.path.dirname(inner) != around
+    if is_nested or (os.path.isdir(inner) and not _holds_results(inner)):
+        where = "lies inside a folder of" if is_nested else "is a folder among"
+        raise UsageError(
+            f"{out} {where} the submissions in {folder}, and may be a student's: name another folder with --out."
+        )
+
+
+def _holds_results(folder: str) -> bool:
+    """Return whether a folder holds records or grades of handgrad."""
+    names = os.listdir(folder)
+    return "grades.csv" in names or (bool(names) and all(name.endswith(".json") or name[0] == "." for name in names))
 
 
 def single_submission(path: Path) -> Submission:
@@ -162,11 +316,33 @@ def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
     if isinstance(entry, File) and not entry.is_archive:
         return None
     name = archive_stem(entry.name) if isinstance(entry, File) else entry.name
-    key = name.removeprefix(prefix) or name
-    guesses = (key[place + 1 :] for place, character in enumerate(key) if character == "-" and key == name)
-    known_as = {key, *guesses}
+    key = unicodedata.normalize("NFC", name.removeprefix(prefix) or name)
+    guesses = (key[place + 1 :] for place, character in enumerate(key) if character == "-" and name.endswith(key))
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [entry])
-    return Submission(key, (folder,), frozenset(known_as))
+    notes = (
+        ("its name is one that Windows reserves: its record cannot be copied there",) if RESERVED.fullmatch(key) else ()
+    )
+    return Submission(
+        key,
+        (folder,),
+        frozenset({key}),
+        notes,
+        guesses=frozenset(guesses) if key == name else frozenset(),
+        origin=entry.name,
+    )
+
+
+def _misfit(entry: File | Folder, why: str) -> Submission:
+    """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded."""
+    name = entry.name
+    if isinstance(entry, File):
+        ending = next((ending for ending in (*ARCHIVES, *LOOSE) if name.lower().endswith(ending)), "")
+        name = name[: len(name) - len(ending)] or name
+        if is_unread_archive(entry.name):
+            why = "such archives are not read; ask for a .zip or a .tar.gz"
+        why = entry.why_unread or why
+    key = unicodedata.normalize("NFC", name)
+    return Submission(key, (), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}")
 
 
 def moodle_submission(entry: File | Folder) -> Submission | None:
@@ -177,10 +353,11 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
     match = MOODLE.fullmatch(entry.name)
     if match is None:
         return None
-    name, _, number = match["who"].rpartition("_")
+    who = unicodedata.normalize("NFC", match["who"])
+    name, _, number = who.rpartition("_")
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_renamed(entry, match["name"])])
-    known_as = frozenset({name, number, f"Participant {number}"})
-    return Submission(match["who"], (folder,), known_as, is_ambiguous=_is_ambiguous(entry, MOODLE_MARK))
+    known_as = frozenset({name, f"Participant {number}"})
+    return Submission(who, (folder,), known_as, is_ambiguous=_is_ambiguous(entry, MOODLE_MARK))
 
 
 def canvas_submission(entry: File | Folder) -> Submission | None:
@@ -193,12 +370,12 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
     if match is None or isinstance(entry, Folder):
         return None
     late = bool(match["late"] or match["late_too"])
-    student = match["who"].replace("_LATE_", "_").removeprefix("LATE_")
-    name = match["name"] or f"{match['typed']}.html"
-    file = replace(_renamed(entry, name), modified=int((match["upload"] or "0")[:18]))  # the later upload is the newer
+    student = unicodedata.normalize("NFC", match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
+    name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
+    file = replace(_renamed(entry, name), modified=upload)  # the later upload is the newer
     known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
     notes, is_ambiguous = (LATE,) if late else (), _is_ambiguous(entry, CANVAS_MARK)
-    return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous)
+    return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous, order=upload)
 
 
 def _is_ambiguous(entry: File | Folder, mark: re.Pattern[str]) -> bool:
@@ -227,11 +404,23 @@ class _MetadataLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: i
 
 
 _MetadataLoader.add_multi_constructor("", lambda loader, suffix, node: None)
-Submitters = list[tuple[str, frozenset[str]]]  # of each student: what identifies the student, and all names
 
 
-def read_submitters(file: File) -> dict[str, Submitters]:
-    """Return the students whose submission each folder of an export from Gradescope is, by the folder's name.
+@dataclass(frozen=True)
+class _GradescopeEntry:
+    """Describe one submission in the metadata of an export from Gradescope.
+
+    Args:
+        submitters: of each student, what identifies the student, and all names.
+        created_at: when it was handed in; `None` if the metadata do not say it.
+    """
+
+    submitters: tuple[tuple[str, frozenset[str]], ...]
+    created_at: datetime | None
+
+
+def read_submitters(file: File) -> dict[str, _GradescopeEntry]:
+    """Return whose each submission in an export from Gradescope is, and when it was handed in, by its folder's name.
 
     Args:
         file: the export's `submission_metadata.yml`.
@@ -245,17 +434,35 @@ def read_submitters(file: File) -> dict[str, Submitters]:
     except (OSError, UnreadableArchiveError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{METADATA_FILE} cannot be read ({type(error).__name__}): export it anew.") from error
     entries = metadata.items() if isinstance(metadata, Mapping) else ()
-    return {str(folder): submitters for folder, entry in entries if (submitters := _submitters(entry))}
+    return {
+        str(folder): _GradescopeEntry(submitters, _created_at(entry))
+        for folder, entry in entries
+        if (submitters := _submitters(entry))
+    }
 
 
-def _submitters(entry: Any) -> Submitters:
+def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the students in the metadata of one submission; none if it is not laid out as expected."""
     people = entry.get(":submitters") if isinstance(entry, Mapping) else None
-    submitters = Submitters()
+    submitters = list[tuple[str, frozenset[str]]]()
     for person in people if isinstance(people, list) else ():
         if isinstance(person, Mapping) and (ids := [str(person[key]).strip() for key in IDENTITY if person.get(key)]):
             submitters.append((ids[0], frozenset(ids)))
-    return submitters
+    return tuple(submitters)
+
+
+def _created_at(entry: Mapping[str, Any]) -> datetime | None:
+    """Return when a submission was handed in, by its metadata; a time without a zone is in UTC."""
+    time = entry.get(":created_at")
+    try:
+        time = datetime.fromisoformat(time.strip().replace(" Z", "Z")) if isinstance(time, str) else time
+        return (
+            None
+            if not isinstance(time, datetime)
+            else (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+        )
+    except (ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -285,6 +492,16 @@ class _EntryInfo:
         """Return whether it is a folder that contains exercises, under a name that is not one of the course's."""
         return isinstance(self.entry, Folder) and not self.is_of_course and self.is_submission
 
+    @property
+    def may_be_submission(self) -> bool:
+        """Return whether it is a folder, an archive, or a file that may be somebody's whole work."""
+        if isinstance(self.entry, Folder) or self.moodle or self.canvas:
+            return True
+        name = self.entry.name
+        is_link = bool(self.entry.why_unread) and "." not in name
+        is_loose = name.lower().endswith((*ARCHIVES, *LOOSE)) and not self.is_of_course
+        return (is_loose or is_link) and not ("/" in name or "\\" in name or name.startswith(APPLE_DOUBLE))
+
 
 @dataclass
 class _LayoutFinder:
@@ -304,11 +521,15 @@ class _LayoutFinder:
     strays: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
 
-    def find_class(self, root: Folder) -> ClassFolder:
+    def find_class(self, root: Folder, layout: LayoutName | None) -> ClassFolder:
         """Return the submissions of a class, whose folder may be wrapped in others.
 
+        Args:
+            root: the folder of the class.
+            layout: its layout; recognised if `None`.
+
         Raises:
-            UsageError: the folder is laid out like the submission of one student.
+            UsageError: the folder is laid out like the submission of one student, or not at all as `layout` says.
         """
         infos = self._infos(self._entries(root))
         while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0]):
@@ -317,11 +538,35 @@ class _LayoutFinder:
         if any(info.is_of_course for info in infos) and not any(info.is_student for info in infos):
             message = f"{self.folder} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{message}, or grade it alone with --one.")
-        layout, submissions = self._recognise(root, infos)
-        strays = [*self.strays, *self.hidden]
+        name, doubt = (layout, "") if layout else self._recognise(root, infos)
+        submissions = self._sections(infos) if name == "sections" else self._submissions(name, root, infos)
+        if layout in PLATFORMS and submissions and all(submission.nothing for submission in submissions):
+            raise UsageError(
+                f"{self.folder} has no entry that is named as {PLATFORMS[name]} names them: name another --layout."
+            )
+        count = sum(isinstance(info.entry, Folder) or info.is_submission for info in infos)
+        phrase = f"{count} section{'' if count == 1 else 's'}" if name == "sections" else LAYOUTS[name]
+        strays = dict.fromkeys([*self.strays, *self.hidden])
         return ClassFolder(
-            tuple(_merge(submissions)), layout, tuple(displayable_name(name) for name in dict.fromkeys(strays))
+            tuple(_with_notes_on_names(sorted(submissions, key=lambda submission: submission.key))),
+            phrase,
+            tuple(displayable_name(stray) for stray in strays),
+            layout_name=name,
+            doubt=doubt,
+            remarks=self._remarks(name, infos, submissions),
         )
+
+    def _remarks(
+        self, layout: LayoutName, infos: Sequence[_EntryInfo], submissions: Sequence[Submission]
+    ) -> tuple[str, ...]:
+        """Return a sentence if the only student of the class may be the folder of a class."""
+        if layout != "plain" or len(submissions) != 1:
+            return ()
+        name = next((info.entry.name for info in infos if not info.is_submission and info.inside), "")
+        if not name:
+            return ()
+        shown = displayable_name(name)
+        return (f"{shown} is taken for the only student: if it is the folder of a class, name {self.folder / shown}.",)
 
     def _entries(self, folder: Folder) -> list[File | Folder]:
         """Return the entries of a folder of the class that may be submissions.
@@ -390,53 +635,137 @@ class _LayoutFinder:
             return self.names.is_place(entry.name)
         return canvas_submission(entry) is None and self.names.find(entry.name) is not None
 
-    def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[str, list[Submission]]:
-        """Return the layout of a class as a phrase, and its submissions, several of which may be one student's."""
-        for info in infos:
-            if isinstance(info.entry, File) and info.entry.name == METADATA_FILE:
-                return "an export from Gradescope", self._gradescope(info.entry, [info.entry for info in infos])
-        if _are_most(infos, "moodle"):
-            return "a download from Moodle", self._one_per_entry(infos, lambda info: info.moodle)
-        if _are_most(infos, "canvas"):
-            return "a download from Canvas", self._one_per_entry(infos, lambda info: info.canvas)
-        if self._are_sections(infos):
-            sections = [info.entry for info in infos if isinstance(info.entry, Folder)]
-            self.strays += [info.entry.name for info in infos if isinstance(info.entry, File)]
-            return f"{len(sections)} sections", self._sections(sections)
-        prefix = root.name.removesuffix(CLONES) + "-" if root.name.endswith(CLONES) else ""
-        return PLAIN_LAYOUT, self._one_per_entry(infos, lambda info: plain_submission(info.entry, prefix))
+    def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
+        """Return the layout that the entries of a class have, and why it may be another; empty if it cannot be."""
+        platform = self._platform(root, infos)
+        if platform is not None:
+            return platform, self._misfit_doubt(platform, root, infos)
+        sections = [info for info in infos if self._may_be_section(info)]
+        students = [info for info in infos if info.is_student or (info.is_submission and isinstance(info.entry, File))]
+        if not sections or 2 * len(sections) <= len(students):
+            return "plain", ""
+        shown = displayable_name(sections[0].entry.name)
+        inner = [
+            displayable_name(inner.entry.name) for inner in self._infos(sections[0].inside) if inner.may_be_submission
+        ]
+        doubt = f"{shown} may be a section or a student, because it holds {_listed(inner)}"
+        return "plain" if len(sections) <= len(students) or self._hold_equal_archives(sections) else "sections", doubt
 
-    def _gradescope(self, metadata: File, entries: Sequence[File | Folder]) -> list[Submission]:
-        """Return the submissions of an export from Gradescope, one for each submitter that its metadata names."""
-        submitters = read_submitters(metadata)
-        submissions = []
-        for entry in entries:
-            if isinstance(entry, Folder):
-                students = submitters.get(entry.name) or [(entry.name, frozenset({entry.name}))]
-                submissions += [Submission(key, (entry,), known_as) for key, known_as in students]
-            elif entry is not metadata:
-                self.strays.append(entry.name)
-        return submissions
+    def _platform(self, root: Folder, infos: Sequence[_EntryInfo]) -> LayoutName | None:
+        """Return the platform that at least half of the entries come from, by their names; `None` if there is none."""
+        if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
+            return "gradescope"
+        if _are_most(infos, "moodle"):
+            return "moodle"
+        if _are_most(infos, "canvas"):
+            return "canvas"
+        prefix = _clones_prefix(root)
+        folders = [info.entry for info in infos if isinstance(info.entry, Folder)]
+        if prefix and folders and len(folders) <= 2 * sum(folder.name.startswith(prefix) for folder in folders):
+            return "github"
+        return None
+
+    def _misfit_doubt(self, platform: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> str:
+        """Return a clause on the entries that are not named as the platform names them; empty if all are."""
+        prefix = "submission_" if platform == "gradescope" else _clones_prefix(root)
+        misfits = [
+            displayable_name(info.entry.name)
+            for info in infos
+            if info.may_be_submission
+            and info.error is None
+            and not (
+                getattr(info, platform) if platform in ("moodle", "canvas") else info.entry.name.startswith(prefix)
+            )
+        ]
+        return f"{_listed(misfits)} {'is' if len(misfits) == 1 else 'are'} not named as there" if misfits else ""
+
+    def _may_be_section(self, info: _EntryInfo) -> bool:
+        """Return whether a folder may be a section: it is no submission, and contains several, or a download."""
+        if not isinstance(info.entry, Folder) or info.error is not None:
+            return False
+        inside = self._infos(info.inside)
+        if _is_from_platform(inside):
+            return True
+        return not info.is_submission and sum(inner.is_submission for inner in inside) > 1
+
+    def _hold_equal_archives(self, sections: Sequence[_EntryInfo]) -> bool:
+        """Return whether these folders contain archives of the same few names, as if each had one student's work."""
+        names = [
+            (inner.entry.name, isinstance(inner.entry, File))
+            for info in sections
+            for inner in self._infos(info.inside)
+            if inner.is_submission
+        ]
+        return len(sections) > 1 and all(is_file for _, is_file in names) and 2 * len(set(names)) <= len(names)
+
+    def _submissions(self, layout: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
+        """Return the submissions of a folder that has no sections, one for each student."""
+        if layout == "gradescope":
+            return self._gradescope(infos)
+        if layout in ("moodle", "canvas"):
+            why = f"its name is not one that {PLATFORMS[layout]} gives; rename it, or name another --layout"
+            parts = self._one_per_entry(infos, lambda info: info.moodle if layout == "moodle" else info.canvas, why)
+            return [_joined(same) for same in _by_key(parts)]
+        prefix = ""
+        if layout == "github":
+            prefix = _clones_prefix(root) or _common_prefix([info.entry.name for info in infos])
+        why = "it lies outside of any student's folder; put it into a folder with the student's name"
+        submissions = self._one_per_entry(infos, lambda info: plain_submission(info.entry, prefix), why)
+        return [counted_submission(same) for same in _by_key(submissions)]
+
+    def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
+        """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
+
+        Raises:
+            UsageError: there are no metadata.
+        """
+        metadata = next((info.entry for info in infos if info.entry.name == METADATA_FILE), None)
+        if not isinstance(metadata, File):
+            raise UsageError(f"{self.folder} holds no {METADATA_FILE}: name the export from Gradescope as it came.")
+        entries = read_submitters(metadata)
+        submissions = list[Submission]()
+        for info in infos:
+            name = info.entry.name
+            if isinstance(info.entry, Folder):
+                entry = entries.get(name, _GradescopeEntry(((name, frozenset({name})),), None))
+                order = entry.created_at.timestamp() if entry.created_at is not None else None
+                submissions += [
+                    Submission(
+                        unicodedata.normalize("NFC", key), (info.entry,), known_as, origin=name, order=order,
+                        handed_in=entry.created_at,
+                    )
+                    for key, known_as in entry.submitters
+                ]  # fmt: skip
+            elif info.may_be_submission:
+                submissions.append(_misfit(info.entry, "it lies outside of any submission's folder"))
+            elif info.entry is not metadata:
+                self.strays.append(name)
+        return [counted_submission(same) for same in _by_key(submissions)]
 
     def _one_per_entry(
-        self, infos: Sequence[_EntryInfo], submission_of: Callable[[_EntryInfo], Submission | None]
+        self, infos: Sequence[_EntryInfo], submission_of: Callable[[_EntryInfo], Submission | None], why: str
     ) -> list[Submission]:
-        """Return one submission for each entry that `submission_of` assigns to a student; the others become strays.
+        """Return one submission for each entry that may be a student's; all others become strays.
 
         An entry that may be one of two students' becomes a stray if the student has another that is sure. An entry that
         could not be looked at becomes a submission that reports the error.
 
         Args:
             infos: the entries.
-            submission_of: returns the submission that an entry is; `None` if it is no student's.
+            submission_of: returns the submission that an entry is; `None` if it does not fit the layout.
+            why: why nothing of an entry that does not fit can be graded.
         """
         named_submissions = list[tuple[str, Submission | None]]()
+        misfits = list[Submission]()
         for info in infos:
             try:
                 submission = submission_of(info) if info.error is None else _failing_submission(info.entry, info.error)
             except Exception as error:
                 submission = _failing_submission(info.entry, error)
-            named_submissions.append((info.entry.name, submission))
+            if submission is None and info.may_be_submission:
+                misfits.append(_misfit(info.entry, why))
+            else:
+                named_submissions.append((info.entry.name, submission))
         sure_keys = {
             submission.key
             for _, submission in named_submissions
@@ -448,50 +777,72 @@ class _LayoutFinder:
                 self.strays.append(name)
             else:
                 kept.append(submission)
-        return kept
-
-    def _are_sections(self, infos: Sequence[_EntryInfo]) -> bool:
-        """Return whether the folders are sections of the class.
-
-        They are if no folder is itself a submission, the median folder contains two or more, and most names are unique.
-        """
-        names_by_section = list[list[str]]()
-        for info in (info for info in infos if isinstance(info.entry, Folder)):
-            if info.is_submission and not self._is_from_platform_inside(info):
-                return False
-            inside = self._infos(info.inside)
-            from_platform = _is_from_platform(inside)
-            if student_names := [inner.entry.name for inner in inside if from_platform or inner.is_submission]:
-                names_by_section.append(student_names)
-            elif inside:
-                return False
-        names = list(chain.from_iterable(names_by_section))
-        return bool(names_by_section) and median(map(len, names_by_section)) >= 2 and 2 * len(set(names)) > len(names)
-
-    def _is_from_platform_inside(self, info: _EntryInfo) -> bool:
-        """Return whether a folder contains a download from a platform."""
-        return _is_from_platform(self._infos(info.inside))
-
-    def _sections(self, sections: Sequence[Folder]) -> list[Submission]:
-        """Return the submissions of all sections; those with the same key get their section's name before it."""
-        submissions = list[tuple[Folder, Submission]]()
-        for section in sections:
-            try:
-                infos = self._infos(self._entries(section))
-                submissions += [(section, submission) for submission in self._recognise(section, infos)[1]]
-            except Exception as error:  # a section that cannot be listed is reported like a submission
-                submissions.append((section, _failing_submission(section, error)))
-        times = Counter(submission.key for _, submission in submissions)
-        keys = [
-            submission.key if times[submission.key] == 1 else f"{section.name} {submission.key}"
-            for section, submission in submissions
+        times = Counter(submission.key for submission in (*kept, *misfits))
+        return kept + [
+            misfit if times[misfit.key] == 1 else replace(misfit, key=unicodedata.normalize("NFC", misfit.origin))
+            for misfit in misfits
         ]
-        sections_by_key = defaultdict[str, set[tuple[str, str]]](set)
-        for key, (section, submission) in zip(keys, submissions, strict=True):
-            sections_by_key[key].add((section.name, submission.key))
+
+    def _sections(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
+        """Return the submissions of all sections.
+
+        Those with the same key are of one student if a platform numbers students, and the newest counts; otherwise they
+        are of two students, and get their section's name before their key.
+        """
+        submissions = list[Submission]()
+        for info in infos:
+            if not info.may_be_submission:
+                self.strays.append(info.entry.name)
+                continue
+            try:
+                section_submissions = self._in_section(info)
+            except Exception as error:  # a section that cannot be listed is reported like a submission
+                section_submissions = [_failing_submission(info.entry, error)]
+            submissions += section_submissions
+        counted = list[Submission]()
+        for same in _by_key(submissions):
+            if len(same) == 1 or all(submission.order is not None for submission in same):
+                counted.append(counted_submission(same))
+            else:
+                counted += [replace(other, key=f"{other.section} {other.key}") for other in same]
+        sections_by_key = defaultdict[str, set[str]](set)
+        for submission in counted:
+            sections_by_key[submission.key].add(submission.origin)
         return [  # no name has a slash in it
-            replace(submission, key=key if len(sections_by_key[key]) == 1 else f"{section.name}/{submission.key}")
-            for key, (section, submission) in zip(keys, submissions, strict=True)
+            submission if len(sections_by_key[submission.key]) == 1 else replace(submission, key=submission.origin)
+            for submission in counted
+        ]
+
+    def _in_section(self, info: _EntryInfo) -> list[Submission]:
+        """Return the submissions of a section, a folder or an archive; of an entry that is none, one that says so.
+
+        Raises:
+            OSError: it cannot be listed.
+        """
+        if info.error is not None:
+            return [_failing_submission(info.entry, info.error)]
+        name, section = info.entry.name, info.entry
+        if isinstance(section, File):
+            if not section.is_archive:
+                return [_misfit(section, "it lies outside of any section; put it into one")]
+            try:
+                section = unpack(section)
+            except UnreadableArchiveError as error:
+                return [_misfit(section, f"it {error}")]
+        inside = self._infos(self._entries(section))
+        while len(inside) == 1 and isinstance(inside[0].entry, Folder) and self._is_wrapper(inside[0]):
+            section = inside[0].entry
+            inside = self._infos(self._entries(section))
+        platform = self._platform(section, inside)
+        if platform is None and any(inner.is_of_course for inner in inside):
+            return [_misfit(info.entry, "it is one student's, and lies outside of any section; put it into one")]
+        submissions = self._submissions(platform or "plain", section, inside)
+        if not submissions:
+            return [_misfit(info.entry, "no student's folder or archive lies in it")]
+        shown = archive_stem(name)
+        return [
+            replace(submission, section=shown, origin=f"{shown}/{submission.origin or submission.key}")
+            for submission in submissions
         ]
 
 
@@ -507,13 +858,71 @@ def _is_from_platform(infos: Sequence[_EntryInfo]) -> bool:
 
 
 def _are_most(infos: Sequence[_EntryInfo], platform: Literal["moodle", "canvas"]) -> bool:
-    """Return whether at least half of the entries are named as `platform` names them."""
-    return 0 < len(infos) <= 2 * sum(getattr(info, platform) is not None for info in infos)
+    """Return whether at least half of the entries that may be submissions are named as `platform` names them."""
+    candidates = [info for info in infos if info.may_be_submission]
+    return 0 < len(candidates) <= 2 * sum(getattr(info, platform) is not None for info in candidates)
 
 
-def _merge(submissions: Sequence[Submission]) -> Iterator[Submission]:
-    """Yield one submission for each student, sorted by key; those with the same key are joined."""
-    merged: dict[str, Submission] = {}
+def _clones_prefix(root: Folder) -> str:
+    """Return the assignment's name that begins the name of each clone in a folder of clones; empty in any other."""
+    return root.name.removesuffix(CLONES) + "-" if root.name.endswith(CLONES) else ""
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """Return the beginning that all names have, up to a hyphen; empty for fewer than two names."""
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)  # what these two have in common, all have
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("-", 0, length) + 1]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
+    """Return the submissions in groups of one key, in their order."""
+    groups: dict[str, list[Submission]] = {}
     for submission in submissions:
-        merged[submission.key] = merged[submission.key].join(submission) if submission.key in merged else submission
-    yield from (merged[key] for key in sorted(merged))
+        groups.setdefault(submission.key, []).append(submission)
+    return list(groups.values())
+
+
+def _joined(parts: Sequence[Submission]) -> Submission:
+    """Return the submission that consists of these parts, which a platform downloads as several entries."""
+    submission = parts[0]
+    for part in parts[1:]:
+        submission = submission.join(part)
+    return submission
+
+
+def _with_notes_on_names(submissions: Sequence[Submission]) -> list[Submission]:
+    """Return the submissions, with a note on each whose name differs from another in case, accents or a copy's number.
+
+    Such as `ada` and `ada (1)`, which a browser makes of two downloads.
+    """
+    alike = defaultdict[str, list[Submission]](list)
+    for submission in submissions:
+        alike[folded_name(COPY_MARK.sub("", submission.key))].append(submission)
+    alike.pop("", None)
+    partner = {
+        submission.key: next(other for other in same if other is not submission).student
+        for same in alike.values()
+        if len(same) > 1
+        for submission in same
+    }
+    return [
+        replace(
+            submission,
+            notes=(
+                *submission.notes,
+                f"its name is almost that of {displayable_name(partner[submission.key])}: are they one student?",
+            ),
+        )
+        if submission.key in partner and not submission.conflict
+        else submission
+        for submission in submissions
+    ]

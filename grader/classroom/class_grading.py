@@ -18,7 +18,7 @@ from grader.results.records import ExerciseResult, StudentResults, dumps, exit_c
 from grader.safe_text import one_line, plain
 from grader.sandbox.isolation import Isolation
 
-from .class_folder import ClassFolder, Submission, find_submissions, single_submission
+from .class_folder import ClassFolder, Submission, find_student, find_submissions, single_submission
 from .exercise_names import ExerciseNames
 from .grades_table import ClassSummary, NothingToGrade
 from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder, run_digest
@@ -153,19 +153,12 @@ def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tup
         students: the names, keys or other names of those to grade; everybody if empty.
 
     Raises:
-        UsageError: nobody has one of these names.
+        UsageError: nobody has one of these names, or several have.
     """
     submissions = list(class_folder.submissions)
     if not students:
         return submissions, []
-    keys_by_name = {
-        name: submission.key
-        for submission in submissions
-        for name in (*submission.known_as, submission.key, submission.student)
-    }
-    if unknown := sorted(students - keys_by_name.keys()):
-        raise UsageError(f"Nobody is called {unknown[0]!r}: the first of them is {submissions[0].student!r}.")
-    keys = {keys_by_name[name] for name in students}
+    keys = {find_student(submissions, name).key for name in students}
     chosen = [submission for submission in submissions if submission.key in keys]
     return chosen, [submission for submission in submissions if submission.key not in keys]
 

@@ -77,6 +77,35 @@ def grade_with_progress(
     return 1 if summary.nothing and not summary.entered else 0
 
 
+def confirm_layout(class_folder: ClassFolder, folder: Path, *, is_named: bool) -> None:
+    """Show how the class's folder was read, and ask whether that is right where it may be read in another way.
+
+    Args:
+        class_folder: the submissions of the class.
+        folder: the folder, as the user named it.
+        is_named: whether the user named the layout.
+
+    Raises:
+        UsageError: it is not right, or nobody is there to ask.
+    """
+    if is_named or class_folder.doubt or class_folder.layout != PLAIN_LAYOUT:
+        print(one_line(f"{folder}: {class_folder.heading}."), file=sys.stderr)
+    for remark in class_folder.remarks:
+        print(one_line(remark), file=sys.stderr)
+    if is_named or not (class_folder.doubt or class_folder.layout_name == "sections"):
+        return
+    why = f" ({class_folder.doubt})" if class_folder.doubt else ""
+    command = f"--layout {class_folder.layout_name}"
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(one_line(f"Is that right{why}? {command} answers this. [Y/n]"), end=" ", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().casefold() in ("", "y", "yes"):
+            return
+    others = " or ".join(f"--layout {name}" for name in ("plain", "sections") if name != class_folder.layout_name)
+    raise UsageError(
+        one_line(f"{folder} looks like {class_folder.layout}{why}: name {command} if that is right, or {others}.")
+    )
+
+
 @contextmanager
 def _signals_as_interrupt() -> Iterator[None]:
     """Raise `KeyboardInterrupt` at SIGTERM and SIGHUP inside the block, so that results are written as after Ctrl-C."""

@@ -2,156 +2,233 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, Submission
+from .class_folder import ClassFolder, Submission, counted_submission, folded_name
 from .file_tree import displayable_name
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
     "studentid sid username login loginid userid user sisloginid sisuserid idnumber matriculation student emailaddress "
-    "email mail identifier rosteridentifier githubusername github id githubid integrationid"
+    "email mail identifier rosteridentifier githubusername github id githubid integrationid name fullname displayname"
 ).split()
 FULL_NAMES = "name fullname student displayname".split()
 NO_PERSON = frozenset({"pointspossible", "manualposting"})  # lines of a gradebook from Canvas
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
+SECTIONS = "section sections classsection group".split()
+HANDED_IN = "handedin"
 LARGEST = 16 << 20  # bytes of a roster
+EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
+MOST_LINES = 3  # in a sentence
 
 
 @dataclass(frozen=True)
-class Roster:
-    """Hold the students of a class.
+class RosterStudent:
+    """Describe one student of a class.
 
     Args:
-        students: the name of each student in the results.
-        by_exact_name: the places in `students` of everybody who has a name or number, spelled as the roster has it.
-        by_folded_name: the same, by names and numbers without case, accents and punctuation.
+        key: what identifies the student, and names the results.
+        names: the student's names, numbers and addresses in other columns, as they are spelled there.
+        derived: names that are made of these, such as the part of an address before the @.
+        section: the student's section; empty if the roster has none.
+        handed_in: when the student handed in, in UTC; `None` if the roster does not say it.
     """
 
-    students: tuple[str, ...]
-    by_exact_name: Mapping[str, frozenset[int]]
-    by_folded_name: Mapping[str, frozenset[int]]
+    key: str
+    names: frozenset[str] = frozenset()
+    derived: frozenset[str] = frozenset()
+    section: str = ""
+    handed_in: datetime | None = None
 
-    def find(self, submission: Submission) -> int | None:
-        """Return the place in `students` of the student who submitted; `None` if nobody or several may be meant."""
+
+Certainty = Literal["key", "exact", "folded", "derived"]
+CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)  # the most certain first
+
+
+@dataclass(frozen=True)
+class Match:
+    """Hold who on the roster may have submitted something.
+
+    Args:
+        places: the places of these students on the roster; more than one if nothing tells which of them it is.
+        certainty: how the names agree: the key of the submission is the student's, a name is spelled in the same way,
+            it differs in case or accents, or only a part of it is the same.
+    """
+
+    places: tuple[int, ...] = ()
+    certainty: Certainty = "derived"
+
+
+class Roster:
+    """Hold the students of a class, and find the student of a submission.
+
+    Args:
+        students: the students; no two have one key.
+        aliases: the keys of students by the names that their submissions have.
+        remarks: sentences on how the file was read.
+
+    Raises:
+        UsageError: an alias is of nobody on the roster.
+    """
+
+    def __init__(
+        self, students: Sequence[RosterStudent], aliases: Mapping[str, str] | None = None, remarks: Sequence[str] = ()
+    ) -> None:
+        self.students, self.remarks = tuple(students), tuple(remarks)
+        places = {student.key: place for place, student in enumerate(students)}
+        for alias, key in (aliases or {}).items():
+            if _composed(key) not in places:
+                raise UsageError(f"The alias {alias!r} is of {key!r}, who is not on the roster: name a student's key.")
+        names = [(name, place) for place, student in enumerate(students) for name in student.names]
+        self._by_key = {key: (place,) for key, place in places.items()}
+        # An exact spelling goes before a folded one, so that it never loses to what only looks alike.
+        self._exact: tuple[Mapping[str, tuple[int, ...]], ...] = (
+            self._by_key,
+            {_composed(alias): (places[_composed(key)],) for alias, key in (aliases or {}).items()},
+            _places_by_name(names),
+        )
+        self._folded: tuple[Mapping[str, tuple[int, ...]], ...] = (
+            _places_by_name((folded_name(key), place) for key, place in places.items()),
+            _places_by_name((folded_name(name), place) for name, place in names),
+        )
+        derived = [(name, place) for place, student in enumerate(students) for name in student.derived]
+        self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
+
+    def find(self, submission: Submission) -> Match:
+        """Return who submitted something.
+
+        A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
+        and accents, in the same order. The names of one submission must agree. Only if no name is known at all, a part
+        of a name counts, such as the end of a repository's name. A section tells students of one name apart.
+        """
+        if submission.key in self._by_key:
+            return Match(self._by_key[submission.key], "key")
         names = (submission.key, *sorted(submission.known_as))
-        for places_of, spellings in ((self.by_exact_name, names), (self.by_folded_name, map(_folded, names))):
-            matches = [places_of[name] for name in spellings if name in places_of]
-            certain = {next(iter(places)) for places in matches if len(places) == 1}
-            if certain:
-                return certain.pop() if len(certain) == 1 else None
-        return None
+        match = _agreed([self._named(name, submission.section) for name in names])
+        if match.places:
+            return match
+        guesses = [self._named(guess, submission.section).places for guess in sorted(submission.guesses)]
+        parts = [self._derived.get(folded_name(name), ()) for name in (*names, *sorted(submission.guesses))]
+        match = _agreed([Match(places) for places in (*guesses, *parts)])
+        return match if len(match.places) == 1 else Match()
+
+    def _named(self, name: str, section: str) -> Match:
+        """Return the students who have a name; of several, those in the section, if any is in it."""
+        lookups: list[tuple[Certainty, Mapping[str, tuple[int, ...]], str]] = [
+            *(("exact", index, name) for index in self._exact),
+            *(("folded", index, folded_name(name)) for index in self._folded),
+        ]
+        for certainty, index, spelled in lookups:
+            if places := index.get(spelled):
+                inside = [
+                    p for p in places if section and folded_name(self.students[p].section) == folded_name(section)
+                ]
+                return Match(tuple(inside) if inside and len(places) > 1 else places, certainty)
+        return Match()
 
 
-def read_roster(path: Path) -> Roster:
+def _agreed(matches: Sequence[Match]) -> Match:
+    """Return the students whom names mean: those whom a name means alone, or else all whom any name may mean."""
+    certain = [match for match in matches if len(match.places) == 1] or [match for match in matches if match.places]
+    places = tuple(sorted({place for match in certain for place in match.places}))
+    return Match(places, min((match.certainty for match in certain), key=CERTAINTIES.index, default="derived"))
+
+
+def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
     """Return the roster in a CSV file.
+
+    Args:
+        path: the file.
+        aliases: the keys of students by the names that their submissions have.
 
     Raises:
         UsageError: it cannot be read, or no column identifies every student.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"{path} cannot be read ({why}): name a CSV file of the class with --roster.") from error
-    rows = [row for row in _table(text) if any(cell.strip() for cell in row)]
-    head = [_folded(cell) for cell in rows[0]] if rows else []
-    people = [row for row in rows[1:] if NO_PERSON.isdisjoint(map(_folded, row))]
-    columns = (_unique_column(name, head, people) for name in IDENTITIES)
-    identity = next((column for column in columns if column is not None), None)
+    text, remarks = _read_text(path)
+    rows = [(line, row) for line, row in _table(path, text) if any(cell.strip() for cell in row)]
+    head = [folded_name(cell) for cell in rows[0][1]] if rows else []
+    people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
+    faults = {name: _column_fault(head.index(name), people) for name in IDENTITIES if name in head}
+    identity = next((name for name, fault in faults.items() if not fault), None) if people else None
+    shown = {name: rows[0][1][head.index(name)].strip() for name in faults}
     if identity is None:
+        why = "; ".join(f"{shown[name]} {fault}" for name, fault in faults.items() if fault)
         raise UsageError(
-            f"{path} has no column that tells students apart: its first line should name one, such as student, "
-            "username or email, and every line should have another one there."
+            f"{path} has no column that tells students apart{f' ({why})' if why else ''}: its first line should name "
+            "one, such as student, username or email, and every line should have another one there."
         )
-    students = tuple(row[identity].strip() for row in people)
-    names = [(name, place) for place, row in enumerate(people) for name in _names(head, row)]
-    return Roster(students, _places_by_name(names), _places_by_name((_folded(name), place) for name, place in names))
+    for name, fault in faults.items():
+        if name == identity:
+            break
+        if all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
+            continue  # a column that the school does not use
+        remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {shown[identity]}.")
+    students = [_student(path, line, head, identity, row) for line, row in people]
+    return Roster(students, aliases, remarks)
 
 
-def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
-    """Return the same submissions, each under its student's name on the roster; those of one student are joined.
-
-    A submission of nobody on the roster keeps its own name. One whose key is a name on the roster goes before others
-    that may be of the same student.
-    """
-    by_place: dict[int, Submission] = {}
-    unmatched, exact_places = list[Submission](), set[int]()
-    exact_first = sorted(class_folder.submissions, key=lambda submission: submission.key not in roster.by_exact_name)
-    for submission in exact_first:
-        place, is_exact = roster.find(submission), submission.key in roster.by_exact_name
-        if place is not None and is_exact:
-            exact_places.add(place)
-        if place is None or (place in exact_places and not is_exact):  # who has that very name keeps it
-            unmatched.append(submission)
-        elif place in by_place:
-            both = by_place[place].join(submission)
-            note = f"{displayable_name(submission.key)} was taken for the same student"
-            by_place[place] = replace(both, notes=(*both.notes, note))
-        else:
-            by_place[place] = replace(submission, key=roster.students[place])
-    keys, unlisted = {submission.key for submission in by_place.values()}, list[Submission]()
-    for submission in unmatched:
-        key = submission.key
-        while key in keys:
-            key = f"{key} (not on the roster)"
-        keys.add(key)
-        unlisted.append(replace(submission, key=key))
-    absent = [displayable_name(name) for place, name in enumerate(roster.students) if place not in by_place]
-    return replace(
-        class_folder,
-        submissions=tuple(sorted([*by_place.values(), *unlisted], key=lambda submission: submission.key)),
-        absent=tuple(absent),
-        unlisted=tuple(submission.student for submission in unlisted),
-    )
-
-
-def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
-    """Return the places of the students who have each name, from pairs of a name and a place; no name is empty."""
-    places_of = defaultdict[str, set[int]](set)
-    for name, place in names:
-        places_of[name.strip()].add(place)
-    places_of.pop("", None)
-    return {name: frozenset(places) for name, places in places_of.items()}
-
-
-def _table(text: str) -> Iterator[Sequence[str]]:
-    """Yield the rows of a CSV text whose first line shows whether commas, semicolons or tabs separate its cells.
+def _read_text(path: Path) -> tuple[str, list[str]]:
+    """Return the text of a roster, and a remark if it is not in UTF-8.
 
     Raises:
-        UsageError: it is no CSV.
+        UsageError: it cannot be read.
     """
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    except csv.Error as error:
-        raise UsageError(f"The roster is no CSV file ({error}): save it as CSV.") from error
+        with path.open("rb") as file:
+            data = file.read(LARGEST)
+    except OSError as error:
+        message = f"{path} cannot be read ({error.strerror}): name a CSV file of the class with --roster."
+        raise UsageError(message) from error
+    try:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return data.decode("utf-16"), []
+        return data.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        pass
+    try:
+        if b"\0" in data:
+            raise UnicodeDecodeError(EXCEL, data, 0, 1, "no text")
+        return data.decode(EXCEL), [
+            f"{path} is not UTF-8: read as Excel's Windows-1252; look at the names with accents."
+        ]
+    except UnicodeDecodeError as error:
+        message = f"{path} cannot be read (it is not text): save it as CSV in UTF-8 and name it with --roster."
+        raise UsageError(message) from error
 
 
-def _unique_column(name: str, head: Sequence[str], people: Sequence[Sequence[str]]) -> int | None:
-    """Return the index of the column of this name; `None` if there is none, or it does not tell all people apart."""
-    if name not in head:
-        return None
-    column = head.index(name)
-    cells = [row[column].strip() if column < len(row) else "" for row in people]
-    return column if all(cells) and len(set(cells)) == len(cells) else None
+def _student(path: Path, line: int, head: Sequence[str], identity: str, row: Sequence[str]) -> RosterStudent:
+    """Return the student on one line of a roster.
+
+    Raises:
+        UsageError: the time in the column `handed_in` cannot be read.
+    """
+    cells = {name: _composed(cell.strip()) for name, cell in zip(head, row, strict=False)}
+    key = _composed(row[head.index(identity)].strip())
+    names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells and name != identity}
+    section = next((cells[name] for name in SECTIONS if name in cells), "")
+    time = cells.get(HANDED_IN, "")
+    try:
+        handed_in = datetime.fromisoformat(time).astimezone(UTC) if time else None  # no zone: that of this machine
+    except (ValueError, OverflowError, OSError) as error:
+        message = f"{path}, line {line}: {time!r} in handed_in is no time: write it like 2026-04-26T17:34."
+        raise UsageError(message) from error
+    return RosterStudent(key, frozenset(names - {""}), frozenset(_derived_names(cells)) - {""}, section, handed_in)
 
 
-def _names(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
-    """Yield every name and number of a person: the cells that hold one, and first and last name in both orders."""
-    cells = {name: cell.strip() for name, cell in zip(head, row, strict=False)}
-    yield from (cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells)
+def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
+    """Yield names made of a student's cells, by column: first and last name in both orders, the start of an address."""
     for name in FULL_NAMES:
         last, comma, first = cells.get(name, "").partition(",")
         yield f"{first} {last}" if comma else ""
@@ -159,11 +236,114 @@ def _names(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
         yield f"{words[-1]} {' '.join(words[:-1])}" if words and not comma else ""
     first = next((cells[name] for name in FIRST_NAMES if name in cells), "")
     last = next((cells[name] for name in LAST_NAMES if name in cells), "")
-    yield from (f"{first} {last}", f"{last} {first}")
+    yield from (f"{first} {last}".strip(), f"{last} {first}".strip())
     yield from (cells[name].partition("@")[0] for name in ("email", "emailaddress", "mail") if name in cells)
 
 
-def _folded(name: str) -> str:
-    """Return a name in the form in which names are compared: its letters and digits, without case and accents."""
-    text = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(character for character in text if character.isalnum())
+def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
+    """Return the same submissions, each under its student's key on the roster.
+
+    A submission of nobody on the roster keeps its own name. One whose key is that of a student goes before others that
+    may be of the same student, and one whose name matches goes before one of which a part matches. Of several others
+    the newest counts if a platform says which that is. If a submission may be of several students, it is an error, and
+    so is each of them who has no other.
+    """
+    matches = [(submission, roster.find(submission)) for submission in class_folder.submissions]
+    by_place = defaultdict[int, list[tuple[Submission, Match]]](list)
+    for submission, match in matches:
+        if len(match.places) == 1:
+            by_place[match.places[0]].append((submission, match))
+    matched, unmatched, certain = dict[int, Submission](), list[Submission](), set[int]()
+    for place, rivals in by_place.items():
+        best = min((match.certainty for _, match in rivals), key=CERTAINTIES.index)
+        unmatched += [submission for submission, match in rivals if match.certainty != best]
+        own = [_named_by(roster.students[place], *rival) for rival in rivals if rival[1].certainty == best]
+        matched[place] = counted_submission(own)
+        certain.add(place)
+    for submission, match in matches:
+        if len(match.places) > 1:
+            who = " or ".join(displayable_name(roster.students[place].key) for place in match.places)
+            conflict = f"{submission.title} may be of {who}: rename it, or name its student under aliases in class.yaml"
+            unmatched.append(replace(submission, conflict=conflict))
+            for place in set(match.places) - certain:
+                student = roster.students[place]
+                matched[place] = Submission(student.key, (), student.names, conflict=conflict)
+        elif not match.places:
+            unmatched.append(submission)
+    keys, unlisted = {student.key for student in roster.students}, list[Submission]()
+    for submission in unmatched:
+        key = submission.key
+        while key in keys:
+            key = f"{key} (not on the roster)"
+        keys.add(key)
+        unlisted.append(replace(submission, key=key))
+    absent = [displayable_name(student.key) for place, student in enumerate(roster.students) if place not in matched]
+    return replace(
+        class_folder,
+        submissions=tuple(sorted([*matched.values(), *unlisted], key=lambda submission: submission.key)),
+        absent=tuple(absent),
+        unlisted=tuple(submission.student for submission in unlisted),
+        remarks=(*class_folder.remarks, *roster.remarks),
+    )
+
+
+def _named_by(student: RosterStudent, submission: Submission, match: Match) -> Submission:
+    """Return a submission under its student's key, with the time that the roster gives."""
+    note = f"{submission.title} was taken for {displayable_name(student.key)}, by a part of a name"
+    return replace(
+        submission,
+        key=student.key,
+        known_as=submission.known_as | student.names | {submission.key},
+        notes=(*submission.notes, *([note] if match.certainty == "derived" else [])),
+        origin=submission.origin or submission.key,
+        handed_in=student.handed_in or submission.handed_in,
+    )
+
+
+def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """Return the places of the students who have each name, from pairs of a name and a place; no name is empty."""
+    places_of = defaultdict[str, set[int]](set)
+    for name, place in names:
+        places_of[name].add(place)
+    places_of.pop("", None)
+    return {name: tuple(sorted(places)) for name, places in places_of.items()}
+
+
+def _composed(name: str) -> str:
+    """Return a name with each accented letter as one character where Unicode has it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _table(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the rows of a CSV text, each with the number of its line.
+
+    The first line shows whether commas, semicolons or tabs separate the cells.
+
+    Raises:
+        UsageError: it is no CSV.
+    """
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise UsageError(f"{path} is no CSV file (line {reader.line_num}: {error}): save it as CSV.") from error
+
+
+def _column_fault(column: int, people: Sequence[tuple[int, Sequence[str]]]) -> str:
+    """Return why a column does not tell all people apart, a predicate with the lines; empty if it does."""
+    lines_of = defaultdict[str, list[int]](list)
+    for line, row in people:
+        lines_of[_composed(row[column].strip()) if column < len(row) else ""].append(line)
+    if "" in lines_of:
+        return f"is blank in {_lines(lines_of[''])}"
+    repeated = next((cell for cell, lines in lines_of.items() if len(lines) > 1), None)
+    return "" if repeated is None else f"is {repeated!r} in {_lines(lines_of[repeated])}"
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Return the numbers of the first lines, and how many more there are."""
+    more = f" and {len(numbers) - MOST_LINES} more" if len(numbers) > MOST_LINES else ""
+    return f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers[:MOST_LINES]))}{more}"

@@ -481,6 +481,10 @@ def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionC
     `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked, and no link is
     followed.
     """
+    if submission.nothing:
+        return SubmissionContent({}, submission.notes, nothing=submission.nothing)
+    if submission.conflict:
+        return _unread_content(names, submission, submission.conflict)
     try:
         return _read_chosen_files(names, submission)
     except OSError as error:
@@ -488,6 +492,11 @@ def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionC
         why = f"the submission cannot be read ({name}{error.strerror or error}): check the permissions of its folder"
     except FileLost as error:
         why = f"the submission cannot be read ({error})"
+    return _unread_content(names, submission, why)
+
+
+def _unread_content(names: ExerciseNames, submission: Submission, why: str) -> SubmissionContent:
+    """Return the content of a submission of which no exercise could be read, through no fault of the student's."""
     unread = UnreadFile("error", why)
     return SubmissionContent({exercise.id: unread for exercise in names.wanted}, submission.notes)
 

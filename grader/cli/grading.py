@@ -75,6 +75,13 @@ def grade(
         Path | None,
         typer.Option(metavar="FILE", help="A CSV list of the class: results get the names of the students in it."),
     ] = None,
+    layout: Annotated[
+        Literal["plain", "sections", "canvas", "moodle", "gradescope", "github"] | None,
+        typer.Option(
+            help="How SUBMISSIONS is laid out: a folder or an archive for each student (plain), sections of them, or a "
+            "platform's download; recognised, if left out."
+        ),
+    ] = None,
     yes: Annotated[
         bool,
         typer.Option("--yes", "-y", help="Enter 0 points, without asking, for each submission with nothing to grade."),
@@ -118,7 +125,7 @@ def grade(
     from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
-    from grader.classroom.grade_terminal import grade_with_progress, isolated_here, with_time_limit
+    from grader.classroom.grade_terminal import confirm_layout, grade_with_progress, isolated_here, with_time_limit
 
     plan = read_class_file(Path.cwd())
     course = open_for_class(Path.cwd(), plan.content.course)
@@ -126,11 +133,11 @@ def grade(
     if one is not None:
         from grader.classroom.class_grading import grade_submission
 
-        if submissions is not None or roster or gradebook or student or out is None:
+        if submissions is not None or roster or gradebook or student or layout or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
         alone = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []))
         raise typer.Exit(grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes))
-    given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster)
+    given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
     from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
@@ -140,9 +147,10 @@ def grade(
 
     assert options.submissions is not None
     folder = options.out or Path("grades")
-    class_folder = find_submissions(course, options.submissions, folder)
+    class_folder = find_submissions(course, options.submissions, folder, options.layout)
     if options.roster is not None:
-        class_folder = match_roster(class_folder, read_roster(options.roster))
+        class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))
+    confirm_layout(class_folder, options.submissions, is_named=options.layout is not None)
     grading = Grading(
         workers, "none", seed, _chosen(course, options.units, options.exercises), frozenset(student or ())
     )
