@@ -38,6 +38,7 @@ LARGEST_ARCHIVE = 64 << 20  # bytes of one archive in a submission, packed, and 
 LARGEST_CLASS_TAR = 1 << 30  # bytes of the .tar.gz of a class, unpacked, since its files can only be read in sequence
 MOST_UNPACKED = 128 << 20  # bytes that one submission's archives hold and unpack to, all of them together
 MOST_ENTRIES, DEEPEST, LONGEST_PATH = 5000, 20, 500  # files of a submission, nested folders, characters of a path
+MOST_OPEN = 16  # archives of sections of a class
 PIECE = 1 << 20  # bytes that are unpacked at a time
 ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
@@ -158,7 +159,7 @@ def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
         return archive.open(archive.infolist()[number])
 
 
-@lru_cache(1)
+@lru_cache(MOST_OPEN)
 def _class_zip(path: Path) -> zipfile.ZipFile:
     """Open the zip of a whole class; it is kept open for later calls."""
     with path.open("rb") as file:
@@ -240,7 +241,7 @@ def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
         return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
 
 
-@lru_cache(1)
+@lru_cache(MOST_OPEN)
 def _class_tar(path: Path) -> tarfile.TarFile:
     """Open the tar of a whole class, for this and later calls; a compressed one is unpacked into a temporary file."""
     with path.open("rb") as packed, ExitStack() as stack:

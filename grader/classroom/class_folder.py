@@ -22,7 +22,7 @@ import yaml
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
 
-from .archives import MOST_ENTRIES, NAME_IT, is_unread_archive, open_tree, unpack
+from .archives import MOST_ENTRIES, NAME_IT, is_unread_archive, open_tree
 from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
@@ -143,9 +143,10 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
     orders = [submission.order for submission in submissions]
     known = [order for order in orders if order is not None]
     if len(known) < len(orders) or known.count(max(known)) > 1:
-        conflict = (
-            f"{len(submissions)} submissions of one student: {_named_titles(submissions)}; keep the one that counts"
-        )
+        titles = {unicodedata.normalize("NFC", submission.title) for submission in submissions}
+        twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
+        who = f"{len(submissions)} submissions of one student: {_named_titles(submissions)}{twice}"
+        conflict = f"{who}; keep the one that counts"
         return Submission(
             first.key,
             (),
@@ -195,6 +196,16 @@ def _alternatives(submissions: Sequence[Submission]) -> str:
     """Return the first names of students, as alternatives in a sentence."""
     names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def is_of_several(paths: Iterable[tuple[str, ...]]) -> bool:
+    """Return whether files are of more than one student, by the names that Moodle gives to folders and files.
+
+    Args:
+        paths: the names of the folders and of the file, for each file.
+    """
+    matches = (MOODLE.fullmatch(name) for path in paths for name in path)
+    return len({match["who"] for match in matches if match is not None}) > 1
 
 
 def folded_name(name: str) -> str:
@@ -539,7 +550,7 @@ class _LayoutFinder:
             message = f"{self.folder} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{message}, or grade it alone with --one.")
         name, doubt = (layout, "") if layout else self._recognise(root, infos)
-        submissions = self._sections(infos) if name == "sections" else self._submissions(name, root, infos)
+        submissions = self._sections(root, infos) if name == "sections" else self._submissions(name, root, infos)
         if layout in PLATFORMS and submissions and all(submission.nothing for submission in submissions):
             raise UsageError(
                 f"{self.folder} has no entry that is named as {PLATFORMS[name]} names them: name another --layout."
@@ -783,7 +794,7 @@ class _LayoutFinder:
             for misfit in misfits
         ]
 
-    def _sections(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
+    def _sections(self, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of all sections.
 
         Those with the same key are of one student if a platform numbers students, and the newest counts; otherwise they
@@ -795,7 +806,7 @@ class _LayoutFinder:
                 self.strays.append(info.entry.name)
                 continue
             try:
-                section_submissions = self._in_section(info)
+                section_submissions = self._in_section(root, info)
             except Exception as error:  # a section that cannot be listed is reported like a submission
                 section_submissions = [_failing_submission(info.entry, error)]
             submissions += section_submissions
@@ -813,8 +824,12 @@ class _LayoutFinder:
             for submission in counted
         ]
 
-    def _in_section(self, info: _EntryInfo) -> list[Submission]:
+    def _in_section(self, root: Folder, info: _EntryInfo) -> list[Submission]:
         """Return the submissions of a section, a folder or an archive; of an entry that is none, one that says so.
+
+        Args:
+            root: the folder of the class.
+            info: the section's entry.
 
         Raises:
             OSError: it cannot be listed.
@@ -825,10 +840,12 @@ class _LayoutFinder:
         if isinstance(section, File):
             if not section.is_archive:
                 return [_misfit(section, "it lies outside of any section; put it into one")]
+            if root.path is None:
+                return [_misfit(section, "a section is not read from an archive in another; unpack one of them")]
             try:
-                section = unpack(section)
-            except UnreadableArchiveError as error:
-                return [_misfit(section, f"it {error}")]
+                section = open_tree(root.path / name)
+            except UsageError as error:
+                return [_misfit(section, str(error).rstrip("."))]
         inside = self._infos(self._entries(section))
         while len(inside) == 1 and isinstance(inside[0].entry, Folder) and self._is_wrapper(inside[0]):
             section = inside[0].entry
@@ -919,7 +936,7 @@ def _with_notes_on_names(submissions: Sequence[Submission]) -> list[Submission]:
             submission,
             notes=(
                 *submission.notes,
-                f"its name is almost that of {displayable_name(partner[submission.key])}: are they one student?",
+                f"its name is almost that of {displayable_name(partner[submission.key])}, who is another student here",
             ),
         )
         if submission.key in partner and not submission.conflict

@@ -26,7 +26,7 @@ from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Source, UnreadableSource, decode
 
 from .archives import SubmissionWalk, is_unread_archive, path_added_to_errors
-from .class_folder import Submission
+from .class_folder import Submission, canvas_submission, is_of_several
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
 from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
@@ -45,6 +45,7 @@ WHY_LESS_PREFERRED = {
 MOST_NOTES, MOST_HELPERS, MOST_SUGGESTED, MOST_NAMED = 20, 50, 20, 3
 LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may import
 WORD = re.compile(rb"\w+")
+SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
@@ -510,6 +511,10 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     """
     walk, notes = SubmissionWalk(), list[str](submission.notes)
     files = list(walk.files(submission.folders))
+    if is_of_several((*file.folders, file.name) for file in files):
+        return SubmissionContent(
+            {}, tuple(notes), nothing=f"it holds the work of several students, as Moodle {SECTION}"
+        )
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
     notes += walk.notes
@@ -602,6 +607,8 @@ def _why_nothing(
         return f"{archive.path}: {_why_ignored(archive)}"
     if broken := next((note for note in notes if BROKEN in note), ""):
         return broken
+    if len([file for file in files if canvas_submission(file)]) > len(files) / 2:
+        return f"it holds {_listed_files(files)}, as Canvas {SECTION}"
     similar = next((question for file in files[:MOST_SUGGESTED] if (question := _suggested_name(names, file))), "")
     return f"it holds {_listed_files(files)}, and no file that is named after an exercise{similar}"
 
