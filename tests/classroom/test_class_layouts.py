@@ -1,0 +1,312 @@
+"""Whose submission each entry of a class's folder is: one layout for the whole class, and no guess without a word."""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from helpers import platforms
+from helpers.platforms import GRADESCOPE_METADATA, MEAN, RIGHT, put, zipped
+from test_class_grading import names_of, small_course
+
+from grader.classroom.class_folder import (
+    ClassFolder,
+    LayoutName,
+    Submission,
+    counted_submission,
+    find_student,
+    find_submissions,
+)
+from grader.classroom.grade_terminal import confirm_layout
+from grader.classroom.submissions import read_submission
+from grader.cli.main import app
+from grader.course.course import PACKAGE, Course
+from grader.errors import UsageError
+
+MOODLE = "_assignsubmission_file"
+SECTIONS = {f"{who}/lin_grad.py": RIGHT for who in ("A/ada", "A/bob", "B/cem", "B/dan")}
+WEEKS = {f"{week}/{who}/lin_grad.py": RIGHT for week in "AB" for who in ("ada", "bob", "cem")}
+ATTEMPTS = {f"{who}/{who}_try{i}/lin_grad.py": RIGHT for who in ("ada", "bob", "cem") for i in (1, 2)}
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+def found_in(course: Course, path: Path, layout: LayoutName | None = None) -> ClassFolder:
+    return find_submissions(course, path, path.parent / "out", layout)
+
+
+def keys(found: ClassFolder) -> list[str]:
+    return [submission.key for submission in found.submissions]
+
+
+def by_key(found: ClassFolder) -> dict[str, Submission]:
+    return {submission.key: submission for submission in found.submissions}
+
+
+def content(course: Course, submission: Submission):
+    return read_submission(names_of(course), submission)
+
+
+@pytest.mark.parametrize("name", ["lee", "Zoe L", "ann lee"])
+def test_a_student_is_found_by_an_exact_name_first(course, tmp_path, name) -> None:
+    files = dict.fromkeys(("lee/lin_grad.py", "zoe-lee/lin_grad.py", "ann lee/lin_grad.py"), RIGHT)
+    submissions = found_in(course, put(tmp_path / "in", files)).submissions
+    submissions = (*submissions, Submission("zl", (), frozenset({"Zoe L"})))
+    assert find_student(submissions, name).key == {"Zoe L": "zl"}.get(name, name)
+
+
+def test_a_student_is_never_found_by_a_part_of_a_name_or_by_a_name_of_two(course, tmp_path) -> None:
+    found = found_in(course, put(tmp_path / "in", {"zoe-lee/lin_grad.py": RIGHT, "ann/lin_grad.py": RIGHT}))
+    with pytest.raises(UsageError, match=r"Nobody is called 'lee'\. Did you mean 'zoe-lee'\?"):
+        find_student(found.submissions, "lee")
+    two = {f"Bob Müller_{number}{MOODLE}/lin_grad.py": RIGHT for number in (202, 203)}
+    found = found_in(course, put(tmp_path / "two", two))
+    with pytest.raises(
+        UsageError, match="2 students are called 'Bob Müller': name 'Bob Müller_202' or 'Bob Müller_203'"
+    ):
+        find_student(found.submissions, "Bob Müller")
+
+
+def test_one_section_without_an_answer_changes_no_other(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {**SECTIONS, "C/eva/notes.txt": "hi", "D/readme.txt": "", "eve.rar": ""})
+    found = found_in(course, path, "sections")
+    assert keys(found) == ["D", "ada", "bob", "cem", "dan", "eva", "eve"]
+    assert {key: submission.nothing for key, submission in by_key(found).items() if submission.nothing} == {
+        "D": "D: no student's folder or archive lies in it",
+        "eve": "eve.rar: such archives are not read; ask for a .zip or a .tar.gz",
+    }
+    assert content(course, by_key(found)["eva"]).nothing.startswith("it holds notes.txt")
+    assert found_in(course, path).layout_name == "sections"
+
+
+@pytest.mark.parametrize("files", [SECTIONS, WEEKS, ATTEMPTS, {**SECTIONS, "eve/lin_grad.py": RIGHT}])
+def test_what_may_be_sections_or_students_is_asked(course, tmp_path, files) -> None:
+    path = put(tmp_path / "in", files)
+    found = found_in(course, path)
+    assert found.layout_name == "sections"
+    assert "may be a section or a student, because it holds" in found.doubt
+    with pytest.raises(UsageError, match=r"name --layout sections if that is right, or --layout plain\."):
+        confirm_layout(found, path, is_named=False)
+    for layout in ("sections", "plain"):
+        named = found_in(course, path, layout)  # type: ignore[arg-type]
+        assert not named.doubt
+        confirm_layout(named, path, is_named=True)
+    assert keys(found_in(course, path, "plain")) == sorted({name.partition("/")[0] for name in files})
+
+
+def test_one_student_with_several_folders_makes_no_sections(course, tmp_path) -> None:
+    files = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
+    path = put(tmp_path / "in", {**files, "cem/try1/lin_grad.py": RIGHT, "cem/try2/lin_grad.py": MEAN})
+    found = found_in(course, path)
+    assert (keys(found), found.doubt) == (["ada", "bob", "cem"], "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "is_right"), [("\n", True), ("y\n", True), ("n\n", False)])
+def test_the_question_says_which_option_answers_it(course, tmp_path, monkeypatch, typed, is_right) -> None:
+    found = found_in(course, put(tmp_path / "in", SECTIONS))
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    if is_right:
+        confirm_layout(found, tmp_path / "in", is_named=False)
+    else:
+        with pytest.raises(UsageError, match="--layout plain"):
+            confirm_layout(found, tmp_path / "in", is_named=False)
+    assert "in: 2 sections, 4 students.\n" in shown.getvalue()
+    assert "--layout sections answers this. [Y/n]" in shown.getvalue()
+
+
+def test_a_run_without_a_terminal_is_refused_until_the_layout_is_named(tmp_path, monkeypatch) -> None:
+    put(tmp_path / "in", SECTIONS)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--layout sections"):
+        app(["grade", "in"], standalone_mode=False)
+    assert not (tmp_path / "grades").exists()
+
+
+def test_a_download_whose_names_all_fit_is_not_asked_about(course, tmp_path) -> None:
+    makers = {"moodle": platforms.moodle, "canvas": platforms.canvas, "gradescope": platforms.gradescope,
+              "github": platforms.github}  # fmt: skip
+    for name, make in makers.items():
+        path = make(tmp_path / name)
+        found = found_in(course, path)
+        assert (found.layout_name, found.doubt) == (name, "")
+        assert keys(found_in(course, path, name)) == keys(found)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="has no entry that is named as Moodle names them: name another --layout"):
+        found_in(course, put(tmp_path / "plain", {"ada/lin_grad.py": RIGHT}), "moodle")
+    with pytest.raises(UsageError, match=r"holds no submission_metadata\.yml"):
+        found_in(course, tmp_path / "plain", "gradescope")
+
+
+def test_an_entry_that_no_platform_named_is_a_row_and_a_question(course, tmp_path) -> None:
+    files = {f"{who}_1{number}{MOODLE}/lin_grad.py": RIGHT for number, who in enumerate(("Ada", "Bob"))}
+    path = put(tmp_path / "in", {**files, "cem/lin_grad.py": RIGHT, "worksheet.csv": ""})
+    found = found_in(course, path)
+    assert (found.layout_name, found.doubt) == ("moodle", "cem is not named as there")
+    assert keys(found) == ["Ada_10", "Bob_11", "cem"]
+    assert by_key(found)["cem"].nothing.startswith("cem: its name is not one that Moodle gives")
+    assert found.strays == ("worksheet.csv",)
+
+
+def test_loose_files_that_may_be_somebodys_work_are_rows(course, tmp_path) -> None:
+    loose = dict.fromkeys(("cem.rar", "dan.7z", "eva.py", "fay.ipynb", "ada.ipynb", "notes.txt", "lin_grad.py"), "")
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, **loose})
+    (path / "gil").symlink_to(tmp_path)
+    found = found_in(course, path)
+    assert keys(found) == ["ada", "ada.ipynb", "cem", "dan", "eva", "fay", "gil"]
+    why = {key: content(course, submission).nothing for key, submission in by_key(found).items()}
+    assert why["ada"] == ""
+    assert why["cem"] == "cem.rar: such archives are not read; ask for a .zip or a .tar.gz"
+    assert why["fay"] == (
+        "fay.ipynb: it lies outside of any student's folder; put it into a folder with the student's name"
+    )
+    assert why["gil"] == "gil: it is a link; ask for the file itself"
+    assert found.strays == ("lin_grad.py", "notes.txt")
+
+
+def test_a_flat_folder_of_notebooks_has_a_way_on(course, tmp_path) -> None:
+    path = put(tmp_path / "in", dict.fromkeys(("ada.ipynb", "bob.ipynb"), ""))
+    with pytest.raises(UsageError, match=r"give each student one, such as ada/ada\.ipynb, laid out like exercises/"):
+        found_in(course, path)
+
+
+def test_two_submissions_of_one_name_are_an_error_that_names_both(course, tmp_path) -> None:
+    files = {"ada/lin_grad.py": RIGHT, "ada.zip": zipped({"lin_grad.py": MEAN}), "bob/lin_grad.py": RIGHT}
+    spellings = [unicodedata.normalize(form, "Jürgen") for form in ("NFC", "NFD")]
+    found = found_in(course, put(tmp_path / "in", {**files, **{f"{name}/lin_grad.py": RIGHT for name in spellings}}))
+    assert keys(found) == ["Jürgen", "ada", "bob"]
+    assert by_key(found)["ada"].conflict == "2 submissions of one student: ada and ada.zip; keep the one that counts"
+    assert "spelled in two ways in Unicode" in by_key(found)["Jürgen"].conflict
+    file = content(course, by_key(found)["ada"]).files["lin_grad"]
+    assert (file.status, file.why) == ("error", by_key(found)["ada"].conflict)  # type: ignore[union-attr]
+
+
+def test_names_that_are_almost_one_are_noted(course, tmp_path) -> None:
+    names = ("ada", "Bob", "bob", "cem", "con")
+    files: dict[str, str | bytes] = {f"{name}/lin_grad.py": RIGHT for name in names}
+    files["ada (1).zip"] = zipped({"lin_grad.py": RIGHT})
+    found = found_in(course, put(tmp_path / "in", files))
+    assert {key: submission.notes[0] for key, submission in by_key(found).items() if submission.notes} == {
+        "Bob": "its name is almost that of bob, who is another student here",
+        "bob": "its name is almost that of Bob, who is another student here",
+        "ada": "its name is almost that of ada (1), who is another student here",
+        "ada (1)": "its name is almost that of ada, who is another student here",
+        "con": "its name is one that Windows reserves: its record cannot be copied there",
+    }
+
+
+def test_the_newest_submission_counts_whole(course, tmp_path) -> None:
+    """Even where another one has files that the newest has not."""
+    relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+    files = {
+        "A/adaL_1_11_lin_grad.py": RIGHT, "A/adaL_1_12_relu_grad.py": relu, "A/bobM_2_13_lin_grad.py": RIGHT,
+        "A/bobM_2_14_lin_grad-1.py": MEAN, "B/adaL_1_21_lin_grad.py": MEAN, "B/cem_3_22_lin_grad.py": RIGHT,
+    }  # fmt: skip
+    found = found_in(course, put(tmp_path / "in", files), "sections")
+    assert keys(found) == ["adaL_1", "bobM_2", "cem_3"], "who uploads twice keeps the name"
+    assert content(course, by_key(found)["adaL_1"]).files == {"lin_grad": MEAN.encode()}
+    assert by_key(found)["adaL_1"].notes == (
+        "B/adaL_1 is the newest submission and counts alone: A/adaL_1 does not count",
+    )
+    assert found.heading == "2 sections, 3 students, 1 with more than one submission: the newest counts"
+
+
+def test_without_a_number_that_orders_submissions_none_is_chosen() -> None:
+    first, second = (Submission("ada", (), order=order, origin=f"{order}") for order in (1, 2))
+    assert counted_submission([second, first]).origin == "2"
+    for others in ([first, Submission("ada", (), origin="x")], [second, second, first]):
+        assert counted_submission(others).conflict.endswith("; keep the one that counts")
+
+
+def test_gradescope_says_when_a_submission_was_handed_in(course, tmp_path) -> None:
+    again = """submission_304:
+  :submitters:
+  - :name: Bob Müller
+    :email: bob@uni.edu
+  :created_at: '2026-04-27T10:00:00+02:00'
+submission_305:
+  :submitters:
+  - :email: bob@uni.edu
+  :created_at: 2026-04-27 07:00:00 Z
+submission_306:
+  :submitters:
+  - :email: eve@uni.edu
+  :created_at: yesterday
+"""
+    files = {f"submission_30{i}/lin_grad.py": RIGHT for i in (1, 4, 5, 6)}
+    metadata = GRADESCOPE_METADATA.partition("submission_302:\n  :submitters:\n")[0] + again
+    found = found_in(course, put(tmp_path / "in", {**files, "submission_metadata.yml": metadata}))
+    assert {key: submission.handed_in for key, submission in by_key(found).items()} == {
+        "ada@uni.edu": datetime(2026, 4, 26, 17, 34, 0, 861687, UTC),
+        "bob@uni.edu": datetime(2026, 4, 27, 8, tzinfo=UTC),
+        "eve@uni.edu": None,
+    }
+    assert by_key(found)["bob@uni.edu"].earlier == ("submission_305",)
+
+
+def test_no_time_is_taken_from_a_file(course, tmp_path) -> None:
+    for make in (platforms.moodle, platforms.canvas, platforms.github, platforms.sections):
+        found = found_in(course, make(tmp_path / make.__name__))
+        assert {submission.handed_in for submission in found.submissions} == {None}
+
+
+def test_a_section_may_be_an_archive(course, tmp_path) -> None:
+    uploads = {f"sec{who[0].upper()}.zip": zipped({f"{who}_1{i}_9{i}_lin_grad.py": RIGHT})
+               for i, who in enumerate(("ada", "bob"))}  # fmt: skip
+    path = put(tmp_path / "in", {**uploads, "secC.zip": b"PK", "secD.zip": zipped({"lin_grad.py": RIGHT})})
+    found = found_in(course, path)
+    assert content(course, by_key(found)["secA"]).nothing == (
+        "it holds secA.zip/ada_10_90_lin_grad.py, as Canvas names files: if it is a section, name --layout sections"
+    )
+    found = found_in(course, path, "sections")
+    assert keys(found) == ["ada_10", "bob_11", "secC", "secD"]
+    assert content(course, by_key(found)["bob_11"]).files == {"lin_grad": RIGHT.encode()}
+    assert "is damaged" in by_key(found)["secC"].nothing
+    assert by_key(found)["secD"].nothing.startswith("secD.zip: it is one student's, and lies outside of any section")
+
+
+def test_a_download_of_several_students_is_never_graded_as_one(course, tmp_path) -> None:
+    files = {f"{who}_1{i}{MOODLE}/lin_grad.py": RIGHT for i, who in enumerate(("Ada", "Bob"))}
+    found = found_in(course, put(tmp_path / "in", {"secA.zip": zipped(files), "secB.zip": zipped(files)}))
+    read = content(course, by_key(found)["secA"])
+    assert (read.files, read.nothing[:39]) == ({}, "it holds the work of several students, ")
+
+
+@pytest.mark.parametrize("out", ["in/bob", "in/dan", "in/bob/deeper/grades"])
+def test_results_never_go_into_a_students_folder(course, tmp_path, out) -> None:
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT})
+    (path / "dan").mkdir()
+    with pytest.raises(UsageError, match="and may be a student's: name another folder with --out"):
+        find_submissions(course, path, tmp_path / out)
+
+
+def test_results_may_lie_directly_in_the_folder_of_the_class(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT})
+    assert keys(find_submissions(course, path, path / "grades")) == ["ada", "bob"]
+    put(path / "grades", {"grades.csv": "", "ada.json": "{}", "removed/bob.json": "{}"})
+    assert keys(find_submissions(course, path, path / "grades")) == ["ada", "bob"]
+
+
+def test_the_only_student_may_be_a_class_and_this_is_said(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {"class/ada/lin_grad.py": RIGHT})
+    assert found_in(course, path).remarks == (
+        f"class is taken for the only student: if it is the folder of a class, name {path / 'class'}.",
+    )
+    assert found_in(course, path / "class").remarks == ()
+    assert keys(found_in(course, path / "class")) == ["ada"]
+
+
+def test_a_path_that_leads_out_of_an_archive_is_nobodys(course, tmp_path) -> None:
+    put(tmp_path, {"class.zip": zipped({"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT, "../eve/lin_grad.py": ""})})
+    found = found_in(course, tmp_path / "class.zip")
+    assert (keys(found), found.strays) == (["ada", "bob"], ("../eve/lin_grad.py",))

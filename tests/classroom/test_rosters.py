@@ -1,0 +1,207 @@
+"""The one student on a roster whose submission something is: exact names first, and a tie is an error."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from helpers.platforms import MEAN, RIGHT, put
+from test_class_grading import names_of, small_course
+
+from grader.classroom.class_folder import ClassFolder, LayoutName, Submission, find_student, find_submissions
+from grader.classroom.roster import Match, Roster, RosterStudent, match_roster, read_roster
+from grader.classroom.submissions import read_submission
+from grader.course.course import PACKAGE, Course
+from grader.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+def matched(
+    course: Course, tmp_path: Path, names: list[str], text: str, layout: LayoutName = "plain", **aliases: str
+) -> ClassFolder:
+    path = put(tmp_path / "in", {f"{name}/lin_grad.py": RIGHT for name in names})
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    found = find_submissions(course, path, tmp_path / "out", layout)
+    return match_roster(found, read_roster(tmp_path / "roster.csv", aliases))
+
+
+def owners(found: ClassFolder) -> dict[str, str]:
+    """Return the key that each submission was graded under, by its origin."""
+    return {submission.origin: submission.key for submission in found.submissions}
+
+
+def test_a_key_goes_before_a_part_of_an_address(course, tmp_path) -> None:
+    found = matched(
+        course, tmp_path, ["ann@x.edu", "ann", "cem"],
+        "username,email\nann7,ann@x.edu\nann,ann@y.edu\ncem,c@x.edu\n",
+    )  # fmt: skip
+    assert owners(found) == {"ann@x.edu": "ann7", "ann": "ann", "cem": "cem"}
+    assert (found.absent, found.unlisted) == ((), ())
+
+
+def test_a_key_goes_before_a_number_in_another_column(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["1", "2", "3"], "id,github id\n1,2\n2,3\n3,1\n")
+    assert owners(found) == {"1": "1", "2": "2", "3": "3"}
+
+
+STUDENTS = (
+    RosterStudent("ann", frozenset({"Ann Lee", "7"}), frozenset({"Lee Ann", "a.lee"})),
+    RosterStudent("bob", frozenset({"Bob", "Wei"}), frozenset({"bo"})),
+    RosterStudent("cem", frozenset({"BOB", "Wei", "ann"}), section="A"),
+    RosterStudent("Ann"),
+)
+
+
+@pytest.mark.parametrize(
+    ("submission", "match"),
+    [
+        (Submission("ann", ()), Match((0,), "key")),
+        (Submission("Ann", ()), Match((3,), "key")),
+        (Submission("ANN", ()), Match((0, 3), "folded")),
+        (Submission("ann lee", ()), Match((0,), "folded")),
+        (Submission("Bob", ()), Match((1,), "exact")),
+        (Submission("BOB", ()), Match((2,), "exact")),
+        (Submission("Wei", ()), Match((1, 2), "exact")),
+        (Submission("Wei", (), section="a"), Match((2,), "exact")),
+        (Submission("Wei", (), section="C"), Match((1, 2), "exact")),
+        (Submission("x", (), frozenset({"7", "Wei"})), Match((0,), "exact")),
+        (Submission("x", (), frozenset({"7", "Bob"})), Match((0, 1), "exact")),
+        (Submission("lee ann", ()), Match((0,), "derived")),
+        (Submission("hw-bob", (), guesses=frozenset({"bob"})), Match((1,), "derived")),
+        (Submission("nick", ()), Match((2,), "exact")),
+        (Submission("nobody", ()), Match()),
+    ],
+    ids=lambda value: value.key if isinstance(value, Submission) else "",
+)
+def test_a_submission_is_looked_up_exactly_first(submission, match) -> None:
+    assert Roster(STUDENTS, {"nick": "cem"}).find(submission) == match
+
+
+def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> None:
+    text = "id,name\n1,Wei\n2,Wei\n3,Ada\n"
+    found = matched(course, tmp_path, ["Wei", "Ada"], text)
+    why = "Wei may be of 1 or 2: rename it, or name its student under aliases in class.yaml"
+    assert {submission.key: submission.conflict for submission in found.submissions} == {
+        "1": why, "2": why, "3": "", "Wei": why,
+    }  # fmt: skip
+    assert found.absent == (), "neither handed in nothing"
+    assert owners(matched(course, tmp_path, ["Wei", "Ada"], text, Wei="2")) == {"Wei": "2", "Ada": "3"}
+    with pytest.raises(UsageError, match="The alias 'Wei' is of '9', who is not on the roster"):
+        matched(course, tmp_path, ["Wei"], text, Wei="9")
+
+
+def test_a_section_tells_two_people_of_one_name_apart(course, tmp_path) -> None:
+    names = ["A/ada", "A/bob", "B/ada", "B/cem"]
+    text = "id,name,section\n1,ada,A\n3,ada,B\n4,bob,A\n5,cem,B\n"
+    found = matched(course, tmp_path, names, text, "sections")
+    assert owners(found) == {"A/ada": "1", "B/ada": "3", "A/bob": "4", "B/cem": "5"}
+    assert (found.absent, found.unlisted) == ((), ())
+
+
+def test_two_submissions_of_one_student_are_never_mixed(course, tmp_path) -> None:
+    names = ["A/ada", "A/bob", "B/ada", "B/cem"]
+    found = matched(course, tmp_path, names, "username,name\nada,A\nbob,B\ncem,C\n", "sections")
+    (ada,) = (submission for submission in found.submissions if submission.key == "ada")
+    assert ada.conflict == "2 submissions of one student: A/ada and B/ada; keep the one that counts"
+    assert {file.status for file in read_submission(names_of(course), ada).files.values()} == {"error"}
+
+
+def test_the_newest_of_two_uploads_counts(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {"A/adaL_1_11_lin_grad.py": RIGHT, "A/adaX_2_21_lin_grad.py": MEAN,
+                                 "B/bob_3_12_lin_grad.py": RIGHT, "B/cem_4_12_lin_grad.py": RIGHT})  # fmt: skip
+    (tmp_path / "roster.csv").write_text("login,name,id\nada,adaL,2\nbob,bob,3\ncem,cem,4\n")
+    found = match_roster(
+        find_submissions(course, path, tmp_path / "out", "sections"), read_roster(tmp_path / "roster.csv")
+    )
+    assert [submission.title for submission in found.submissions] == ["A/adaX_2", "B/bob_3", "B/cem_4"]
+    assert found.submissions[0].earlier == ("A/adaL_1",)
+
+
+def test_who_is_not_on_the_roster_never_has_the_name_of_somebody_who_is(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["bob", "ann"], "id,name\nbob,ann\nann,ann\n", ann="bob")
+    assert sorted(owners(found).values()) == ["ann", "bob"]
+    roster = Roster([RosterStudent("ann"), RosterStudent("cem")])
+    found = match_roster(
+        ClassFolder((Submission("x-ann", (), guesses=frozenset({"ann"})), Submission("ann", ())), "plain"), roster
+    )
+    assert [(submission.key, submission.notes) for submission in found.submissions] == [("ann", ()), ("x-ann", ())]
+    assert (found.absent, found.unlisted) == (("cem",), ("x-ann",))
+
+
+def test_a_part_of_a_name_counts_last_and_is_noted(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["hw1-bob"], "username\nbob\n")
+    assert found.submissions[0].notes == ("hw1-bob was taken for bob, by a part of a name",)
+    found = matched(course, tmp_path / "two", ["hw1-bob", "hw2-bob"], "username\nbob\n")
+    assert [submission.conflict for submission in found.submissions] == [
+        "2 submissions of one student: hw1-bob and hw2-bob; keep the one that counts"
+    ]
+
+
+def test_a_student_on_the_roster_is_found_by_every_name_there(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["ada"], "sid,login,name\n7,ada,Ada L\n8,bob,Bob\n")
+    for name in ("7", "ada", "Ada L"):
+        assert find_student(found.submissions, name).key == "7"
+
+
+def read(tmp_path: Path, data: str | bytes) -> Roster:
+    (tmp_path / "roster.csv").write_bytes(data if isinstance(data, bytes) else data.encode())
+    return read_roster(tmp_path / "roster.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_roster_as_excel_saves_it_is_read(tmp_path, encoding) -> None:
+    roster = read(tmp_path, "name;id\r\nMüller;1\r\nÖz;2\r\n".encode(encoding))
+    assert [student.names for student in roster.students] == [{"Müller"}, {"Öz"}]
+    assert list(roster.remarks) == (
+        [f"{tmp_path / 'roster.csv'} is not UTF-8: read as Excel's Windows-1252; look at the names with accents."]
+        if encoding == "cp1252"
+        else []
+    )
+
+
+@pytest.mark.parametrize("data", [b"name\n\xff\0\0", b"name\n\x81\x8d\n"])
+def test_a_file_that_is_no_text_is_refused(tmp_path, data) -> None:
+    with pytest.raises(UsageError, match="it is not text"):
+        read(tmp_path, data)
+
+
+def test_a_blank_cell_is_named_with_its_line(tmp_path) -> None:
+    roster = read(tmp_path, "username,email\nada,a@x\n\n,b@x\ncem,c@x\n")
+    assert [student.key for student in roster.students] == ["a@x", "b@x", "c@x"]
+    (remark,) = roster.remarks
+    assert remark.endswith("username is blank in line 4, so the results are named by email.")
+    with pytest.raises(UsageError, match=r"\(username is blank in line 3; email is 'x' in lines 2, 3\)"):
+        read(tmp_path, "username,email\nada,x\n,x\n")
+    assert read(tmp_path, "sid,email\n,a@x\n,b@x\n").remarks == (), "a column that nobody uses"
+
+
+def test_a_column_of_names_alone_is_a_roster_if_no_name_is_there_twice(tmp_path) -> None:
+    assert [student.key for student in read(tmp_path, "name\nAda\nBob\n").students] == ["Ada", "Bob"]
+    with pytest.raises(UsageError, match=r"\(name is 'Ada' in lines 2, 4\)"):
+        read(tmp_path, "name\nAda\nBob\nAda\n")
+
+
+def test_the_roster_may_say_when_somebody_handed_in(course, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TZ", "Etc/GMT-3")  # three hours east
+    import time
+
+    time.tzset()
+    try:
+        text = "id,handed_in\na,2026-04-26T17:34\nb,2026-04-26 17:34:10+00:00\nc,\nd,2026-04-26T17:34Z\n"
+        found = matched(course, tmp_path, list("abcd"), text)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [submission.handed_in for submission in found.submissions] == [
+        datetime(2026, 4, 26, 14, 34, tzinfo=UTC),
+        datetime(2026, 4, 26, 17, 34, 10, tzinfo=UTC),
+        None,
+        datetime(2026, 4, 26, 17, 34, tzinfo=UTC),
+    ]
+    with pytest.raises(UsageError, match="line 3: 'noon' in handed_in is no time: write it like 2026-04-26T17:34"):
+        read(tmp_path, "id,handed_in\na,2026-04-26\nb,noon\n")
