@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import platforms
+from helpers.courses import ROOT
 from helpers.platforms import GRADESCOPE_METADATA, MEAN, RIGHT, put, zipped
 from test_class_grading import names_of, small_course
 
@@ -219,6 +220,13 @@ def test_the_newest_submission_counts_whole(course, tmp_path) -> None:
         "B/adaL_1 is the newest submission and counts alone: A/adaL_1 does not count",
     )
     assert found.heading == "2 sections, 3 students, 1 with more than one submission: the newest counts"
+
+
+def test_the_page_shows_the_line_on_the_layout(capsys) -> None:
+    submissions = [Submission(f"s{i}", (), earlier=("A/x",) if i < 2 else ()) for i in range(31)]
+    class_folder = ClassFolder(tuple(submissions), "2 sections", layout_name="sections")
+    confirm_layout(class_folder, Path("submissions"), is_named=True)
+    assert capsys.readouterr().err in (ROOT / "docs/hand-ins.md").read_text(encoding="utf-8")
 
 
 def test_without_a_number_that_orders_submissions_none_is_chosen() -> None:

@@ -70,6 +70,7 @@ SHOWN = {
     "hand-ins.md": {
         "lin_grad (1).py": "classroom/test_hand_ins.py",
         "2 of 6 hold nothing": "classroom/test_hand_ins.py",
+        "submissions: 2 sections": "classroom/test_class_layouts.py",
         "lovelaceada_201_9001": "classroom/test_hand_ins.py",
     },
     "instructors.md": {"$ handgrad nbgrader init": "test_documents.py", "def lin_grad": "test_documents.py"},
