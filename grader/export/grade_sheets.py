@@ -6,7 +6,7 @@ Every byte of the file but the cells that are filled stays unchanged.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -306,14 +306,30 @@ def _match_rows(
             for key in (*numbered, *keys, *(f"{key}#{number}" for key in keys for number in numbers)):
                 rows_of[key].add(row)
     matches = [(record, _row_of(record.student, rows_of)) for record in records]
-    taken = Counter(row for _, row in matches if row is not None)
-    unmatched = [record.student for record, row in matches if row is None or taken[row] > 1]
+    claims: defaultdict[int, list[str]] = defaultdict(list)
+    for record, match in matches:
+        if match is not None:
+            claims[match].append(record.student)
+    own = [
+        (record, row)
+        for record, row in matches
+        if row is not None and (len(claims[row]) == 1 or _is_exact(record.student, claims[row], sheet, row))
+    ]
+    students = {record.student for record, _ in own}
+    unmatched = [record.student for record in records if record.student not in students]
     named = ", ".join(text(student) for student in unmatched[:NAMED])
     more = f" and {len(unmatched) - NAMED} more" if len(unmatched) > NAMED else ""
     problem = f"No row of their own was found for {named}{more}: enter their points by hand."
-    return [(record, row) for record, row in matches if row is not None and taken[row] == 1], (
-        problem,
-    ) if unmatched else ()
+    return own, (problem,) if unmatched else ()
+
+
+def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
+    """Return whether a row is this student's and of none of the others that fit it.
+
+    It is if the name stands in the row as it is, and the others differ from it in their capitals alone.
+    """
+    cells = [sheet.table.values(row)[at] for at in sheet.students]
+    return student in cells and {other.casefold() for other in claims} == {student.casefold()}
 
 
 def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:

@@ -87,6 +87,35 @@ def test_two_records_of_one_row_enter_nothing(course: Course) -> None:
     assert "12, Ben Franklin" in made.problems[0]
 
 
+def test_an_exact_name_has_its_row_before_one_with_other_capitals(course: Course) -> None:
+    records = [named(ADA, "BFR"), named(BEN, "bfr"), named(EVE, "Bfr")]
+    made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes", out_of=5))
+    assert [row[5] for row in rows(made)[3:]] == ["10.00", "2", ""]
+    assert "No row of their own was found for BFR, Bfr:" in made.problems[0]
+
+
+def test_a_download_that_was_graded_without_a_roster_finds_its_rows(course: Course) -> None:
+    """Defect 23: records are called `Ada Lovelace_411` and `lovelaceada_11`, and no row was filled."""
+    made = moodle(course, [named(ADA, "Ada Lovelace_411"), named(BEN, "Ben Franklin_412")],
+                  ExportOptions(sheet=MOODLE.encode()))  # fmt: skip
+    assert ([row[4] for row in rows(made)[1:]], made.problems) == (["50", "20"], ())
+    made = canvas(course, [named(ADA, "lovelaceada_11"), named(BEN, "franklinben_12")],
+                  ExportOptions(sheet=CANVAS.encode(), column="Slopes"))  # fmt: skip
+    assert ([row[5] for row in rows(made)[3:5]], made.problems) == (["10", "4"], ())
+
+
+@pytest.mark.parametrize("student", ["Ada Lovelace_412", "Cem Oz_411", "lovelaceada_12", "ada_411"])
+def test_a_number_of_somebody_else_finds_no_row(course: Course, student: str) -> None:
+    for platform, sheet in ((moodle, MOODLE), (canvas, CANVAS)):
+        made = platform(
+            course,
+            [named(ADA, student)],
+            ExportOptions(sheet=sheet.encode(), column="" if platform is moodle else "Slopes"),
+        )
+        assert next(iter(made.files.values())).decode() == sheet
+        assert made.problems
+
+
 def test_two_rows_with_the_same_name_get_no_points(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
     made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))
