@@ -6,7 +6,6 @@ Students often have equal verdicts, so everything that follows from them is comp
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -150,16 +149,6 @@ class GradedExercise(ExerciseResult):
     def mistake_names(self) -> tuple[str, ...]:
         """Return the names that its wrong answers are counted under, each once."""
         return tuple(sorted({name for name, _ in self.mistakes}))
-
-    @cached_property
-    def why_unusable(self) -> str:
-        """Return why it cannot be counted; empty if it can."""
-        names = [answer.name for answer in self.answers]
-        if not names or len(set(names)) < len(names):
-            return f"{self.id} has no answers, or one of them twice"
-        if not all(math.isfinite(answer.score + answer.max_score) for answer in self.answers):
-            return f"{self.id} has a score that is no number"
-        return ""
 
     @cached_property
     def table_cells(self) -> tuple[str, ...]:

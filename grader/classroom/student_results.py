@@ -235,7 +235,6 @@ def _explained(path: Path, error: ValidationError) -> str:
 
 def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
     """Return why these exercises cannot be counted; empty if they can."""
-    graded = [GradedExercise.for_counting(exercise) for exercise in exercises]
-    if len({exercise.key for exercise in graded}) < len(graded):
+    if len({(exercise.unit, exercise.id) for exercise in exercises}) < len(exercises):
         return "it lists an exercise twice"
-    return next((exercise.why_unusable for exercise in graded if exercise.why_unusable), "")
+    return next((exercise.why_unusable for exercise in exercises if exercise.why_unusable), "")

@@ -277,7 +277,9 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
             _answer_result(place, comments.get(place.answer, AnswerComment("")), cell, record) for cell, place in cells
         ]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return StudentResults(graded_cells.course, student, tuple(results), tuple(record.notes), penalties=record.penalties)
+    return StudentResults(
+        graded_cells.course, student, tuple(results), notes=tuple(record.notes), penalties=record.penalties
+    )
 
 
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:

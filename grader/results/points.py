@@ -41,7 +41,7 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
 
 def total(points: Iterable[float]) -> float:
     """Return the exact sum of points, rounded once to a float; a float sum if some are not finite."""
-    all_points = list(points)
+    all_points = [score for score in points if score]  # most answers of a class are not begun
     try:
         return float(sum(map(exact, all_points)))
     except (ValueError, OverflowError):

@@ -110,6 +110,16 @@ class ExerciseResult:
         return total(answer.score for answer in self.answers)
 
     @cached_property
+    def why_unusable(self) -> str:
+        """Return why it cannot be counted; empty if it can."""
+        names = [answer.name for answer in self.answers]
+        if not names or len(set(names)) < len(names):
+            return f"{self.id} has no answers, or one of them twice"
+        if not all(math.isfinite(answer.score + answer.max_score) for answer in self.answers):
+            return f"{self.id} has a score that is no number"
+        return ""
+
+    @cached_property
     def record(self) -> dict[str, Any]:
         """Return this exercise as plain JSON values, which must not be changed."""
         return {
