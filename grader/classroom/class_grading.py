@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course.course import Course, CourseExercise
-from grader.errors import InfrastructureError, NoGradedRuns, UsageError, describe_error
+from grader.errors import InfrastructureError, NoGradedRuns, UsageError, file_error
 from grader.files import write_atomically
 from grader.judging.grading_pool import Graded, GradingPool, Read, ReadingPool
-from grader.results.records import ExerciseResult, StudentResults, dumps, exit_code
-from grader.safe_text import one_line, plain
+from grader.results.records import ExerciseResult, StudentResults, dumps
 from grader.sandbox.isolation import Isolation
 
 from .class_folder import ClassFolder, Submission, find_student, find_submissions, single_submission
 from .exercise_names import ExerciseNames
 from .grades_table import ClassSummary, NothingToGrade
-from .results_folder import ResultsFolder, ResultsFolderLost, by_student, course_digest, open_results_folder, run_digest
+from .results_folder import (
+    ResultsFolder,
+    ResultsFolderLost,
+    course_digest,
+    not_made,
+    open_results_folder,
+    run_digest,
+)
 from .score_changes import NO_CHANGES, ScoreChanges
 from .submissions import SubmissionFacts, SubmissionReader
 
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from .dask_pool import Cluster
 
 TICK = 1.0  # seconds between two times that the table is written, at least
-LONGEST = 200  # characters of a reason
 PUBLISHING = 0.05  # share of the time that writing the table may take
 ReportProgress = Callable[["GradingProgress"], None]
 AskForZeros = Callable[[Sequence[NothingToGrade]], bool]
@@ -123,25 +127,31 @@ def grade_class(
     chosen, others = _select_students(class_folder, grading.students)
     names = ExerciseNames(course, grading.exercises or course.exercises)
     progress = _ProgressCounter(len(chosen), report)
-    with open_results_folder(names, out, grading.changes, isolated=grading.isolation != "none") as results:
-        for submission in others:
-            results.keep(submission.key)
+    is_isolated, alone = grading.isolation != "none", chosen if grading.students else ()
+    with open_results_folder(names, out, grading.changes, isolated=is_isolated, chosen=alone) as results:
+        if grading.students:
+            results.keep_others(others)
         try:
             pending = _pending(results, chosen, grading, progress)
             if pending:
                 _write_results(results, pending, grading, progress)
-            if results.empty and ask(by_student(results.empty)):
-                _write_zeros(results, grading)
-            if not others:
+            if not grading.students:
+                results.record_absent(class_folder.absent)
+            nothing = [NothingToGrade(blank.student, blank.reason) for blank in results.blank.values()]
+            if nothing and ask(sorted(nothing, key=lambda entry: entry.student)):
+                results.enter_zeros()
+            if not grading.students:
                 results.remove_absent_students()
         except NoGradedRuns:  # nothing was read: the results of an earlier run stay
             with contextlib.suppress(OSError):
                 out.rmdir()
             raise
         except BaseException:
-            results.publish(class_folder.absent)
+            results.publish()
             raise
-        results.publish(class_folder.absent)
+        results.publish()
+        if not grading.students:
+            results.publish_changes()
         return results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
 
 
@@ -166,21 +176,34 @@ def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tup
 def _pending(
     results: ResultsFolder, chosen: Sequence[Submission], grading: Grading, progress: _ProgressCounter
 ) -> list[Submission]:
-    """Return the submissions that must be graded; count the others, whose stored result is from the same content."""
+    """Return the submissions that must be graded; count the others, whose stored result is from the same content.
+
+    Submissions with nothing to grade are recorded here if there are no others, so that nothing else is loaded for them.
+    """
     stored = list[Submission]()
     for submission in chosen:
         with contextlib.suppress(Exception):  # a result that cannot be read is made again
             stored += [submission] if results.has_result(submission, grading.seed) else []
-    if not stored:
-        return list(chosen)
-    reused = set[str]()
-    with ReadingPool(results.names.course, min(grading.workers, len(stored)), _reader(results)) as pool:
+    reused, empty = set[str](), list[Graded]()
+    with ReadingPool(results.names.course, min(grading.workers, max(len(stored), 1)), _reader(results)) as pool:
         for read in pool.read(zip(stored, stored, strict=True)):
             with contextlib.suppress(Exception):
                 if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
                     reused.add(read.key.key)
                     progress.count_reused()
-    return [submission for submission in chosen if submission.key not in reused]
+        pending = [submission for submission in chosen if submission.key not in reused]
+        for read in pool.read(zip(pending, pending, strict=True)) if len(reused) == len(stored) else ():
+            if read is not None:
+                if not (read.facts and read.facts["nothing"]):
+                    return pending  # where it is graded, all are read again
+                empty.append(read)
+    if len(empty) < len(pending):
+        return pending
+    for outcome in empty:
+        _write_or_fail(results, outcome, grading)
+        with contextlib.suppress(Exception):
+            progress.count_done()
+    return []
 
 
 def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionReader:
@@ -197,13 +220,7 @@ def _write_results(
     with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
         for outcome in graded:
             if outcome is not None:
-                try:
-                    is_graded = _write_outcome(results, *outcome)
-                except ResultsFolderLost:  # nobody's result can be written any more
-                    raise
-                except Exception as error:  # which ends this submission alone
-                    is_graded = True
-                    _write_failure(results, *outcome, error)
+                is_graded = _write_or_fail(results, *outcome)
                 with contextlib.suppress(Exception):  # only the display of the progress
                     (progress.count_graded if is_graded else progress.count_done)()
             if (now := time.monotonic()) >= publish_at:
@@ -211,6 +228,17 @@ def _write_results(
                     results.publish()
                 seconds = time.monotonic() - now
                 publish_at = now + max(TICK, seconds / PUBLISHING)
+
+
+def _write_or_fail(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
+    """Write the result of one submission, or one that says why it has no other; see `_write_outcome`."""
+    try:
+        return _write_outcome(results, graded, made_in)
+    except ResultsFolderLost:  # nobody's result can be written any more
+        raise
+    except Exception as error:  # which ends this submission alone
+        _write_failure(results, graded, made_in, error)
+        return True
 
 
 def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
@@ -229,11 +257,11 @@ def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> 
     """
     submission: Submission = graded.key
     facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
-    if facts is not None and facts.nothing:
-        results.record_empty(submission, facts)
+    student_results = course_result(results.names, results.course_digest, submission, graded, facts, made_in)
+    if student_results.reason:
+        results.leave_blank(submission.key, student_results)
         return False
-    names, digest = results.names, results.course_digest
-    results.write(submission.key, course_result(names, digest, submission, graded, facts, made_in))
+    results.write(submission.key, student_results)
     return True
 
 
@@ -245,14 +273,14 @@ def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, err
     """
     submission: Submission = graded.key
     names, digest = results.names, results.course_digest
-    why = f"the record could not be made ({describe_error(error)[:LONGEST]})"
+    why = not_made(error)
     try:
         failed = Graded(submission, [], failure=why)
         results.write(submission.key, course_result(names, digest, submission, failed, None, made_in))
     except ResultsFolderLost:
         raise
     except Exception:
-        results.add_failure(submission, why)
+        results.add_failure(submission.key, submission.student, why)
 
 
 class _ProgressCounter:
@@ -337,38 +365,18 @@ def course_result(
         by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in names.wanted
     )
     flags = tuple(f"{exercise.id}: {flag}" for exercise in exercises for flag in exercise.flags)
-    notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else submission.notes
-    is_graded = facts is None or not facts.nothing
+    notes, nothing = (submission.notes, "") if facts is None else (facts.notes, facts.nothing)
     return StudentResults(
         course=names.course.config.course,
         student=submission.student,
         exercises=exercises,
-        seed=made_in.seed if is_graded else None,
-        isolation=made_in.isolation if is_graded else None,
+        seed=None if nothing else made_in.seed,
+        isolation=None if nothing else made_in.isolation,
         made_from=None if facts is None else facts.made_from,
         notes=(*notes, *flags),
         course_digest=digest,
+        reason=nothing,
     )
-
-
-def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
-    """Give 0 points to every student whose submission contains nothing to grade.
-
-    Raises:
-        ResultsFolderLost: nobody's result can be written any more.
-    """
-    names, digest = results.names, results.course_digest
-    while results.empty:
-        submission, facts = results.empty.pop()
-        graded = Graded(submission, [])
-        try:
-            results.write(submission.key, course_result(names, digest, submission, graded, facts, grading))
-        except ResultsFolderLost:
-            raise
-        except Exception as error:
-            results.add_failure(submission, f"the record could not be made ({describe_error(error)[:LONGEST]})")
-        else:
-            results.zeroed.append((submission, facts))
 
 
 def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
@@ -381,24 +389,26 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
     return exercise.unread_result(failure)
 
 
-def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> int:
-    """Grade the submission of one student, and write the record to a file.
+def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> StudentResults:
+    """Grade the submission of one student, and write the record to a file, which is removed before.
 
     Args:
         course: the course.
         path: the submission: a folder, an archive or a file.
         out: the path of the record.
         grading: the options.
-        yes: whether to write a record with 0 points, which says why, if there is nothing to grade.
-
-    Returns:
-        The exit code: 0 if all is right, 1 if not, or if there is nothing to grade, 3 if grading failed.
+        yes: whether to give 0 points if there is nothing to grade; the record has no score otherwise.
 
     Raises:
-        UsageError: the path does not exist.
+        UsageError: the path does not exist, or `out` is no file.
         NoGradedRuns: learner code cannot be run here.
         InfrastructureError: the record cannot be written.
     """
+    try:
+        out.unlink(missing_ok=True)
+    except OSError as error:
+        message = f"{out} cannot be replaced ({error.strerror}): name another file with --out."
+        raise file_error(message, error) from error
     names = ExerciseNames(course, grading.exercises or course.exercises)
     submission, wanted = single_submission(path), tuple(exercise.id for exercise in names.wanted)
     digest = course_digest(course)
@@ -406,18 +416,15 @@ def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *,
     with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
         pool.probe()
         graded, facts = _read_alone(course, submission, reader)
-        if facts is not None and facts.nothing:
-            print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
-            if yes:
-                _write_record(out, course_result(names, digest, submission, graded, facts, grading))
-            return 1
-        if facts is not None:
+        if facts is not None and not facts.nothing:
             pool.prepare(course.find(name) for name in facts.exercises)
             graded = next(outcome for outcome in pool.grade([(submission, submission)]) if outcome is not None)
             grading = replace(grading, seed=pool.seed)
-    result = course_result(names, digest, submission, graded, facts, grading)
-    _write_record(out, result)
-    return exit_code(result.exercises)
+    results = course_result(names, digest, submission, graded, facts, grading)
+    if yes and results.reason:
+        results = replace(results, reason="", notes=(results.reason, *results.notes))
+    _write_record(out, results)
+    return results
 
 
 def _read_alone(course: Course, submission: Submission, reader: Read) -> tuple[Graded, SubmissionFacts | None]:

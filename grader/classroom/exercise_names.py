@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ COPY = re.compile(
 TWICE = re.compile(r"(\.py|\.ya?ml)\.(?:txt|py|ya?ml)$")
 NUMBER = re.compile(r"\d+")
 MOST_COPY_MARKS, LONGEST = 4, 255
+MOST_DESCRIBED = 3  # units or exercises that a sentence names
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,16 @@ class ExerciseNames:
         """Return the points of the exercises that are graded, by unit."""
         units = dict.fromkeys(exercise.unit for exercise in self.wanted)
         return {unit: total(exercise.points for exercise in self.wanted if exercise.unit == unit) for unit in units}
+
+    def described(self, ids: Collection[str]) -> str:
+        """Return the exercises of these ids as words: the whole course, its units, or the first exercises."""
+        if all(exercise.id in ids for exercise in self.course.exercises):
+            return "the whole course"
+        units = list(dict.fromkeys(exercise.unit for exercise in self.course.exercises if exercise.id in ids))
+        in_units = {exercise.id for exercise in self.course.exercises if exercise.unit in units}
+        parts = units if in_units == set(ids) else sorted(ids)
+        more = f" and {len(parts) - MOST_DESCRIBED} more" if len(parts) > MOST_DESCRIBED else ""
+        return ", ".join(parts[:MOST_DESCRIBED]) + more
 
     def is_place(self, folder: str) -> bool:
         """Return whether a folder has the name of one that the course has: `exercises`, or a unit's."""

@@ -22,13 +22,15 @@ from rich.table import Table
 from grader.course.course import Course
 from grader.course.course_file import Policy
 from grader.errors import UsageError
+from grader.results.points import shown
+from grader.results.records import StudentResults
 from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_folder import PLAIN_LAYOUT, ClassFolder
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
-from .results_folder import GRADES_FILE
+from .results_folder import CHANGES_FILE, GRADES_FILE
 
 MOST_MISTAKES = 3  # of each exercise
 MOST_NAMES = 10  # in a list of students or files
@@ -199,7 +201,8 @@ def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder,
     """Ask on a terminal whether to enter 0 points; return false if there is no terminal, or the output is JSON."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print("\n".join(_nothing_lines(nothing, len(class_folder.submissions))), file=sys.stderr)
+    everybody = len(class_folder.submissions) + len(class_folder.absent)
+    print("\n".join(_nothing_lines(nothing, everybody)), file=sys.stderr)
     print(f"{QUESTION} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
@@ -227,7 +230,7 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
     reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
     kind = f" Taken for {summary.kind}." if summary.kind != PLAIN_LAYOUT else ""
     console.print(f"{_submissions(summary.graded)} graded{reused}, in {summary.seconds:.1f} s.{kind}")
-    console.print(f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}. Results: {out / GRADES_FILE}")
+    console.print(f"{_mean(summary)} Results: {out / GRADES_FILE}")
     if len(summary.units) > 1 or any(unit.max_score < summary.max_score for unit in summary.units.values()):
         console.print(_units(summary), soft_wrap=False)
     if any(summary.mistakes.values()):
@@ -236,6 +239,21 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
         console.print(remark, style="yellow")
     for line in _failure_lines(summary.errors):
         print(line, file=sys.stderr)
+
+
+def score_line(results: StudentResults) -> str:
+    """Return one line with the points of a student, or why there are none."""
+    if results.score is None:
+        return one_line(f"{plain(results.student)}: no score ({plain(results.why_no_score)}).")
+    return one_line(f"{plain(results.student)}: {shown(results.score)} of {shown(results.max_score)} points.")
+
+
+def _mean(summary: ClassSummary) -> str:
+    """Return the mean score in a sentence, and of how many students it is if some have none."""
+    if not summary.scored:
+        return "Nobody has a score."
+    some = f" ({summary.scored} of {summary.students} students)" if summary.scored < summary.students else ""
+    return f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}{some}."
 
 
 def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
@@ -259,6 +277,10 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"{name} is nobody's submission: ignored."
     if len(summary.strays) > MOST_NAMES:
         yield f"And {len(summary.strays) - MOST_NAMES} more that are nobody's submission: ignored."
+    if summary.course_changed:
+        yield "The course or handgrad has changed since the last run, so everybody was graded again."
+    if summary.gained or summary.lost:
+        yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
     if summary.absent:
@@ -274,7 +296,9 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.with_notes > MOST_NAMES:
         yield f"{summary.with_notes - MOST_NAMES} more students have notes: see {GRADES_FILE}."
     if summary.nothing:
-        yield from _nothing_lines(summary.nothing, summary.students + len(summary.nothing) * (not summary.entered))
+        absent = {*summary.absent}
+        if others := [entry for entry in summary.nothing if entry.student not in absent]:
+            yield from _nothing_lines(others, summary.students)
         yield "They have 0 points." if summary.entered else "They have no points. To enter 0 for them: --yes"
 
 

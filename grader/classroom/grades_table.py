@@ -67,10 +67,10 @@ class ClassSummary:
     """Hold the counts of a class after one run.
 
     Args:
-        students: how many have a result.
+        students: how many are in the table.
         graded: how many submissions were graded in this run.
         reused: how many submissions kept a stored result, which was made from the same content.
-        mean_score: the mean of the points of all students who have a result.
+        mean_score: the mean of the points of all students who have a score.
         max_score: the points of the exercises that are graded.
         mistakes: the codes in each exercise, by its id, the most frequent first; `todo` is no mistake.
         errors: what could not be graded.
@@ -78,13 +78,17 @@ class ClassSummary:
         seconds: wall time of the run.
         kind: the layout of the class's folder, such as "a download from Moodle".
         units: the points of the units, by id, of which any student attempted something.
-        nothing: the submissions that hold nothing that could be graded.
+        nothing: the students of whom nothing could be graded.
         entered: whether those have 0 points now; otherwise they have none.
         noted: the notes on the first submissions that have some, by student.
         with_notes: how many students have notes.
         absent: the students on the roster who submitted nothing.
         unlisted: the students who submitted something and are not on the roster.
         removed: the names of result files that were put away, because their students are no longer there.
+        scored: how many students have a score.
+        course_changed: whether everybody was graded again because the course or handgrad had changed.
+        gained: how many students have more points than before the run.
+        lost: how many students have fewer points than before the run.
     """
 
     students: int
@@ -105,6 +109,10 @@ class ClassSummary:
     absent: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    scored: int = 0
+    course_changed: bool = False
+    gained: int = 0
+    lost: int = 0
 
 
 class _Row(NamedTuple):
@@ -126,6 +134,7 @@ class GradesTable:
         unit_scores: the points in each unit of every student who attempted something of it, by the unit's id.
         noted: the notes on the first submissions that have some, by student.
         counts: under `noted`, how many submissions have notes.
+        nothing: the students who have no score because nothing could be graded, by key.
     """
 
     names: ExerciseNames
@@ -135,6 +144,7 @@ class GradesTable:
     unit_scores: dict[str, list[float]] = field(default_factory=dict)
     noted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    nothing: dict[str, NothingToGrade] = field(default_factory=dict)
 
     def count(self, name: str, results: StudentResults) -> None:
         """Add the row of a student and count the mistakes, from a new or stored result.
@@ -146,6 +156,10 @@ class GradesTable:
         mistakes, notes = _mistakes(results), results.notes
         row = _Row(results.score, _line(self._cells(results, mistakes)))
         self.rows[name] = row
+        self.nothing.pop(name, None)
+        if results.why_no_score and not results.ungraded:
+            self.nothing[name] = NothingToGrade(results.student, results.why_no_score)
+            return
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(Failure(results.student, exercise.id, exercise.failure) for exercise in results.ungraded)
         begun = {exercise.unit for exercise in results.exercises if exercise.status != "todo"}
@@ -164,8 +178,14 @@ class GradesTable:
             results: the student's.
             mistakes: exercise, answer and code of each mistake.
         """
+        if results.why_no_score and not results.ungraded:
+            return self._blank(results.student, "; ".join((results.why_no_score, *results.notes)))
         units = {unit["id"]: unit["score"] for unit in results.units}
-        points = {exercise.id: None if exercise.status == "error" else exercise.score for exercise in results.exercises}
+        ungraded = {exercise.id for exercise in results.ungraded}
+        points = {e.id: None if e.id in ungraded else e.score for e in results.exercises}
+        for adjustment in results.adjustments:
+            if adjustment.exercise:
+                points[adjustment.exercise] = total((points[adjustment.exercise] or 0.0, adjustment.points))
         mistake_list = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
         return [
             no_formula(plain(results.student)), _number(results.score, ""), _number(self.max_score),
@@ -174,26 +194,11 @@ class GradesTable:
             no_formula(mistake_list), no_formula(plain("; ".join(results.notes))),
         ]  # fmt: skip
 
-    def text(self, absent: Sequence[str]) -> str:
-        """Return the whole text of `grades.csv`.
-
-        Args:
-            absent: the students without a submission, whose cells are blank.
-        """
+    def text(self) -> str:
+        """Return the whole text of `grades.csv`."""
         ids = [exercise.id for exercise in self.names.wanted]
         head = _line(["student", "score", "max_score", *self.names.points, *ids, "mistakes", "notes"])
-        lines = [self.rows[name].line for name in sorted(self.rows)]
-        return "".join([head, *lines, *(self._blank(name, "nothing was handed in") for name in absent)])
-
-    def leave_blank(self, name: str, student: str, note: str) -> None:
-        """Add a row without points, not even 0, for a student.
-
-        Args:
-            name: the student's key.
-            student: the student's name in the table.
-            note: the reason.
-        """
-        self.rows[name] = _Row(None, self._blank(student, note))
+        return "".join([head, *(self.rows[name].line for name in sorted(self.rows))])
 
     def add_failure(self, name: str, student: str, why: str) -> None:
         """Add a row without points for a student without a record, through no fault of the student.
@@ -203,7 +208,7 @@ class GradesTable:
             student: the student's name in the table.
             why: the reason, a sentence.
         """
-        self.leave_blank(name, student, f"not graded: {why}")
+        self.rows[name] = _Row(None, _line(self._blank(student, f"not graded: {why}")))
         self.failures.append(Failure(student, "", why))
 
     def summary(
@@ -212,15 +217,13 @@ class GradesTable:
         graded: int,
         reused: int,
         seconds: float,
-        nothing: Sequence[NothingToGrade],
         removed: Sequence[str],
-        *,
-        entered: bool,
     ) -> ClassSummary:
         """Return the counts of the class; see `ClassSummary` for the arguments."""
         scores = [row.score for row in self.rows.values() if row.score is not None]
         return ClassSummary(
-            students=len(scores),
+            students=len(self.rows),
+            scored=len(scores),
             graded=graded,
             reused=reused,
             mean_score=math.fsum(scores) / len(scores) if scores else 0.0,
@@ -237,8 +240,7 @@ class GradesTable:
                 for unit, points in self.names.points.items()
                 if unit in self.unit_scores
             },
-            nothing=tuple(nothing),
-            entered=entered,
+            nothing=tuple(sorted(self.nothing.values(), key=lambda entry: entry.student)),
             noted=dict(sorted(self.noted.items())),
             with_notes=self.counts["noted"],
             absent=class_folder.absent,
@@ -246,10 +248,10 @@ class GradesTable:
             removed=tuple(removed),
         )
 
-    def _blank(self, student: str, note: str) -> str:
-        """Return the line of a student who has no points, not even 0."""
+    def _blank(self, student: str, note: str) -> list[str]:
+        """Return the cells of a student who has no points, not even 0."""
         blanks = [""] * (len(self.names.points) + len(self.names.wanted) + 1)
-        return _line([no_formula(plain(student)), "", _number(self.max_score), *blanks, no_formula(plain(note))])
+        return [no_formula(plain(student)), "", _number(self.max_score), *blanks, no_formula(plain(note))]
 
     @cached_property
     def max_score(self) -> float:

@@ -7,20 +7,21 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader import __version__
 from grader.course.course import COURSE_FILE, Course
-from grader.errors import InfrastructureError, UsageError, file_error
+from grader.errors import InfrastructureError, UsageError, describe_error, file_error
 from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, StudentResults, dumps
 
 from .class_folder import ClassFolder, Submission
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
+from .grade_comparison import GradeComparison, StoredGrades, grades_from_json, grades_to_json
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
 from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import ReadExercise, cached_exercises, read_record
@@ -33,11 +34,30 @@ REMOVED = "removed"
 RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
-Empty = tuple[Submission, SubmissionFacts]  # a submission that contains nothing to grade, and its facts
+CHANGES_FILE, BEFORE_FILE = "changes.csv", ".grades-before"
+NOTHING = "nothing was handed in"
+LONGEST = 200  # characters of a reason
 
 
 class ResultsFolderLost(InfrastructureError):
     """Report that no student's result can be written to the results folder any more."""
+
+
+@dataclass(frozen=True)
+class EarlierResult:
+    """Hold what tells whether a record that was in the folder before belongs to the run.
+
+    Args:
+        student: the name of the student.
+        course: the name of the course.
+        course_digest: see `StudentResults`.
+        points: the points of each exercise; empty in a record of another version of handgrad.
+    """
+
+    student: str
+    course: str = ""
+    course_digest: str | None = None
+    points: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,10 +71,13 @@ class ResultsFolder:
         digest: a hash of everything besides the submission that a result depends on, except the seed.
         identity: the device and inode of the folder, which tell whether another one has taken its place.
         table: the grades of the students so far.
+        earlier: the results that the folder held when it was opened, by the names of their files, without exercises.
+        comparison: the grades before this run, and now.
         changes: what changes the graded points: adjustments, and late work.
+        is_whole: whether the whole class is graded, and not some students alone.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
-        empty: the submissions that contain nothing to grade, and have no points.
-        zeroed: the submissions that contain nothing to grade and got 0 points, in this run or an earlier one.
+        blank: the results by key of students of whom nothing could be graded, and who have no points.
+        zeroed: the students of whom nothing could be graded and who have 0 points, by this run or an earlier one.
     """
 
     names: ExerciseNames
@@ -63,10 +86,13 @@ class ResultsFolder:
     digest: str
     identity: tuple[int, int]
     table: GradesTable
+    earlier: Mapping[str, EarlierResult]
+    comparison: GradeComparison
     changes: ScoreChanges = NO_CHANGES
+    is_whole: bool = True
     removed: list[str] = field(default_factory=list)
-    empty: list[Empty] = field(default_factory=list)
-    zeroed: list[Empty] = field(default_factory=list)
+    blank: dict[str, StudentResults] = field(default_factory=dict)
+    zeroed: list[NothingToGrade] = field(default_factory=list)
     _exercise_of: ReadExercise = field(default_factory=cached_exercises)
     _file_names: set[str] = field(default_factory=set)  # of the records of the students of this class
 
@@ -84,21 +110,89 @@ class ResultsFolder:
         stored = self._stored(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
-        if self.changes.apply(submission.key, stored) != stored:
-            self.write(submission.key, stored)
-        else:
-            self.table.count(submission.key, stored)
-        self.zeroed.extend([(submission, facts)] if facts.nothing else [])
+        self._count_stored(submission.key, stored, facts.nothing)
         return True
 
-    def keep(self, name: str) -> None:
-        """Count the stored result of a student who is not graded in this run in `grades.csv`, if there is one.
+    def _count_stored(self, name: str, stored: StudentResults, nothing: str) -> None:
+        """Count the stored results of a student; write them again if adjustments or lateness are other ones now.
 
         Args:
             name: the student's key.
+            stored: the results.
+            nothing: why nothing could be graded; empty if something could.
         """
-        if (stored := self._stored(name)) is not None:
-            self.table.count(name, stored)
+        is_zero = bool(nothing) and stored.notes[:1] == (nothing,)
+        base = replace(stored, adjustments=(), late=None, reason="" if is_zero else nothing)
+        if self.changes.apply(name, base) != stored:
+            self.write(name, base)
+        else:
+            self._count(name, stored)
+        if is_zero:
+            self.zeroed.append(NothingToGrade(stored.student, nothing))
+        elif nothing:
+            self.blank[name] = base
+
+    def _count(self, name: str, results: StudentResults) -> None:
+        """Count the results of a student, and compare them with those before the run."""
+        self.table.count(name, results)
+        self.comparison.compare(result_file(self.out, name).name, results)
+
+    def keep_others(self, others: Sequence[Submission]) -> None:
+        """Count every stored result in `grades.csv`, except those of the students who are graded.
+
+        Args:
+            others: the submissions of students who are not graded.
+        """
+        keys = {result_file(self.out, submission.key).name: submission.key for submission in others}
+        for file, earlier in self.earlier.items():
+            if file in self._file_names:
+                continue
+            stored = read_record(self.out / file, self._exercise_of)
+            if isinstance(stored, StudentResults):
+                self.table.count(keys.get(file, earlier.student), stored)
+
+    def note_students(self, chosen: Iterable[Submission]) -> None:
+        """Note that these students are in the class and are graded."""
+        self._file_names.update(result_file(self.out, submission.key).name for submission in chosen)
+
+    def check_exercises(self) -> None:
+        """Check that the results that the folder holds may stand beside, or make room for, those of this run.
+
+        A folder belongs to one set of exercises. After an edit of the course a whole run replaces all results, if it
+        grades everything that they hold and that is still in the course.
+
+        Raises:
+            UsageError: they may not; names another folder, or a run of the whole class.
+        """
+        course, wanted = self.names.course, {exercise.id: exercise.points for exercise in self.names.wanted}
+        known = {exercise.id for exercise in course.exercises}
+        again = "the same command without --student grades everybody again."
+        for file, earlier in self.earlier.items():
+            if not self.is_whole and file in self._file_names:
+                continue
+            if not earlier.points:
+                if self.is_whole:
+                    continue
+                raise UsageError(f"{self.out / file} was written by another version of handgrad: {again}")
+            is_edited = earlier.course_digest != self.course_digest
+            others = earlier.points.keys() - wanted.keys() if is_edited else earlier.points.keys() ^ wanted.keys()
+            if earlier.course != course.config.course or others & (known if is_edited else others):
+                held = (
+                    f"the course {earlier.course}"
+                    if earlier.course != course.config.course
+                    else (self.names.described(earlier.points))
+                )
+                raise UsageError(
+                    f"{self.out} holds results of {held}, and this run grades {self.names.described(wanted)}: name "
+                    f"another folder for it, such as --out {self.out}-{self.names.wanted[0].unit}"
+                )
+            if not self.is_whole and (is_edited or dict(earlier.points) != wanted):
+                raise UsageError(f"{self.out} holds results of another version of the course: {again}")
+
+    @property
+    def is_course_changed(self) -> bool:
+        """Return whether the folder held results of another version of the course or of handgrad."""
+        return any(earlier.course_digest != self.course_digest for earlier in self.earlier.values())
 
     def write(self, name: str, result: StudentResults) -> None:
         """Write and count the result of one student, with the changes of points.
@@ -115,32 +209,82 @@ class ResultsFolder:
         result = self.changes.apply(name, result)
         path, data = self._file(name), dumps(result).encode()
         try:
+            if self.is_whole and not (before := self.out / BEFORE_FILE).exists():
+                write_atomically(before, grades_to_json(self.comparison.before))
             write_atomically(path, data)
         except OSError as error:
             if not self._can_write(data):
                 raise ResultsFolderLost(_cannot_be_written(path, error)) from error
             raise
-        self.table.count(name, result)
+        self._count(name, result)
 
-    def add_failure(self, submission: Submission, why: str) -> None:
+    def add_failure(self, name: str, student: str, why: str) -> None:
         """Add a line to the table for a student whose result cannot be written.
 
         Args:
-            submission: the student's submission.
+            name: the student's key.
+            student: the student's name.
             why: the reason, a sentence.
         """
-        self.table.add_failure(submission.key, submission.student, why)
+        self.table.add_failure(name, student, why)
 
-    def record_empty(self, submission: Submission, facts: SubmissionFacts) -> None:
-        """Record that a submission contains nothing to grade, as a blank line; move an earlier result to `removed/`.
+    def leave_blank(self, name: str, results: StudentResults) -> None:
+        """Write the record of a student of whom nothing could be graded; move one with points to `removed/` before.
+
+        Args:
+            name: the student's key.
+            results: the results, with the reason.
 
         Raises:
-            InfrastructureError: the earlier result cannot be moved.
+            InfrastructureError: the earlier record cannot be moved.
+            OSError: the record cannot be written.
         """
-        if (path := self._file(submission.key)).is_file():
+        path = self._file(name)
+        earlier = self.comparison.before.get(path.name)
+        if earlier is not None and earlier.score and path.is_file():
             self._move_to_removed(path)
-        self.table.leave_blank(submission.key, submission.student, f"not graded: {facts.nothing}")
-        self.empty.append((submission, facts))
+        self.write(name, results)
+        self.blank[name] = results
+
+    def enter_zeros(self) -> None:
+        """Give 0 points to every student of whom nothing could be graded.
+
+        Raises:
+            ResultsFolderLost: nobody's result can be written any more.
+        """
+        while self.blank:
+            name, blank = self.blank.popitem()
+            try:
+                self.write(name, replace(blank, reason="", notes=(blank.reason, *blank.notes)))
+            except ResultsFolderLost:
+                raise
+            except Exception as error:
+                self.add_failure(name, blank.student, not_made(error))
+            else:
+                self.zeroed.append(NothingToGrade(blank.student, blank.reason))
+
+    def record_absent(self, students: Iterable[str]) -> None:
+        """Write or count the record of each of these students, who handed in nothing.
+
+        Raises:
+            InfrastructureError: nothing can be written any more, or an earlier record cannot be moved.
+        """
+        for name in students:
+            if result_file(self.out, name).name in self._file_names:
+                continue  # somebody of this very name handed in
+            stored = self._stored(name)
+            if stored is not None and stored.made_from == self.digest:
+                self._count_stored(name, stored, NOTHING)
+                continue
+            missing = tuple(exercise.missing_result for exercise in self.names.wanted)
+            blank = StudentResults(
+                self.names.course.config.course, name, missing, made_from=self.digest,
+                course_digest=self.course_digest, reason=NOTHING,
+            )  # fmt: skip
+            try:
+                self.leave_blank(name, blank)
+            except OSError as error:
+                self.add_failure(name, name, not_made(error))
 
     def remove_absent_students(self) -> None:
         """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
@@ -189,19 +333,34 @@ class ResultsFolder:
             raise InfrastructureError(f"{path} cannot be moved to {REMOVED}/ ({error.strerror}): move it.") from error
         self.removed.append(path.name)
 
-    def publish(self, absent: Sequence[str] = ()) -> None:
+    def publish(self) -> None:
         """Write `grades.csv`.
 
-        Args:
-            absent: the names of students without a submission.
+        Raises:
+            InfrastructureError: it cannot be written, or the folder was moved.
+        """
+        self._write_table(GRADES_FILE, self.table.text())
+
+    def publish_changes(self) -> None:
+        """Write `changes.csv`, and forget the grades before this run, which is over.
+
+        Raises:
+            InfrastructureError: it cannot be written, or the folder was moved.
+        """
+        self._write_table(CHANGES_FILE, self.comparison.text())
+        with suppress(OSError):
+            (self.out / BEFORE_FILE).unlink(missing_ok=True)
+
+    def _write_table(self, name: str, text: str) -> None:
+        """Write a table into the folder.
 
         Raises:
             InfrastructureError: it cannot be written, or the folder was moved.
         """
         self._check_folder()
-        path = self.out / GRADES_FILE
+        path = self.out / name
         try:
-            write_atomically(path, self.table.text(absent).encode("utf-8-sig", "backslashreplace"))
+            write_atomically(path, text.encode("utf-8-sig", "backslashreplace"))
         except OSError as error:
             raise InfrastructureError(_cannot_be_written(path, error)) from error
 
@@ -214,8 +373,16 @@ class ResultsFolder:
             reused: how many results it took from an earlier run.
             seconds: how long the run took.
         """
-        nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
-        return self.table.summary(class_folder, graded, reused, seconds, nothing, self.removed, entered=entered)
+        counts = self.table.summary(class_folder, graded, reused, seconds, self.removed)
+        entered = not counts.nothing and bool(self.zeroed)
+        return replace(
+            counts,
+            nothing=tuple(sorted(self.zeroed, key=lambda row: row.student)) if entered else counts.nothing,
+            entered=entered,
+            course_changed=self.is_whole and self.is_course_changed,
+            gained=self.comparison.gained,
+            lost=self.comparison.lost,
+        )
 
     def _stored(self, name: str) -> StudentResults | None:
         """Return the stored results of a student; `None` if there are none that can be read."""
@@ -223,13 +390,6 @@ class ResultsFolder:
             stored = read_record(self._file(name), self._exercise_of)
             return stored if isinstance(stored, StudentResults) else None
         return None
-
-
-def by_student(empty: Sequence[Empty]) -> list[NothingToGrade]:
-    """Return the students whose submissions contain nothing to grade, sorted by name."""
-    return sorted(
-        (NothingToGrade(submission.student, facts.nothing) for submission, facts in empty), key=lambda row: row.student
-    )
 
 
 def result_file(out: Path, name: str) -> Path:
@@ -261,7 +421,12 @@ def _is_file_name(name: str) -> bool:
 
 @contextmanager
 def open_results_folder(
-    names: ExerciseNames, out: Path, changes: ScoreChanges = NO_CHANGES, *, isolated: bool
+    names: ExerciseNames,
+    out: Path,
+    changes: ScoreChanges = NO_CHANGES,
+    *,
+    isolated: bool,
+    chosen: Sequence[Submission] = (),
 ) -> Iterator[ResultsFolder]:
     """Open or create a results folder, locked for this run.
 
@@ -270,9 +435,10 @@ def open_results_folder(
         out: the path of the folder.
         changes: what changes the graded points.
         isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
+        chosen: the submissions of the students who are graded alone; empty if the whole class is.
 
     Raises:
-        UsageError: it cannot be written, or another run is writing to it.
+        UsageError: it cannot be written, another run is writing to it, or it holds results of other exercises.
     """
     with ExitStack() as stack:
         try:
@@ -282,10 +448,40 @@ def open_results_folder(
             remove_unfinished(out)
         except OSError as error:
             raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
-        course = course_digest(names.course)
-        yield ResultsFolder(
-            names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), changes
-        )
+        course, exercise_of = course_digest(names.course), cached_exercises()
+        earlier, grades = _earlier_results(out, exercise_of)
+        folder = ResultsFolder(
+            names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), earlier,
+            GradeComparison(_before(out, grades)), changes, not chosen, _exercise_of=exercise_of,
+        )  # fmt: skip
+        folder.note_students(chosen)
+        folder.check_exercises()
+        yield folder
+
+
+def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, EarlierResult], dict[str, StoredGrades]]:
+    """Return what the records in a folder belong to, and their grades, each by the name of its file."""
+    earlier, grades = dict[str, EarlierResult](), dict[str, StoredGrades]()
+    shared = dict[tuple[tuple[str, float], ...], dict[str, float]]()
+    for path in sorted(out.glob("*.json")):
+        try:
+            stored = read_record(path, exercise_of)
+        except UsageError:  # of another version
+            earlier[path.name] = EarlierResult(path.stem)
+            continue
+        if isinstance(stored, StudentResults):
+            points = tuple((exercise.id, exercise.max_score) for exercise in stored.exercises)
+            same = shared.setdefault(points, dict(points))
+            earlier[path.name] = EarlierResult(stored.student, stored.course, stored.course_digest, same)
+            grades[path.name] = StoredGrades.of(stored)
+    return earlier, grades
+
+
+def _before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrades]:
+    """Return the grades before this run, or before the run that was stopped and that this one continues."""
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        return grades_from_json((out / BEFORE_FILE).read_bytes())
+    return grades
 
 
 @contextmanager
@@ -347,6 +543,11 @@ def _is_record(path: Path) -> bool:
     """Return whether a file begins like a record of handgrad."""
     with path.open("rb") as file:
         return file.read(len(RECORD_START)) == RECORD_START
+
+
+def not_made(error: Exception) -> str:
+    """Return the reason why a student has no record, as a clause."""
+    return f"the record could not be made ({describe_error(error)[:LONGEST]})"
 
 
 def _cannot_be_written(path: Path, error: OSError) -> str:

@@ -84,7 +84,11 @@ def grade(
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", "-y", help="Enter 0 points, without asking, for each submission with nothing to grade."),
+        typer.Option(
+            "--yes",
+            "-y",
+            help="Enter 0 points, without asking, for whoever has nothing that can be graded.",
+        ),
     ] = False,
     workers: Annotated[
         int,
@@ -125,7 +129,14 @@ def grade(
     from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
-    from grader.classroom.grade_terminal import confirm_layout, grade_with_progress, isolated_here, with_time_limit
+    from grader.classroom.grade_terminal import (
+        confirm_layout,
+        grade_with_progress,
+        isolated_here,
+        score_line,
+        with_time_limit,
+    )
+    from grader.results.records import exit_code
 
     plan = read_class_file(Path.cwd())
     course = open_for_class(Path.cwd(), plan.content.course)
@@ -136,7 +147,9 @@ def grade(
         if submissions is not None or roster or gradebook or student or layout or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
         alone = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []))
-        raise typer.Exit(grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes))
+        results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
+        print(score_line(results))
+        raise typer.Exit(exit_code(results.exercises))
     given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
     from grader.classroom.class_folder import find_submissions

@@ -213,7 +213,7 @@ class StudentResults:
         made_from: a hash of all that the result depends on except the seed; `None` if it is not needed.
         notes: sentences on the submission for the instructor.
         course_digest: a hash of the course and of handgrad's version; `None` in a learner's own check.
-        reason: why there is no score though no exercise is an error, as a clause; empty if there is a score.
+        reason: why there is no score, unless a person gives points, though no exercise is an error, as a clause.
         adjustments: the changes of points that a person made.
         late: what a late submission costs; `None` if it was in time, or nobody knows.
         penalties: the points that nbgrader takes off for lateness, by unit; no record has them.
@@ -243,7 +243,7 @@ class StudentResults:
         """Return why there is no score, as a clause; empty if there is one."""
         for exercise in self.ungraded[:1]:
             return f"{exercise.id} could not be graded: {exercise.failure}"
-        return self.reason
+        return "" if self.adjustments else self.reason
 
     @cached_property
     def raw_score(self) -> float | None:
@@ -293,12 +293,12 @@ class StudentResults:
     @cached_property
     def units(self) -> list[dict[str, Any]]:
         """Return the points reached and possible in each unit, as JSON values; `None` where there is no score."""
-        ungraded = {exercise.unit for exercise in self.ungraded}
+        ungraded, is_blank = {exercise.unit for exercise in self.ungraded}, bool(self.reason and not self.adjustments)
         units = dict.fromkeys(exercise.unit for exercise in self.exercises)
         return [
             {
                 "id": unit,
-                "score": None if self.reason or unit in ungraded else max(self._points(unit), 0.0),
+                "score": None if is_blank or unit in ungraded else max(self._points(unit), 0.0),
                 "max_score": total(exercise.max_score for exercise in self.exercises if exercise.unit == unit),
             }
             for unit in units

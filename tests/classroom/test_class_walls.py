@@ -108,7 +108,7 @@ def test_a_file_whose_name_is_no_utf_8_is_graded(course: Course, school: Path, q
     assert not summary.errors
     assert r"caf\xe9.py was ignored: this course has no exercise there" in record(out, "eve")["notes"]
     assert r"caf\xe9.py was ignored: this course has no exercise there" in "\n".join(record(out, "mallory")["notes"])
-    assert [each["id"] for each in record(out, "mallory")["exercises"]] == ["lin_grad"]
+    assert [each["id"] for each in record(out, "mallory")["exercises"] if each["status"] != "todo"] == ["lin_grad"]
 
 
 def test_a_submission_with_only_such_a_name_has_nothing_to_grade(course: Course, school: Path, quick: None) -> None:
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_listed_costs_one_student_alone(
     assert summary.students == 3
     assert {failure.student for failure in summary.errors} == {name}
     assert {each["status"] for each in record(out, name)["exercises"]} == {"error"}
-    assert {each["status"] for each in record(out, "zoe")["exercises"]} == {"failed"}
+    assert {each["status"] for each in record(out, "zoe")["exercises"]} == {"failed", "todo"}
 
 
 def burn() -> None:

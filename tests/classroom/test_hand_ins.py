@@ -18,12 +18,13 @@ from test_class_grading import record, small_course, validator
 
 from grader.classroom.class_folder import find_submissions
 from grader.classroom.class_grading import Grading, GradingProgress, grade_class, grade_submission
-from grader.classroom.grade_terminal import showing_progress
+from grader.classroom.grade_terminal import score_line, showing_progress
 from grader.classroom.grades_table import ClassSummary
 from grader.classroom.roster import match_roster, read_roster
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
+from grader.results.records import exit_code
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 Points = dict[str, float | None]
@@ -150,9 +151,10 @@ def test_a_unit_an_exercise_or_a_student_is_graded_alone(course, grade, tmp_path
     relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
     path = put(tmp_path / "in", {f"{who}/{name}.py": text for who in ("ada", "bob") for name, text in
                                  (("lin_grad", MEAN), ("relu_grad", relu))})  # fmt: skip
-    found, out = find_submissions(course, path, tmp_path / "out"), tmp_path / "out"
+    found, out = find_submissions(course, path, tmp_path / "out"), tmp_path / "05_activations"
 
     def graded(*targets: str, students: str = "") -> ClassSummary:
+        out = tmp_path / ("_".join(targets) or "out")
         grading = Grading(1, "none", exercises=course.select(targets), students=frozenset(students.split()))
         return grade_class(course, found, out, grading)
 
@@ -160,6 +162,7 @@ def test_a_unit_an_exercise_or_a_student_is_graded_alone(course, grade, tmp_path
     alone = graded("05_activations")
     assert (alone.mean_score, alone.max_score, list(alone.units)) == (1, 1, ["05_activations"])
     assert [each["id"] for each in record(out, "ada")["exercises"]] == ["relu_grad"]
+    out = tmp_path / "lin_grad"
     put(path, {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT})
     graded("lin_grad")
     before = record(out, "bob")
@@ -177,18 +180,22 @@ def test_one_submission_alone(course, grade, tmp_path, capsys) -> None:
     grading = Grading(1, "none", 7, course.select(["lin_grad"]))
 
     def graded(name: str, *, yes: bool = False) -> tuple[int, float | None]:
-        out.unlink(missing_ok=True)
-        code = grade_submission(course, path / name, out, grading, yes=yes)
-        return code, json.loads(out.read_text())["score"] if out.exists() else None
+        results = grade_submission(course, path / name, out, grading, yes=yes)
+        print(score_line(results))
+        return exit_code(results.exercises), json.loads(out.read_text())["score"]
 
     assert graded("a.zip") == (0, 3)
     validator().validate(json.loads(out.read_text()))
     assert graded("lin_grad.py") == (1, 2)
     assert graded("b.pdf") == (1, None)
-    assert "nothing could be graded: it holds b.pdf" in capsys.readouterr().err
+    assert capsys.readouterr().out.splitlines() == [
+        "a: 3 of 3 points.", "lin_grad.py: 2 of 3 points.",
+        "b.pdf: no score (it holds b.pdf, and no file that is named after an exercise).",
+    ]  # fmt: skip
     assert graded("b.pdf", yes=True) == (1, 0)
     with pytest.raises(UsageError, match="name what one student handed in"):
         graded("nowhere")
+    assert not out.exists(), "a container that grades the next student must not find the last one's points"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def test_records_of_students_who_left_are_moved(grade, tmp_path) -> None:
     points, summary = grade(handed_in)
     assert points == {"ada": 3, "bob": None}
     assert set(summary.removed) == {"bob.json", "cem.json"}
-    assert {path.name for path in (tmp_path / "out").glob("*.json")} == {"ada.json", "other.json"}
+    assert {path.name for path in (tmp_path / "out").glob("*.json")} == {"ada.json", "bob.json", "other.json"}
+    assert record(tmp_path / "out", "bob")["score"] is None
     assert {path.name for path in (tmp_path / "out/removed").iterdir()} == {"bob.json", "cem.json"}
 
 

@@ -1,0 +1,174 @@
+"""The grades that a results folder held before a run, and the changes of this run, which `changes.csv` lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from grader.results.points import total
+from grader.results.records import StudentResults
+from grader.safe_text import no_formula, plain
+
+from .graded_exercise import csv_text, number
+
+HEADING = ("student", "exercise", "before", "after", "why")
+GONE, NEW = "no longer in the class", "no record before"
+COURSE, SUBMISSION, SEED = "the course or handgrad changed", "the submission or the time limit changed", "another seed"
+UNGRADED, ENTERED, PERSON = "could not be graded before", "0 was entered", "an adjustment or late work"
+
+
+class StoredGrades(NamedTuple):
+    """Hold the grades of one student's record, and what tells whether another record may differ from it.
+
+    Args:
+        student: the name of the student.
+        course_digest: see `StudentResults`.
+        made_from: see `StudentResults`.
+        seed: see `StudentResults`.
+        score: the points that count; `None` if there is no score.
+        points: the points of each exercise, with adjustments, that are not 0; `None` for those without.
+    """
+
+    student: str
+    course_digest: str | None
+    made_from: str | None
+    seed: int | None
+    score: float | None
+    points: Mapping[str, float | None]
+
+    @classmethod
+    def of(cls, results: StudentResults) -> StoredGrades:
+        """Return the grades in a student's results."""
+        ungraded = {exercise.id for exercise in results.ungraded}
+        points: dict[str, float | None] = {e.id: e.score for e in results.exercises if e.score or e.id in ungraded}
+        points |= dict.fromkeys(ungraded)
+        for adjustment in results.adjustments:
+            if adjustment.exercise:
+                points[adjustment.exercise] = total((points.get(adjustment.exercise) or 0.0, adjustment.points))
+        return cls(results.student, results.course_digest, results.made_from, results.seed, results.score, points)
+
+    def why(self, after: StoredGrades) -> str:
+        """Return why the grades of the same student are other ones now, as a clause."""
+        if self.course_digest != after.course_digest:
+            return COURSE
+        if self.made_from != after.made_from:
+            return SUBMISSION
+        if None in self.points.values():
+            return UNGRADED
+        if self.score is None and after.score == 0:
+            return ENTERED
+        return SEED if self.seed != after.seed else PERSON
+
+
+class GradeChange(NamedTuple):
+    """Hold one line of `changes.csv`; the exercise is empty for the total, and points are `None` if there are none."""
+
+    student: str
+    exercise: str
+    before: float | None
+    after: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class GradeComparison:
+    """Collect the changes of the grades while a class is graded.
+
+    Args:
+        before: the grades before the run, by the name of the record's file; none before the first run of a class.
+        changes: the changes of the students who were compared.
+        compared: the names of the files that were compared.
+    """
+
+    before: Mapping[str, StoredGrades]
+    changes: dict[str, list[GradeChange]] = field(default_factory=dict)
+    compared: set[str] = field(default_factory=set)
+
+    def compare(self, file: str, results: StudentResults) -> None:
+        """Compare the results of a student with those before the run; of two calls for a student the last one counts.
+
+        Args:
+            file: the name of the record's file.
+            results: the student's results now.
+        """
+        self.compared.add(file)
+        if not self.before:
+            return
+        earlier, after = self.before.get(file), StoredGrades.of(results)
+        if earlier is None:
+            self.changes[file] = [GradeChange(after.student, "", None, after.score, NEW)]
+        elif (earlier.score, earlier.points) != (after.score, after.points):
+            self.changes[file] = list(_changes(earlier, after, [exercise.id for exercise in results.exercises]))
+        else:
+            self.changes.pop(file, None)
+
+    @property
+    def lines(self) -> list[GradeChange]:
+        """Return all changes, with those of students who are no longer in the class, sorted by student."""
+        gone = [
+            GradeChange(grades.student, "", grades.score, None, GONE)
+            for file, grades in self.before.items()
+            if file not in self.compared
+        ]
+        return sorted([*gone, *(line for lines in self.changes.values() for line in lines)], key=lambda line: line[0])
+
+    @property
+    def gained(self) -> int:
+        """Return how many students have more points than before, or points for the first time."""
+        return sum(_gain(line) > 0 for line in self._totals())
+
+    @property
+    def lost(self) -> int:
+        """Return how many students have fewer points than before, or none any more."""
+        return sum(_gain(line) < 0 for line in self._totals())
+
+    def text(self) -> str:
+        """Return the text of `changes.csv`."""
+        rows = [
+            [no_formula(plain(line.student)), no_formula(line.exercise), _points(line.before), _points(line.after),
+             line.why]
+            for line in self.lines
+        ]  # fmt: skip
+        return "".join(f"{csv_text(row)}\r\n" for row in (HEADING, *rows))
+
+    def _totals(self) -> Iterator[GradeChange]:
+        """Yield the changes of totals of students who were in the class before."""
+        yield from (line for lines in self.changes.values() for line in lines if not line.exercise and line.why != NEW)
+
+
+def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:
+    """Yield the changes of one student: those of exercises in teaching order, and the total."""
+    why = before.why(after)
+    for exercise in dict.fromkeys((*exercises, *before.points)):
+        old, new = before.points.get(exercise, 0.0), after.points.get(exercise, 0.0)
+        if old != new:
+            yield GradeChange(after.student, exercise, old, new, why)
+    if before.score != after.score:
+        yield GradeChange(after.student, "", before.score, after.score, why)
+
+
+def _gain(line: GradeChange) -> float:
+    """Return the points that a student gained; more than 0 if there were none before."""
+    return (-1.0 if line.after is None else line.after) - (-1.0 if line.before is None else line.before)
+
+
+def _points(points: float | None) -> str:
+    """Return points as a cell, which is blank if there are none."""
+    return "" if points is None else number(points)
+
+
+def grades_to_json(grades: Mapping[str, StoredGrades]) -> bytes:
+    """Return grades by file as JSON, for a run that goes on after this one was stopped."""
+    return json.dumps(grades, ensure_ascii=True).encode()
+
+
+def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
+    """Return grades by file from their JSON.
+
+    Raises:
+        ValueError, TypeError, AttributeError: it is no such JSON.
+    """
+    stored: dict[str, list[Any]] = json.loads(content)
+    return {file: StoredGrades(*grades) for file, grades in stored.items()}

@@ -1,0 +1,351 @@
+"""A folder of results belongs to one set of exercises and holds everybody's record; changes of grades are listed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from helpers.platforms import MEAN, RIGHT, put
+from test_class_grading import record, small_course, validator
+
+from grader.classroom.class_file import LatePolicy
+from grader.classroom.class_folder import ClassFolder, find_submissions
+from grader.classroom.class_grading import Grading, grade_class, grade_submission
+from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.grade_comparison import StoredGrades, grades_from_json, grades_to_json
+from grader.classroom.grade_terminal import print_summary, score_line
+from grader.classroom.grades_table import ClassSummary, GradesTable, NothingToGrade
+from grader.classroom.score_changes import NO_CHANGES, AdjustmentRow, ScoreChanges
+from grader.course.course import PACKAGE, Course, load_course
+from grader.errors import UsageError
+from grader.results.records import (
+    Adjustment,
+    AnswerResult,
+    ExerciseResult,
+    StudentResults,
+    dumps,
+    exit_code,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
+HEADING = {"student", "exercise", "before", "after", "why"}
+RELU = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+Graded = Callable[..., ClassSummary]
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+@pytest.fixture
+def graded(course: Course, tmp_path: Path) -> Graded:
+    """Return a function that grades `in/` into `out/`, with the options of a run."""
+
+    def run(
+        *targets: str, students: str = "", absent: tuple[str, ...] = (), yes: bool = False, course: Course = course,
+        seed: int | None = None, changes: ScoreChanges = NO_CHANGES,
+    ) -> ClassSummary:  # fmt: skip
+        found: ClassFolder = replace(find_submissions(course, tmp_path / "in", tmp_path / "out"), absent=absent)
+        grading = Grading(
+            1, "none", seed, course.select(targets) if targets else (), frozenset(students.split()), changes=changes
+        )
+        return grade_class(course, found, tmp_path / "out", grading, ask=lambda nothing: yes)
+
+    return run
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
+
+
+def scores(out: Path) -> dict[str, str]:
+    return {row["student"]: row["score"] for row in rows(out / "grades.csv")}
+
+
+def changes_in(out: Path) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in rows(out / "changes.csv")]
+
+
+def edited(course: Course, folder: Path, old: str, new: str) -> Course:
+    """Return the course from a folder of its own, with a piece of its course.yaml replaced."""
+    if not folder.is_dir():
+        folder.mkdir()
+        (folder / "solutions").symlink_to(course.solutions)
+    text = (course.root / "course.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "course.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    return replace(load_course(folder), config=course.config)
+
+
+# --- everybody has a record ----------------------------------------------------------------------------------------
+
+
+def test_everybody_has_a_record_and_nobody_without_work_a_silent_zero(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": ""})
+    summary, out = graded(absent=("fay",)), tmp_path / "out"
+    assert scores(out) == {"ada": "3", "ben": "", "fay": ""}
+    nothing = {
+        "ben": "it holds report.pdf, and no file that is named after an exercise",
+        "fay": "nothing was handed in",
+    }
+    assert summary.nothing == tuple(NothingToGrade(*entry) for entry in nothing.items())
+    assert (summary.students, summary.scored, summary.mean_score, summary.entered) == (3, 1, 3, False)
+    for name, reason in nothing.items():
+        held = record(out, name)
+        validator().validate(held)
+        assert (held["score"], held["raw_score"], held["reason"], held["seed"]) == (None, None, reason, None)
+        assert [unit["score"] for unit in held["units"]] == [None, None]
+        assert {exercise["status"] for exercise in held["exercises"]} == {"todo"}
+    held = {name: record(out, name) for name in ("ada", "ben", "fay")}
+    assert len({each["course_digest"] for each in held.values()}) == 1
+    assert len({tuple((e["id"], e["max_score"]) for e in each["exercises"]) for each in held.values()}) == 1
+
+
+def test_zeros_that_were_entered_stay_and_are_written_for_the_absent_as_well(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": ""})
+    out = tmp_path / "out"
+    summary = graded(absent=("fay",), yes=True)
+    assert (summary.entered, len(summary.nothing), summary.mean_score) == (True, 2, 1)
+    first = {path.name: path.read_bytes() for path in out.glob("*.json")}
+    summary = graded(absent=("fay",))
+    assert (summary.entered, len(summary.nothing), scores(out)) == (True, 2, {"ada": "3", "ben": "0", "fay": "0"})
+    assert {path.name: path.read_bytes() for path in out.glob("*.json")} == first
+    assert "reason" not in record(out, "ben")
+    assert record(out, "fay")["notes"] == ["nothing was handed in"]
+    put(tmp_path / "in", {"fay/lin_grad.py": MEAN})
+    graded()
+    assert scores(out) == {"ada": "3", "ben": "0", "fay": "2"}
+
+
+def test_an_error_is_blank_in_every_total(course) -> None:
+    failed = ExerciseResult("lin_grad", "04_linear", (AnswerResult("w.g", "error", 0.0, 3.0, "error", "no worker"),))
+    right = ExerciseResult("relu_grad", "05_activations", (AnswerResult("inp.g", "passed", 1.0, 1.0),))
+    results = StudentResults("handgrad", "ada", (failed, right), 1, "none", course_digest="0" * 64)
+    assert (results.score, results.raw_score) == (None, None)
+    assert results.why_no_score == "lin_grad could not be graded: no worker"
+    assert [unit["score"] for unit in results.units] == [None, 1]
+    validator().validate(results.record)
+    by_hand = replace(results, adjustments=(Adjustment("lin_grad", 2.0, "graded by hand"),))
+    assert (by_hand.score, [unit["score"] for unit in by_hand.units]) == (3, [2, 1])
+    validator().validate(by_hand.record)
+    table = GradesTable(ExerciseNames(course, course.exercises))
+    table.count("ada", results)
+    table.count("ben", replace(results, student="ben", exercises=(course.find("lin_grad").missing_result, right)))
+    (ada, ben), found = csv.DictReader(io.StringIO(table.text())), table.summary(ClassFolder((), ""), 2, 0, 1.0, [])
+    assert [ada[cell] for cell in ("score", "04_linear", "05_activations", "lin_grad")] == ["", "", "1", "error"]
+    assert (ben["score"], found.mean_score, found.scored, found.students) == ("1", 1, 1, 2)
+
+
+def test_a_class_with_nothing_to_grade_loads_no_torch(tmp_path) -> None:
+    put(tmp_path / "in", {"ada/report.pdf": "", "ben/report.pdf": ""})
+    script = (
+        "import sys; from grader.cli.main import main\ntry: main()\nexcept SystemExit as end: print(end.code)\n"
+        "print([name for name in ('torch', 'numpy') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", script, "grade", "in", "--isolation", "none", "--exercise", "lin_grad"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == ["1", "[]"]
+    assert scores(tmp_path / "grades") == {"ada": "", "ben": ""}
+
+
+# --- what belongs together -----------------------------------------------------------------------------------------
+
+
+def test_another_set_of_exercises_is_refused_and_nothing_is_lost(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ada/relu_grad.py": RELU, "ben/lin_grad.py": RIGHT})
+    out = tmp_path / "out"
+    graded("04_linear")
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for targets, students in ((("05_activations",), ""), ((), ""), (("05_activations",), "ada")):
+        with pytest.raises(UsageError) as refused:
+            graded(*targets, students=students)
+        assert f"{out} holds results of 04_linear, and this run grades " in str(refused.value)
+        assert f"--out {out}-" in str(refused.value)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("change", [("points: 3\n", "points: 2\n"), ("title: Gradients", "title: New gradients")])
+def test_after_an_edit_a_whole_run_regrades_everybody_and_says_so(graded, course, tmp_path, capsys, change) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN})
+    graded()
+    again = edited(course, tmp_path / "course", *change)
+    with pytest.raises(UsageError, match="holds results of another version of the course: the same command without"):
+        graded(students="ada", course=again)
+    summary = graded(course=again)
+    assert (summary.graded, summary.reused, summary.course_changed) == (2, 0, True)
+    print_summary(course, summary, tmp_path / "out")
+    assert "everybody was graded again" in capsys.readouterr().out
+    assert not graded(course=again).course_changed
+
+
+def test_other_points_are_no_other_course_to_a_whole_run_alone(graded, course, tmp_path) -> None:
+    """Twice the points of what was graded before would be mixed with the old ones of the others."""
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN})
+    graded()
+    held = record(tmp_path / "out", "ben")
+    for exercise in held["exercises"]:
+        exercise["max_score"] *= 2
+        for answer in exercise["answers"]:
+            answer["max_score"] *= 2
+    (tmp_path / "out/ben.json").write_text(json.dumps(held))
+    with pytest.raises(UsageError, match="holds results of another version of the course"):
+        graded(students="ada")
+
+
+def test_records_of_another_version_are_regraded_whole_and_mixed_with_nothing(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN})
+    graded()
+    for name in ("ada", "ben"):
+        (tmp_path / f"out/{name}.json").write_text(json.dumps({**record(tmp_path / "out", name), "schema": OLD}))
+    with pytest.raises(UsageError, match=r"ben\.json was written by another version of handgrad: the same command wi"):
+        graded(students="ada")
+    assert graded().graded == 2
+    assert scores(tmp_path / "out") == {"ada": "3", "ben": "2"}
+
+
+OLD = "handgrad/result@1"
+
+
+def test_a_student_alone_changes_no_other_record_or_line(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN, "dan/report.pdf": ""})
+    graded(absent=("fay",))
+    out = tmp_path / "out"
+    before = {path.name: path.read_bytes() for path in out.glob("*.json")}
+    lines = (out / "grades.csv").read_text("utf-8-sig").splitlines()
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": RIGHT})
+    summary = graded(students="ada")
+    after = {path.name: path.read_bytes() for path in out.glob("*.json")}
+    assert {name for name in before if before[name] != after[name]} == {"ada.json"}
+    assert after.keys() == before.keys()
+    assert [line for line in (out / "grades.csv").read_text("utf-8-sig").splitlines() if line not in lines] == [
+        line for line in (out / "grades.csv").read_text("utf-8-sig").splitlines() if line.startswith("ada,")
+    ]
+    assert scores(out) == {"ada": "3", "ben": "2", "dan": "", "fay": ""}
+    assert [entry.student for entry in summary.nothing] == ["dan", "fay"], "so that the exit code is 1 as before"
+
+
+# --- one submission ------------------------------------------------------------------------------------------------
+
+
+def test_one_submission_replaces_the_last_record_before_it_begins(course, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "empty/report.pdf": ""})
+    out, grading = tmp_path / "r.json", Grading(1, "none", 7, course.select(["lin_grad"]))
+    ada = grade_submission(course, tmp_path / "in/ada", out, grading, yes=False)
+    assert (score_line(ada), exit_code(ada.exercises)) == ("ada: 3 of 3 points.", 0)
+    nobody = grade_submission(course, tmp_path / "in/empty", out, grading, yes=False)
+    assert exit_code(nobody.exercises) == 1
+    assert json.loads(out.read_text())["score"] is None
+    with pytest.raises(UsageError):
+        grade_submission(course, tmp_path / "in/nobody", out, grading, yes=False)
+    assert not out.exists()
+    with pytest.raises(UsageError, match="cannot be replaced"):
+        grade_submission(course, tmp_path / "in/ada", tmp_path / "in", grading, yes=False)
+
+
+def test_one_submission_passes_only_if_all_that_was_asked_passed(course, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    results = grade_submission(course, tmp_path / "in/ada", tmp_path / "r.json", Grading(1, "none", 7), yes=False)
+    assert (score_line(results), exit_code(results.exercises)) == ("ada: 3 of 4 points.", 1)
+
+
+# --- what changed --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_changes_nothing_lists_nothing(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": ""})
+    for _ in range(2):
+        summary = graded()
+        assert (changes_in(tmp_path / "out"), summary.gained, summary.lost) == ([], 0, 0)
+        assert (tmp_path / "out/changes.csv").read_text("utf-8-sig").split() == ["student,exercise,before,after,why"]
+    assert not list((tmp_path / "out").glob(".grades*"))
+
+
+def test_each_change_of_a_grade_is_listed_with_its_reason(graded, tmp_path, capsys, course) -> None:
+    put(
+        tmp_path / "in",
+        {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": RIGHT, "cem/report.pdf": "", "dan/lin_grad.py": MEAN},
+    )
+    graded()
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN, "eve/lin_grad.py": RIGHT})
+    (tmp_path / "in/dan").rename(tmp_path / "dan")
+    summary = graded(yes=True)
+    again = "the submission or the time limit changed"
+    assert changes_in(tmp_path / "out") == [
+        ("ada", "lin_grad", "2", "3", again), ("ada", "", "2", "3", again),
+        ("ben", "lin_grad", "3", "2", again), ("ben", "", "3", "2", again),
+        ("cem", "", "", "0", "0 was entered"),
+        ("dan", "", "2", "", "no longer in the class"),
+        ("eve", "", "", "3", "no record before"),
+    ]  # fmt: skip
+    assert (summary.gained, summary.lost) == (2, 1)
+    print_summary(course, summary, tmp_path / "out")
+    assert "Since the last run 2 gained points and 1 lost some: see changes.csv." in capsys.readouterr().out
+
+
+def test_changes_of_a_run_that_was_stopped_are_listed_by_the_one_that_goes_on(graded, tmp_path, monkeypatch) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN})
+    graded()
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": RIGHT})
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.classroom.class_grading.ResultsFolder.record_absent", _stopped)
+        with pytest.raises(KeyboardInterrupt):
+            graded()
+    assert scores(tmp_path / "out") == {"ada": "3", "ben": "3"}
+    assert graded().graded == 0
+    assert [line[0] for line in changes_in(tmp_path / "out") if not line[1]] == ["ada", "ben"]
+
+
+def _stopped(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_adjustments_and_lateness_are_applied_to_stored_records_too(graded, tmp_path) -> None:
+    """What another file says of a grade counts from the next run on, and no longer once it is gone."""
+    put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/report.pdf": ""})
+    graded()
+    plain, out, due = (tmp_path / "out/ada.json").read_bytes(), tmp_path / "out", datetime(2026, 3, 1, tzinfo=UTC)
+    rows = {
+        "ada": [AdjustmentRow(2, "w", "ada", "lin_grad", 3.0, "a typing error")],
+        "ben": [AdjustmentRow(3, "w", "ben", "", 1.0, "oral exam")],
+    }
+    late = LatePolicy(per_day=0.1)
+    changed = ScoreChanges(rows, {"ada": due}, {"ada": due + timedelta(hours=1)}, late)
+    summary = graded(changes=changed)
+    assert (summary.graded, summary.reused, summary.nothing) == (0, 2, ())
+    held = record(out, "ada")
+    validator().validate(held)
+    assert (held["raw_score"], held["score"], held["late"]["points"]) == (3, 2.7, -0.3)
+    assert scores(out) == {"ada": "2.7", "ben": "1"}
+    assert {line[-1] for line in changes_in(out)} == {"an adjustment or late work"}
+    written = (out / "ada.json").read_bytes()
+    graded(changes=changed)
+    assert (out / "ada.json").read_bytes() == written
+    graded()
+    assert (out / "ada.json").read_bytes() == plain
+    assert scores(out) == {"ada": "2", "ben": ""}
+
+
+def test_stored_grades_survive_their_file() -> None:
+    exercise = ExerciseResult("lin_grad", "04_linear", (AnswerResult("w.g", "passed", 1 / 3, 1 / 3),))
+    failed = ExerciseResult("relu_grad", "05_activations", (AnswerResult("inp.g", "error", 0.0, 1.0, "error", "lost"),))
+    grades = {"ada.json": StoredGrades.of(StudentResults("handgrad", "ada", (exercise, failed), 1, "none"))}
+    assert grades_from_json(grades_to_json(grades)) == grades
+    assert grades["ada.json"].points == {"lin_grad": 1 / 3, "relu_grad": None}
+
+
+def test_answers_and_adjustments_add_up_to_the_raw_score_and_never_below_zero() -> None:
+    exercise = ExerciseResult("lin_grad", "04_linear", (AnswerResult("w.g", "passed", 1 / 3, 1 / 3),) * 1)
+    results = StudentResults("handgrad", "ada", (exercise,), 1, "none", adjustments=(Adjustment("", -1.0, "copied"),))
+    assert (results.raw_score, results.score) == (0, 0)
+    assert "adjustments" in json.loads(dumps(results))
+    held: Mapping[str, object] = replace(results, adjustments=(Adjustment("lin_grad", 2 / 3, "generous"),)).record
+    assert (held["raw_score"], held["score"]) == (1, 1)
