@@ -16,7 +16,7 @@ from grader.results.points import total
 from grader.results.records import AnswerResult, ExerciseResult, PointsChange, StudentResults
 
 from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
-from .student_results import GradeChange, Note, UnreadableResult
+from .student_results import ChangeRow, Note, UnreadableResult
 
 SEVERAL = 3  # exercises with one misconception, or that are wrong, make a student stuck
 BINS = 10  # columns in the chart of scores
@@ -248,7 +248,7 @@ class ClassReport:
     ungraded: tuple[Ungraded, ...] = ()
     broken: tuple[UnreadableResult, ...] = ()
     notes: tuple[Note, ...] = ()
-    history: tuple[GradeChange, ...] = ()
+    history: tuple[ChangeRow, ...] = ()
 
     @cached_property
     def scored(self) -> tuple[StudentLine, ...]:
@@ -457,7 +457,7 @@ class Tally:
         """Keep a result that could not be read, or a note, for the report."""
         self._uncounted.append(entry)
 
-    def report(self, history: Sequence[GradeChange] = ()) -> ClassReport:
+    def report(self, history: Sequence[ChangeRow] = ()) -> ClassReport:
         """Return the report on the class.
 
         Args:

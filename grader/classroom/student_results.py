@@ -46,7 +46,7 @@ class Note:
     text: str
 
 
-class GradeChange(NamedTuple):
+class ChangeRow(NamedTuple):
     """Hold a row of `changes.csv`: a grade that differs from the run before; no exercise is the total."""
 
     student: str
@@ -56,7 +56,7 @@ class GradeChange(NamedTuple):
     why: str
 
 
-def read_changes(folder: Path) -> list[GradeChange]:
+def read_changes(folder: Path) -> list[ChangeRow]:
     """Return the changes of grades that the last run wrote into a folder of results; none if it wrote none.
 
     Args:
@@ -69,7 +69,7 @@ def read_changes(folder: Path) -> list[GradeChange]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
-            return [GradeChange(*((row.get(name) or "") for name in GradeChange._fields)) for row in rows]
+            return [ChangeRow(*((row.get(name) or "") for name in ChangeRow._fields)) for row in rows]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, csv.Error) as error:

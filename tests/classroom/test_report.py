@@ -25,7 +25,7 @@ from test_report_page import Page
 
 from grader.classroom.student_results import read_folder
 from grader.cli import main as cli
-from grader.results.records import StudentResults, dumps
+from grader.results.records import Adjustment, Lateness, StudentResults, dumps
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -267,3 +267,67 @@ def test_what_stands_in_many_records_is_read_once_and_any_layout_is_read(tmp_pat
     assert all(one is other for one, other in zip(ada.exercises, zoe.exercises, strict=True))
     assert ada.exercises == ben.exercises
     assert [exercise.id for exercise in ben.exercises] == [exercise.id for exercise in CLASS[0].exercises]
+
+
+# --- who has no score, and what was changed
+
+DORA = replace(CLASS[2], student="dora", reason="nothing was handed in")
+FAY = replace(
+    CLASS[0],
+    student="fay",
+    adjustments=(Adjustment("lin_grad", -1.0, "=copied, by hand"), Adjustment("", 0.5, "a good question")),
+    late=Lateness("2026-01-01", "2026-01-02", 1, -0.45, "1 day late: 10 % a day"),
+)
+
+
+def test_who_handed_in_nothing_is_a_row_and_in_no_number(run: Run, tmp_path: Path) -> None:
+    """Defect 15: the report forgot whoever had no score, and said nothing."""
+    folder = write_folder(tmp_path / "grades", [*CLASS, DORA])
+    done = run(folder)
+    assert ": 8 students, median 2.5 of 5, 1 finished, 0 stuck, 1 without a score.\n" in done.stdout
+    words = Page((folder / "report.html").read_text(encoding="utf-8")).words
+    assert "1 student has no score, and is not in the median or the chart dora: nothing was handed in" in words
+    assert "2 students handed in nothing, or nothing but untouched stubs." in words
+    assert "dora none" in words
+    last = [row for row in rows(folder / "report.csv") if row["student"] == "dora"]
+    assert [row["status"] for row in last] == ["todo"] * 5 + ["no score"]
+    assert last[-1]["message"] == "nothing was handed in"
+
+
+def test_every_exercise_that_was_asked_counts(run: Run, tmp_path: Path) -> None:
+    """Defect 14: one right exercise of two people was `median 1 of 1, 2 finished`."""
+    once = [
+        replace(CLASS[2], student=name, exercises=(CLASS[0].exercises[0], *CLASS[2].exercises[1:])) for name in "ab"
+    ]
+    done = run(write_folder(tmp_path / "grades", once))
+    assert ": 2 students, median 1 of 5, 0 finished, 0 stuck.\n" in done.stdout
+
+
+def test_adjustments_and_lateness_are_lines_with_their_reason(run: Run, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "grades", [CLASS[1], FAY])
+    assert run(folder).returncode == 0
+    words = Page((folder / "report.html").read_text(encoding="utf-8")).words
+    for says in (
+        "fay adjustment lin_grad -1 =copied, by hand", "fay adjustment +0.5 a good question",
+        "fay lateness -0.45 1 day late: 10 % a day", "fay 4.05 late",
+    ):  # fmt: skip
+        assert says in words
+    own = [row for row in rows(folder / "report.csv") if row["student"] == "fay"]
+    assert [(row["exercise"], row["status"], row["score"], row["message"]) for row in own[-3:]] == [
+        ("lin_grad", "changed", "-1", "'=copied, by hand"),
+        ("", "changed", "0.5", "a good question"),
+        ("", "late", "-0.45", "1 day late: 10 % a day"),
+    ]
+    assert sum(float(row["score"]) for row in own) == pytest.approx(4.05)
+
+
+def test_what_the_last_run_changed_is_shown(run: Run, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "grades", CLASS)
+    text = 'student,exercise,before,after,why\r\nada,,4,5,"the course was edited"\r\n<b>,lin_grad,,1,x\r\n'
+    (folder / "changes.csv").write_text(text, encoding="utf-8-sig", newline="")
+    assert run(folder).returncode == 0
+    words = Page((folder / "report.html").read_text(encoding="utf-8")).words
+    assert "Since the run before Student Exercise Before After Why ada total 4 5 the course was edited" in words
+    assert "<b> lin_grad 1 x" in words
+    (folder / "changes.csv").write_bytes(b"student\r\n\xff")
+    assert refused(run(folder)).startswith(f"{folder}/changes.csv cannot be read")
