@@ -16,6 +16,8 @@ OF_THE_CLASS = frozenset(
         "classroom/file_tree.py:Folder.all_entries", "classroom/file_tree.py:_folder_entries",
         "classroom/class_folder.py:_are_most", "classroom/class_folder.py:_LayoutFinder._infos",
         "classroom/class_folder.py:_LayoutFinder._entries", "classroom/exercise_names.py:",
+        "classroom/class_folder.py:_LayoutFinder._may_be_section", "classroom/class_folder.py:_EntryInfo.",
+        "classroom/class_folder.py:counted_submission", "classroom/class_folder.py:folded_name",
         "files.py:whole_file",
     )
 )  # fmt: skip
