@@ -308,7 +308,7 @@ class Case:
     comparisons: int = 0
     suspects: list[Candidate] = field(default_factory=list)
 
-    @property
+    @cached_property
     def listing(self) -> Program:
         """Return the right program whose spots and choices are listed as edits: that of the first screen.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,8 +57,7 @@ MOST_KEPT = 100  # edits with one operator that are kept for other answers: long
 LEAST = 1.0  # no operator has a lesser rank
 
 
-@dataclass(frozen=True)
-class CandidateSource:
+class CandidateSource(NamedTuple):
     """A source of candidates in rising rank, such as all edits with one operator.
 
     Args:
@@ -124,21 +123,17 @@ def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
         sources: each a least rank, and a function that returns an iterator over its candidates.
     """
     number = itertools.count()  # of the same rank, the one that came first
-    begun: list[tuple[float, int, Candidate | None, Iterator[Candidate]]]
-    begun = [(source.rank, next(number), None, _candidates_of(source)) for source in sources]
-    heapq.heapify(begun)
-    while begun:
-        rank, order, candidate, more = heapq.heappop(begun)
+    waiting: list[tuple[float, int, Candidate | None, CandidateSource | Iterator[Candidate]]]
+    waiting = [(source.rank, next(number), None, source) for source in sources]
+    heapq.heapify(waiting)
+    while waiting:
+        rank, order, candidate, source = heapq.heappop(waiting)
         if candidate is not None:
             yield candidate
-        following = next(more, None)
+        candidates = source.candidates() if isinstance(source, CandidateSource) else source
+        following = next(candidates, None)
         if following is not None:
-            heapq.heappush(begun, (max(rank, following.rank), order, following, more))
-
-
-def _candidates_of(source: CandidateSource) -> Iterator[Candidate]:
-    """Yield the candidates of a source, whose function is called only when the first of them is asked for."""
-    yield from source.candidates()
+            heapq.heappush(waiting, (max(rank, following.rank), order, following, candidates))
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:

@@ -62,7 +62,9 @@ class Judge:
 
     def verdicts(self) -> ExerciseResult:
         """Judge every answer, without looking for the mistake behind wrong numbers."""
-        return replace(self, names_mistakes=False)._result()
+        judge = replace(self, names_mistakes=False)
+        vars(judge)["given"] = self.given  # which does not depend on names: what is wrong is compared once
+        return judge._result()
 
     def with_mistakes(self, result: ExerciseResult) -> ExerciseResult:
         """Return the result with the mistakes of its wrong answers named; verdicts and points stay as they are.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 MATCH = 1e-4  # of the largest entry: the rounding of a backward pass in single precision
@@ -25,10 +27,10 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
         return 0.0
     with np.errstate(all="ignore"):
         right = _double(reference)
-        difference, scale = np.abs(_double(array) - right).max(), np.abs(right).max()
-    if not np.isfinite(difference):
+        difference, scale = float(np.abs(_double(array) - right).max()), float(np.abs(right).max())
+    if not math.isfinite(difference):
         return float("inf")
-    return float(difference / scale) if scale > 0 else float(difference)
+    return difference / scale if scale > 0 else difference
 
 
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
