@@ -13,9 +13,9 @@ from itertools import groupby
 from operator import itemgetter
 
 from grader.diagnosis.case import Case, ProgramSample
-from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
+from grader.diagnosis.search import explain
 from grader.results.codes import MEANINGS
 
 HEAD = """# Every mistake that can be named

@@ -17,11 +17,11 @@ from grader.reference.compare import scaled_error
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 
 from .case import LARGE, Case, ProgramSample, is_near
-from .explanation import MOST_WORK, explain
 from .facts import Samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
+from .search import MOST_WORK, explain
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones

@@ -23,7 +23,7 @@ from .edits import NoEdit, WithFactor
 from .facts import Samples
 from .mistake import Mistake
 from .operators import OPERATORS
-from .stream import edits, edits_in_rows
+from .search import edits, edits_in_rows
 
 THE_ANSWER = "the answer"  # no name of an input
 VALUE_RANK = 0.5  # what is made of a right value is rarer than a wrong forward pass

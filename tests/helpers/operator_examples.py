@@ -8,9 +8,9 @@ from collections.abc import Hashable
 import pytest
 
 from grader.authoring.mistakes_page import case_of_example
-from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
+from grader.diagnosis.search import explain
 from grader.results.codes import VALUE_CODES
 
 EXAMPLES = [

@@ -27,9 +27,8 @@ from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.diagnose import case_of
 from grader.diagnosis.edits import Edit
-from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import edits
+from grader.diagnosis.search import edits, explain
 from grader.program.operation import NoCandidate
 from grader.reference.trial import sample_of
 from helpers.verdicts import trials_of

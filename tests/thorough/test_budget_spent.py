@@ -10,7 +10,7 @@ from helpers.courses import solution
 from grader.course.course import Course
 from grader.diagnosis import diagnose
 from grader.diagnosis.case import Case
-from grader.diagnosis.explanation import MOST_WORK
+from grader.diagnosis.search import MOST_WORK
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 

@@ -10,7 +10,7 @@ from grader.course.course import load_course
 from grader.course.exercise import Exercise
 from grader.diagnosis.diagnose import program_of
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import edits
+from grader.diagnosis.search import edits
 from grader.program.operation import NoCandidate
 from grader.reference.trials import make_trials
 

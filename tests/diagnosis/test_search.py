@@ -13,11 +13,10 @@ from torch import Tensor
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Case, ProgramSample
-from grader.diagnosis.explanation import ExplainedMistake, explain
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import CandidateSource, edits, merge_sources, stream
+from grader.diagnosis.search import CandidateSource, ExplainedMistake, edits, explain, merge_sources, stream
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
