@@ -3,17 +3,21 @@
 The submissions of the course are named twice: as the course is, and with every declared misconception removed, so that
 only what is derived is left. Then what a diagnosis costs a file, in processor time and in multiples of what
 `torch.autograd.gradcheck` takes for the same function in the same run: for the course, for the forward passes of
-`explain`'s tests, which the course does not have, and for the recurrences among all these.
+`explain`'s tests, which the course does not have, and for the recurrences among all these. Last, what a wrong attention
+costs, and how much memory it takes (`--attention` for this alone).
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import resource
 import statistics
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
@@ -121,6 +125,64 @@ def gradcheck_seconds(exercise: Exercise, trial: Trial) -> float:
     return time.process_time() - started
 
 
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Return the values that each query attends to; shapes: (bs, heads, t, n) each."""
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    return scores.softmax(-1) @ v
+
+
+def attention_cost(shape: tuple[int, ...], known: bool, seed: int) -> str:
+    """Return a line of a table: what it costs to explain a wrong backward pass of attention, beside torch's right one.
+
+    The peak memory is that of the process.
+
+    Args:
+        shape: the shape of the queries, keys and values.
+        known: whether the mistake has a name (the scale is forgotten); else the search ends in facts.
+        seed: the seed of the inputs, and of `explain`.
+    """
+
+    def backward(out: torch.Tensor, out_g: torch.Tensor, **given: torch.Tensor) -> dict[str, torch.Tensor]:
+        q, k, v = given.values()
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        probabilities = scores.softmax(-1)
+        by_probabilities = out_g @ v.transpose(-1, -2)
+        centred = by_probabilities - (probabilities * by_probabilities).sum(-1, keepdim=True)
+        by_scores = probabilities * centred * (1 if known else torch.sin(3 * scores) / q.shape[-1] ** 0.5)
+        return {
+            "q": by_scores @ k,
+            "k": by_scores.transpose(-1, -2) @ q,
+            "v": probabilities.transpose(-1, -2) @ out_g,
+        }
+
+    generator = torch.Generator().manual_seed(seed)
+    inputs = {name: torch.randn(shape, generator=generator).requires_grad_() for name in ("q", "k", "v")}
+    double = {name: value.detach().double().requires_grad_() for name, value in inputs.items()}
+    rights = []
+    for _ in range(5):
+        started = time.process_time()
+        torch.autograd.grad(attention(**double).sum(), list(double.values()))
+        rights.append(time.process_time() - started)
+    started = time.process_time()
+    codes = {mistake.code for mistake in explain(attention, inputs, backward=backward, seed=seed).mistakes}
+    cost = time.process_time() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return f"| {shape} | {', '.join(sorted(codes))} | {cost:.2f} s | {cost / min(rights):.0f} | {peak:.2f} GB |"
+
+
+def table_of_attention(seed: int) -> str:
+    """Return what it costs to explain a wrong attention, each in a process of its own, in Markdown."""
+    lines = [
+        "| attention, shape of q, k and v | found | processor time | in right backward passes | peak memory |",
+        "|---|---|---|---|---|",
+    ]
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=fresh, max_tasks_per_child=1) as processes:
+        for shape in ((2, 8, 64, 32), (2, 8, 256, 64)):
+            lines += processes.map(attention_cost, [shape] * 2, [True, False], [seed] * 2)
+    return "\n".join(lines)
+
+
 def deserved(submission: Submission, answer: str) -> frozenset[str]:
     """Return the codes that an answer may get; none where it passes, or where its mistake has no name."""
     allowed = submission.allowed(answer)
@@ -208,7 +270,11 @@ def main() -> None:
     parser.add_argument("units", nargs="*", metavar="UNIT", help="such as 05_activations; by default all")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--costs", action="store_true", help="only what a diagnosis costs, without declared mistakes")
+    parser.add_argument("--attention", action="store_true", help="only what a wrong attention costs")
     options = parser.parse_args()
+    if options.attention:
+        print(table_of_attention(options.seed))
+        return
     wrong = [submission for submission in WRONG.values() if not options.units or submission.unit in options.units]
     course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
     known, foreign = Meter(), Meter()
@@ -226,7 +292,7 @@ def main() -> None:
         "forward passes that the course does not have": foreign.costs,
         "recurrences among all": [cost for cost in (*known.costs, *foreign.costs) if cost.is_recurrence],
     }
-    print(table_of_costs(costs))
+    print(table_of_costs(costs), table_of_attention(options.seed), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ def draw_tangents(
                     tangent /= 2 * step
                     if not np.isfinite(tangent).all():
                         tangent[(a.value == b.value).ravel()] = 0  # -inf, as masks have it, stays what it is
+            del ahead, back  # all values of two forward passes
     gradients = {name: program.right_sweep.gradient(forward.targets[name]) for name in drawn}
     right = [drawn[name].reshape(len(drawn[name]), -1) @ gradients[name].ravel() for name in drawn]
     return Tangents(drawn, rows, tangents, np.concatenate(right))

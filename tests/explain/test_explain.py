@@ -11,8 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import Function
 
+from grader.course.exercise import Exercise, stored
+from grader.course.sampling import normal as normal_entries
+from grader.course.sampling import output
+from grader.course.trial_sizes import Setting
 from grader.explain import verdicts
 from grader.explain.axes import with_small_sizes
+from grader.explain.trials import are_gradients_confirmed
+from grader.reference.trials import make_trial
 from grader.results.codes import CODES
 from handgrad import explain
 
@@ -839,3 +845,24 @@ def test_an_error_that_ends_the_search_for_a_mistake_is_noted_and_the_gradient_i
     assert [(mistake.answer, mistake.code) for mistake in explanation.mistakes] == [("w", "unknown")]
     (note,) = (note for note in explanation.notes if "search for the mistake" in note)
     assert note.startswith("the search for the mistake in w ended with an error (ValueError: an index beyond the end")
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "y", "z"])
+def test_the_gradients_of_a_trial_are_confirmed_together_and_a_wrong_one_is_refuted(wrong):
+    """Right ones take two runs of the forward pass for each direction, however many inputs there are."""
+    runs = []
+
+    def forward(x, y, z):
+        runs.append(x)
+        given = {"x": x, "y": y, "z": z}
+        if wrong:
+            given[wrong] = 0.9 * given[wrong] + 0.1 * given[wrong].detach()
+        return given["x"] * given["y"] + 1e-2 * given["z"] ** 2
+
+    inputs = {"out": output(), **{name: normal_entries("n m") for name in "xyz"}}
+    exercise = Exercise("a test", forward, inputs, stored("x.g", "y.g", "z.g"))
+    trial = make_trial(exercise, Setting(1, "a trial", {"n": 5, "m": 4}), np.random.default_rng(0))
+    runs.clear()
+    confirmed = are_gradients_confirmed(exercise, trial, np.random.default_rng(0), held=False)
+    assert confirmed == (not wrong)
+    assert wrong or len(runs) == 6

@@ -499,3 +499,16 @@ def test_each_differentiable_operation_is_proved_here() -> None:
 
 def test_an_embedding_sums_over_its_uses() -> None:
     prove(lambda i, w: F.embedding(i, w).square(), {"i": np.array([[0, 2], [2, 2]]), "w": signed((3, 2), 1)})
+
+
+@pytest.mark.parametrize("shapes", [((2, 80, 60), (2, 60, 50)), ((2, 80, 60), (60, 50))])
+def test_a_large_matrix_product_is_numpys(shapes: tuple[Shape, Shape]) -> None:
+    """It is computed by torch, from arrays that may be read only, and turned."""
+    x, w = (signed(shape, seed) for seed, shape in enumerate(shapes))
+    g = signed((*shapes[0][:-1], 50), 3)
+    program = record(lambda x, w: x @ w, {"x": x, "w": w}, g)
+    np.testing.assert_allclose(program.nodes[-1].value, x @ w, rtol=1e-10, atol=1e-12)
+    gradients = program.gradients()
+    np.testing.assert_allclose(gradients["x"], g @ np.swapaxes(w, -1, -2), rtol=1e-10, atol=1e-12)
+    per_batch = np.swapaxes(x, -1, -2) @ g
+    np.testing.assert_allclose(gradients["w"], per_batch if w.ndim == 3 else per_batch.sum(0), rtol=1e-10, atol=1e-12)

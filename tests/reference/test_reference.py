@@ -284,6 +284,22 @@ def test_an_output_that_does_not_depend_on_an_input_has_a_gradient_of_zeros() ->
     np.testing.assert_array_equal(trials[0].expected["x.g"], np.zeros(trials[0].inputs["x"].shape))
 
 
+def test_the_references_of_a_trial_take_one_backward_pass() -> None:
+    runs = []
+
+    def forward(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        runs.append(torch.is_grad_enabled() and x.requires_grad)
+        return x * y + z
+
+    inputs = {"x": normal("n m"), "y": normal("n m"), "z": normal("n m"), "out": output()}
+    exercise = Exercise("a test", forward, inputs, stored("x.g", "y.g", "z.g"))
+    trial = make_trial(exercise, Setting(1, "a trial", {"n": 3, "m": 4}), np.random.default_rng(0))
+    assert runs == [False, True]
+    for answer in exercise.answers:
+        alone = autograd_answer(exercise, answer, trial.inputs, trial.out_g)
+        np.testing.assert_array_equal(trial.expected[answer.name], alone)
+
+
 def test_a_routine_whose_reference_fails_is_the_authors_error() -> None:
     routine = Routine("a test", {"x": normal("n")}, lambda x: x.nonesuch())
     with pytest.raises(SpecError, match="the reference fails"):
