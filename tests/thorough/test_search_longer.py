@@ -1,15 +1,14 @@
-"""Searches through all operators: the rest of `test_explanation.py`."""
+"""Searches through all operators: the rest of `test_search.py`."""
 
 from __future__ import annotations
 
 import torch
-from test_explanation import RECURRENT, case_of, recurrence, recurrent_gradients
+from test_search import RECURRENT, case_of, recurrence, recurrent_gradients
 from torch import Tensor
 
 from grader.diagnosis.edits import Edit
-from grader.diagnosis.explanation import explain
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.stream import edits
+from grader.diagnosis.search import edits, explain
 from grader.program.operation import NoCandidate
 
 
