@@ -319,9 +319,6 @@ MOST_PROBLEMS = 10
 
 
 def export(
-    results: Annotated[
-        Path, typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote.")
-    ],
     to: Annotated[
         Platform,
         typer.Option(
@@ -329,6 +326,10 @@ def export(
             help=f"The platform that reads it: {', '.join(get_args(Platform))} (a page for each student).",
         ),
     ],
+    results: Annotated[
+        Path | None,
+        typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -350,6 +351,10 @@ def export(
         ),
     ] = None,
     unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    gradebook: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
+    ] = None,
 ) -> None:
     """For instructors: write results as another platform reads them."""
     from grader.classroom.course_choice import class_course
@@ -359,14 +364,14 @@ def export(
 
     course = class_course(Path.cwd())
     with without_garbage_collection():  # nothing is thrown away before the end
-        records, unread = _records(results)
+        records, unread, source = _records(results, gradebook)
         for record in records[:1]:  # the others of a folder are of the same run
-            _refuse_other_version(course, record, str(results))
-            _refuse_partly_graded_units(course, record, unit or (), str(results))
+            _refuse_other_version(course, record, source)
+            _refuse_partly_graded_units(course, record, unit or (), source)
         records = [record.in_units(unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
-        options = replace(options, is_single=not results.is_dir())
+        options = replace(options, is_single=results is not None and not results.is_dir())
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
@@ -378,21 +383,28 @@ def export(
     raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
 
 
-def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
-    """Return the records in a file or folder, and a sentence on each one that could not be read.
+def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
+    """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
 
     Raises:
-        UsageError: there is no record.
+        UsageError: there is no record, or not exactly one source is named.
     """
     from grader.classroom.student_results import UnreadableResult, read_folder, read_record
     from grader.results.records import StudentResults
 
-    entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
+    if results is None or gradebook is not None:
+        if results is not None or gradebook is None:
+            raise UsageError("Name one class to export: a record, the folder that grade --out wrote, or --gradebook.")
+        opened, source, _ = _open_source(None, gradebook)
+        entries = list(opened)
+    else:
+        source = str(results)
+        entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
-        raise UsageError(f"{results} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
-    return records, unread
+        raise UsageError(f"{source} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
+    return records, unread, source
 
 
 def _content(path: Path) -> bytes:
