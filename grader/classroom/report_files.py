@@ -120,7 +120,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(points=points, quote=partial(quote, errors="replace"))
+    environment.filters.update(points=shown, quote=partial(quote, errors="replace"))
     environment.globals.update(
         segments=segments,
         percent=percent,
@@ -140,11 +140,6 @@ def printable_and_short(value: object) -> object:
         return value
     shown = plain(value)
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def points(score: float) -> str:
-    """Return points as the page shows them."""
-    return shown(score)
 
 
 def percent(part: float, whole: float) -> str:

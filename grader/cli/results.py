@@ -245,11 +245,12 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
 
 def summary_line(class_report: ClassReport, page: Path) -> str:
     """Return one line on the class: the files that were written, how many students, their median, weak questions."""
-    from grader.classroom.report_files import count_of, points
+    from grader.classroom.report_files import count_of
+    from grader.results.points import shown
 
     parts = [count_of(len(class_report.students), "student")]
     if class_report.median is not None:
-        parts.append(f"median {points(class_report.median)} of {points(class_report.max_score)}")
+        parts.append(f"median {shown(class_report.median)} of {shown(class_report.max_score)}")
     parts += [f"{class_report.finished} finished", f"{len(class_report.stuck)} stuck"]
     if class_report.without_work:
         parts.append(f"{len(class_report.without_work)} without a score")
