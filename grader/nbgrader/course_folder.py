@@ -164,10 +164,10 @@ def config(course: Course, folder: Path) -> str:
     return CONFIG.format(
         course="" if known else OWN_COURSE.format(variable=COURSE_VARIABLE, root=str(course.root)),
         course_id=course.config.course,
-        release=_config_lines(RELEASE),
-        sanitize=_config_lines(SANITIZE),
-        autograde=_config_lines(AUTOGRADE),
-        feedback=_config_lines(FEEDBACK),
+        release=_list_entries(RELEASE),
+        sanitize=_list_entries(SANITIZE),
+        autograde=_list_entries(AUTOGRADE),
+        feedback=_list_entries(FEEDBACK),
     )
 
 
@@ -209,6 +209,11 @@ def _unit_files(course: Course, unit: Unit, folder: Path) -> Iterator[tuple[Path
 
 
 def _read(path: Path) -> NotebookNode:
+    """Return a notebook, upgraded to the current format and validated.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # cells without an id: they get one
@@ -225,6 +230,16 @@ def _read(path: Path) -> NotebookNode:
 
 
 def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> FolderChanges:
+    """Write the derived files that differ from those in the folder, and the configuration if there is none yet.
+
+    Args:
+        folder: the course folder.
+        derived: the content of each file, by its path relative to the folder.
+        configuration: the text of `nbgrader_config.py`.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
     files, backups = [], []
     for path, data in derived.items():
         target = folder / path
@@ -243,5 +258,6 @@ def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Fold
     return FolderChanges(tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text)
 
 
-def _config_lines(names: tuple[str, ...]) -> str:
+def _list_entries(names: tuple[str, ...]) -> str:
+    """Return the entries of a list in `nbgrader_config.py`, one a line: the names of preprocessors, in quotes."""
     return "\n".join(f'    "{name}",' for name in names)

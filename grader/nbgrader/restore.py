@@ -82,16 +82,25 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         add_notes(nb, notes)
         return nb, resources
 
-    def _released(self, *place: str) -> ReleasedNotebook:
-        """Read a released notebook from the gradebook, or from the exporter, which keeps it for the next student."""
-        keeper: Any = self.parent or self
-        kept: dict[tuple[str, ...], ReleasedNotebook] = vars(keeper).setdefault(RELEASED, {})
-        if place not in kept:
-            database, assignment, notebook = place
+    def _released(self, database: str, assignment: str, notebook: str) -> ReleasedNotebook:
+        """Return a notebook as it was released.
+
+        It is read from the gradebook once, and cached in the exporter that this preprocessor belongs to, which
+        converts the submissions of all students one after the other.
+
+        Args:
+            database: the URL of the gradebook.
+            assignment: the name of the assignment.
+            notebook: the name of the notebook, without `.ipynb`.
+        """
+        exporter: Any = self.parent or self
+        cache: dict[tuple[str, str, str], ReleasedNotebook] = vars(exporter).setdefault(RELEASED, {})
+        place = (database, assignment, notebook)
+        if place not in cache:
             with Gradebook(database) as gradebook:
-                known = gradebook.find_notebook(notebook, assignment)
-                kept[place] = json.loads(known.kernelspec or "{}"), _released_cells(known)
-        return kept[place]
+                record = gradebook.find_notebook(notebook, assignment)
+                cache[place] = json.loads(record.kernelspec or "{}"), _released_cells(record)
+        return cache[place]
 
 
 def inert_markdown(text: str) -> str:
