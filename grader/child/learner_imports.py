@@ -64,6 +64,7 @@ class Absent:
         raise AttributeError(name) if name.startswith("__") else NotThere(self._why)  # `__` asks only what it is
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        """Raise `NotThere` with the reason: what a call, an operator or a conversion of the stand-in runs."""
         raise NotThere(self._why)
 
 

@@ -387,19 +387,22 @@ def _remove_code(formulas: Iterable[Any]) -> None:
             with suppress(ValueError):  # an empty cell
                 if FORMULA.search(getattr(cell.cell_contents, "__name__", "")):
                     pending.append(cell.cell_contents)
-        road, _ = public_name(function.__module__, function.__qualname__)
+        name, _ = public_name(function.__module__, function.__qualname__)
         removed = _raise_removed.__code__
-        constants = tuple(road if value == "ROAD" else value for value in removed.co_consts)
+        constants = tuple(name if value == "NAME" else value for value in removed.co_consts)
         function.__code__ = removed.replace(co_freevars=function.__code__.co_freevars, co_consts=constants)
         vars(function).clear()
 
 
 def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
-    """Raise `AutogradUsed`: the code that `_remove_code` puts into a function, with the function's name for `ROAD`."""
+    """Raise `AutogradUsed` with the name of the function that has this code: the template for `_remove_code`.
+
+    It replaces the constant `"NAME"` in a copy of this function's code by that name, and gives the function the copy.
+    """
     # it runs among the globals of the function whose code it replaces
     from grader.child.no_autograd import raising_function  # absolute, for it is imported from anywhere
 
-    raising_function("ROAD")()
+    raising_function("NAME")()
 
 
 def _gradient_leaf() -> torch.Tensor:
