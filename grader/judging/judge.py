@@ -110,8 +110,8 @@ class Judge:
         result = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
         return cost_checks.with_measured_flags(exercise, result, facts.nudged)
 
-    def is_plain(self) -> bool:
-        """Return whether every answer is right in every trial, or none is begun: no mistake must be looked for."""
+    def has_nothing_to_explain(self) -> bool:
+        """Return whether every answer is right in every trial, or none is begun, so that no mistake is to be found."""
         facts = self.observed.facts
         whole_file = structure_checks.check_source(facts, self.exercise, self.source)
         if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
@@ -149,7 +149,11 @@ class Judge:
         return list(zip(self._asked_trials, self.observed.facts.calls, strict=False))
 
     def _judge(self, answer: Answer) -> AnswerResult:
-        """Return the verdict on one answer: the first check that it fails, unless the function uses autograd."""
+        """Return the verdict on one answer: the first check that it fails.
+
+        If the function lets torch differentiate, it is that diagnosis instead, but not for a right answer, nor for one
+        whose code is in `KEPT_BESIDE_AUTOGRAD`.
+        """
         result = self._check(answer)
         if result.code is None or result.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
             return result

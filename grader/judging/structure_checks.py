@@ -102,7 +102,17 @@ def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, 
 
 
 def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterator[tuple[bool, Diagnosis]]:
-    """Yield whether an argument differs by rounding only, as from an added and removed step, and the diagnosis."""
+    """Yield a diagnosis for each argument, or `.g` of an argument, that the call changed.
+
+    Args:
+        call: the call of the learner's function.
+        trial: the trial, with the arguments as they were before the call.
+        observed: the reply of the worker, in which the arrays of the call are looked up.
+
+    Yields:
+        Whether the change is within rounding, as where the step of a finite difference was added and subtracted again;
+        and the diagnosis.
+    """
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:

@@ -125,7 +125,7 @@ class CombinedJob:
         for code, header in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
                 judge = code.judge(protocol.Frame(header, reply.arrays))
-                result = code.without_room(judge.verdicts()) if judge.is_plain() else None  # which is seen at once
+                result = code.without_room(judge.verdicts()) if judge.has_nothing_to_explain() else None
                 if result is not None and result.status in ("passed", "todo"):
                     results[code.exercise.id] = result
         return results
