@@ -314,7 +314,12 @@ class ClusterPool(Closing):
         self.running[self.client.submit(dask_worker.grade_batch, self.setting, data, **task_options)] = batch
 
     def _take_results(self, future: Future) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """Yield the results of a batch whose task has ended; if it failed, only those that no worker can grade."""
+        """Yield the results of a batch whose task has ended; if it failed, `_try_again` puts it back in the queue.
+
+        Yields:
+            The key of a submission (see `KeyedParts`), and its results; of a batch that failed, only for a submission
+            that is given up.
+        """
         batch = self.running.pop(future)
         try:
             data = future.result()
@@ -329,7 +334,16 @@ class ClusterPool(Closing):
         yield from zip((key for key, _ in batch.submissions), results, strict=True)
 
     def _try_again(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """Try a batch again in halves; of a submission that failed often enough, yield results with the reason."""
+        """Put the halves of a failed batch back in the queue; give up a single submission that has failed often enough.
+
+        Args:
+            batch: the batch.
+            error: why it failed.
+
+        Yields:
+            The key of the submission that is given up, after `ATTEMPTS` failures of batches that contained it, and
+            results that say why it was not graded.
+        """
         self.failures[batch.address] += 1
         self.last_reason = f"{error}".partition("\n")[0] or type(error).__name__
         batch.refused.append(batch.address)

@@ -228,7 +228,7 @@ class GradesTable:
             reused=reused,
             mean_score=math.fsum(scores) / len(scores) if scores else 0.0,
             max_score=self.max_score,
-            mistakes={exercise.id: self._most_frequent(exercise.id) for exercise in self.names.wanted},
+            mistakes={exercise.id: self._mistake_counts(exercise.id) for exercise in self.names.wanted},
             errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),
             strays=class_folder.strays,
             seconds=seconds,
@@ -258,8 +258,8 @@ class GradesTable:
         """Return the points of all exercises that are graded."""
         return total(exercise.points for exercise in self.names.wanted)
 
-    def _most_frequent(self, exercise: str) -> tuple[MistakeCount, ...]:
-        """Return the mistakes in an exercise, the most frequent first."""
+    def _mistake_counts(self, exercise: str) -> tuple[MistakeCount, ...]:
+        """Return how many students made each mistake in the exercise with this id, the most frequent mistake first."""
         counts = [MistakeCount(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
         return tuple(sorted(counts, key=lambda mistake: (-mistake.students, mistake.code)))
 
