@@ -48,7 +48,7 @@ from .build import WorkedSolution, read_worked
 
 # --- numbers -------------------------------------------------------------------------------------------------------
 
-Rule = Callable[[Trial], np.ndarray]
+Rule = Callable[[Trial], np.ndarray]  # gives a wrong array for an answer in each trial, which the checks must fail
 QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
 
 
@@ -203,7 +203,7 @@ def _wrong_arrays(answer: Answer, first: Trial) -> Iterator[tuple[str, Rule]]:
 
 
 def _transpose(answer: Answer) -> Rule:
-    """Return the rule that gives the transpose of the right array."""
+    """Return the rule whose wrong array in a trial is the transpose of the right array."""
 
     def rule(trial: Trial) -> np.ndarray:
         """Return the right array with its last two axes exchanged; a vector unchanged."""
@@ -214,17 +214,17 @@ def _transpose(answer: Answer) -> Rule:
 
 
 def _copy(name: str) -> Rule:
-    """Return the rule that gives a copy of an argument."""
+    """Return the rule whose wrong array in a trial is a copy of the argument `name`."""
     return lambda trial: np.asarray(trial.arguments[name].values, dtype="float64")
 
 
 def _times_entries(answer: Answer, name: str) -> Rule:
-    """Return the rule that gives the right array times the number of entries of an argument."""
+    """Return the rule whose wrong array in a trial is the right array times the number of entries of `name`."""
     return lambda trial: _reference(answer, trial) * trial.arguments[name].values.size
 
 
 def _times_size(answer: Answer, axis: str) -> Rule:
-    """Return the rule that gives the right array times the size of an axis."""
+    """Return the rule whose wrong array in a trial is the right array times the size of `axis`."""
     return lambda trial: _reference(answer, trial) * trial.setting.sizes[axis]
 
 

@@ -438,7 +438,15 @@ def taking_turns(*samplers: Sampler) -> Sampler:
 
 
 def tried(turns: int, sampler: Sampler) -> Sampler:
-    """Return the sampler with so many turns, for a short array that may not show a case in each trial."""
+    """Return the sampler with which an exercise gets at least this many trials.
+
+    For an array so short that it may not have an entry of every kind in one trial, such as one below a kink and one
+    above it: `tried(9, normal("bs"))` makes it unlikely that a kind is missing in all nine.
+
+    Args:
+        turns: the least number of trials, without the special ones (`SPECIAL_TURNS`).
+        sampler: the sampler.
+    """
     return replace(sampler, turns=turns)
 
 

@@ -65,6 +65,7 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
 
 
 def _entry(name: str, index: tuple[int, ...]) -> str:
+    """Return the name of an entry of an array, such as `w[0,2]`; that of the array for an empty index."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
@@ -101,6 +102,7 @@ def _value(values: Any, index: tuple[int, ...]) -> str:
 
 
 def _worst_entry(sample: Sample) -> tuple[int, ...] | None:
+    """Return the index of the entry that differs most; `None` if the learner's array has a wrong shape."""
     return worst_entry(sample.given, sample.expected) if sample.has_shape else None
 
 
@@ -117,10 +119,10 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     Returns:
         Such as "area(f, 0.5) returns 2, and must return 3"; empty where an array has more than `MOST_SHOWN` entries.
     """
-    fewest = min(_entries(sample.trial) for sample in wrong)
+    fewest = min(_largest_size(sample.trial) for sample in wrong)
     if fewest > MOST_SHOWN:
         return ""
-    small = [(_typed_call(name, routine, s.trial), s) for s in wrong if _entries(s.trial) == fewest]
+    small = [(_typed_call(name, routine, s.trial), s) for s in wrong if _largest_size(s.trial) == fewest]
     call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
     if sample.given.size > MOST_SHOWN:
         return ""
@@ -156,7 +158,8 @@ def both_shown(sample: Sample) -> str:
     return f"expected {shown(sample.expected)}, yours is {shown(sample.given)}"
 
 
-def _entries(trial: Trial) -> int:
+def _largest_size(trial: Trial) -> int:
+    """Return the number of entries of the largest array or list among the arguments; 1 if there is none."""
     sizes = (value.values.size if isinstance(value, Array) else len(value)
              for value in trial.arguments.values() if isinstance(value, (Array, list)))  # fmt: skip
     return max(sizes, default=1)

@@ -169,7 +169,15 @@ class Question:
         return [replace(axis, size=self.shapes[name][i]) for axis in axes for name, i in axis.places[:1]]
 
     def refusal(self, axes: list[Axis]) -> str:
-        """Return a note on the sizes that the forward pass takes and the code under test does not; empty if none."""
+        """Return a note that names the axes whose size `forward` lets vary and the code under test does not.
+
+        Args:
+            axes: the axes of the inputs, as the method `axes` returns them.
+
+        Returns:
+            Such as "Mix was tried with n = 4 alone: it raises where x.shape[1] is 5, and forward does not"; empty if
+            there is no such axis.
+        """
         refused = [axis for axis in axes if axis.refused]
         if not refused:
             return ""

@@ -386,9 +386,13 @@ class Verdicts:
     def _mistakes(self) -> dict[str, _Search]:
         """Return, by name of each wrong answer, the mistake in it and how it was looked for.
 
-        A mistake that is not identified in all trials is looked for in those alone that count, as with other sizes or
-        tables there may be a second one. Then it is looked for with the author's own choices at kinks in place of
-        torch's, for some entries may be wrong there.
+        It is looked for in up to three ways, until one of them identifies it:
+
+        1. In all informative runs. Where the code has another right value at a kink than torch, torch's is put there.
+        2. In the runs of the field `runs` alone, for in those of `others`, with sizes or tables (inputs whose gradients
+           are not judged) that nobody gave, the code may make a second mistake.
+        3. In all informative runs with the arrays as the code gave them, if it has a value of its own at a kink: it may
+           be part of the mistake.
         """
         runs = self._informative_runs
         counted = [run for run in runs if run in self.runs]
@@ -483,7 +487,13 @@ class Verdicts:
         return Diagnosis("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
 
     def _stale_inputs(self, run: Run) -> dict[str, str]:
-        """Return by wrong answer of a run the input with whose values of another run the answer would be right."""
+        """Find the answers that are wrong in a run, and right for the values that one input has in another run.
+
+        Such code has stored the input in an earlier call.
+
+        Returns:
+            By the name of the answer, the name of that input; nothing if the right gradients are measured.
+        """
         answers = [answer for answer in self.exercise.answers if run.is_wrong(answer)]
         stale: dict[str, str] = {}
         for name, value in () if self.measured else run.trial.inputs.items():

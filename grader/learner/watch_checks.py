@@ -151,11 +151,13 @@ class Checks:
             self._thread.join()
 
     def _stop(self) -> None:
+        """Stop the check in progress, if there is one; its outcome is still reported, and `finish` calls it invalid."""
         if self.running is not None:
             self.is_stopped = True
             self.worker.stop()
 
     def _start_next(self) -> None:
+        """Start a thread for the request that waits at the front, unless a check is in progress or none waits."""
         if self.running is not None or not self.waiting:
             return
         self.running = self.waiting.pop(0)
@@ -164,6 +166,7 @@ class Checks:
         self._thread.start()
 
     def _check(self, request: CheckRequest) -> CheckOutcome:
+        """Return the outcome of one check: the result, or the message of its error; runs in the thread of the check."""
         try:
             if request.pictures:
                 return CheckOutcome(request, *self.session.check_with_pictures(request.exercise))

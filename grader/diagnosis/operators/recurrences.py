@@ -132,10 +132,20 @@ class Carry:
 
 
 def carries(program: Program, place: Place) -> Iterator[Carry]:
-    """Yield `Carry`s: which contributions of later iterations to the value `place` are left out together.
+    """Yield the choices of `drop_carry`: contributions of later iterations that a backward pass may lack together.
 
-    All of them; all, and those of the first iteration to the value's initial one (`enters=False`); or all but those by
-    one kind of edges. Only where later iterations read the value by two edges or more.
+    For a state h that the next iteration reads in `h @ u` and `h @ v`, and its initial value h0:
+
+    - `Carry((key of h,))`: all contributions of later iterations; h0 keeps those of the first iteration;
+    - `Carry((key of h,), enters=False)`: these, and all contributions to h0;
+    - both once more for all values that the loop carries, such as h and c of an LSTM, if there are several;
+    - `Carry((key of h,), only=kind)` for each kind of edges, if there are three or more: all but those of this kind.
+
+    The first three only where two edges or more lead from later iterations to these values.
+
+    Args:
+        program: the program.
+        place: the loop-carried value, in the first iteration.
     """
     for keys in keys_carried_together(program, place):
         if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
@@ -178,7 +188,7 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
 
 @drop_carry.example
 def _() -> Example:
-    """Show a state read by a gate, a candidate and a sine: the state before gets the sine's contribution alone."""
+    """Show h = sigmoid(h @ v) * tanh(h @ u) + sin(h @ w) in a loop: h gets the contribution of sin(h @ w) alone."""
 
     def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor) -> Tensor:
         for step in x:
