@@ -249,6 +249,7 @@ def moodle_xml(course: str, items: Iterable[Item]) -> bytes:
 
 
 def _xml_bytes(root: ET.Element) -> bytes:
+    """Return an element as a whole XML file in UTF-8, with its declaration and a final line break."""
     return bytes(ET.tostring(root, encoding="UTF-8", xml_declaration=True)) + b"\n"
 
 

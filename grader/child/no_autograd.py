@@ -367,6 +367,7 @@ def _derivative_functions() -> Iterator[Any]:
 
 
 def _subclasses(kind: Any) -> Iterator[Any]:
+    """Yield every class that is derived from `kind`, directly or not."""
     for child in kind.__subclasses__():
         yield child
         yield from _subclasses(child)

@@ -162,7 +162,7 @@ def count_of(count: int, noun: str, plural: str = "") -> str:
 
 
 def breakdown(counts: Counts) -> str:
-    """Return the counts in words, without those that are zero."""
+    """Return the counts in words, without those that are zero: `3 passed, 1 not tried`."""
     counts_in_words = ((getattr(counts, name), words) for name, words in STANDINGS.items())
     return ", ".join(f"{count:,} {words}" for count, words in counts_in_words if count)
 

@@ -235,6 +235,7 @@ class Course:
 
     @cached_property
     def _by_id(self) -> dict[str, CourseExercise]:
+        """Return the exercises by their ids."""
         return {exercise.id: exercise for exercise in self.exercises}
 
     def exercise_at(self, path: Path) -> CourseExercise | None:

@@ -318,6 +318,7 @@ class Case:
 
     @cached_property
     def _best_for_screens_first(self) -> list[ProgramSample]:
+        """Return the samples, those first that are best as screens (see `_screening_order`)."""
         return sorted(self.samples, key=_screening_order)
 
     @cached_property

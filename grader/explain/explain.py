@@ -433,7 +433,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         question: the forward pass and the code.
         drawing: draws a trial with one other size.
         answer: the gradient, which passed.
-        others: the runs with sizes or tables that nobody gave.
+        others: the runs with sizes or tables (see `Drawing.tables`) that nobody gave.
     """
     failing = [run for run in others if run.fails(answer)]
     if not failing:

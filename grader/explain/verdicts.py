@@ -176,7 +176,7 @@ class Verdicts:
         exercise: the forward pass, with an answer for each gradient that is judged.
         code: the code under test.
         runs: the runs that count, with the given sizes.
-        others: the runs with sizes or tables that nobody gave, which help to identify a mistake.
+        others: the runs with sizes or tables (see `Drawing.tables`) that nobody gave; they help to identify a mistake.
         twice: the reports of two equal calls.
         measured: whether the right gradients are measured, so that torch's own prove nothing.
     """
@@ -389,8 +389,7 @@ class Verdicts:
         It is looked for in up to three ways, until one of them identifies it:
 
         1. In all informative runs. Where the code has another right value at a kink than torch, torch's is put there.
-        2. In the runs of the field `runs` alone, for in those of `others`, with sizes or tables (inputs whose gradients
-           are not judged) that nobody gave, the code may make a second mistake.
+        2. In the runs of the field `runs` alone, for in those of `others` the code may make a second mistake.
         3. In all informative runs with the arrays as the code gave them, if it has a value of its own at a kink: it may
            be part of the mistake.
         """

@@ -80,7 +80,10 @@ class Judge:
         return replace(result, answers=tuple(answers))
 
     def _result(self) -> ExerciseResult:
-        """Judge every answer: the file as a whole, each answer, what was passed over, an exception, measured gradients.
+        """Judge every answer, without a name for the mistake in it.
+
+        If the file as a whole fails, every answer gets that verdict. Otherwise each is judged; then messages and notes
+        are added on lines that were not run and on an exception, and flags on gradients by finite differences.
 
         Raises:
             ProtocolError: the reply has the wrong number of calls.
@@ -140,7 +143,7 @@ class Judge:
 
     @cached_property
     def _asked_trials(self) -> list[Trial]:
-        """Return the trial of each call that was asked for, with those that are called twice."""
+        """Return the trial of each call that the child was asked for; some trials are there twice (`repeat_some`)."""
         return repeat_some(self.exercise.function, self.trials)
 
     @cached_property
@@ -318,6 +321,7 @@ class Examination:
 
     @cached_property
     def _all(self) -> list[Examined]:
+        """Return every backward pass that the test was called with, in the author's order, with these calls."""
         trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
         examined = []
         for index in sorted(trials):

@@ -93,7 +93,16 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
 
 
 def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, Diagnosis]:
-    """Return the first argument that a call changed; under `True`, the first one that is only rounded differently."""
+    """Return the diagnosis of the first argument that a call changed, by whether the change is within rounding.
+
+    Args:
+        trial_calls: the calls of the learner's function, each with its trial.
+        observed: the reply of the worker.
+
+    Returns:
+        Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is
+        none.
+    """
     diagnoses: dict[bool, Diagnosis] = {}
     for trial, call in trial_calls:
         for only_rounded, wrong in _changed_inputs(call, trial, observed):

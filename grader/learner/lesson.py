@@ -94,14 +94,17 @@ def unit_named(course: Course, name: str) -> str:
 
 
 def _path(course: Course, unit: str) -> Path:
+    """Return the path of a unit's lesson."""
     return course.root / "exercises" / unit / "README.md"
 
 
 def _page_path(course: Course, unit: str) -> Path:
+    """Return the path at which the lesson of a unit is written as a page for the browser."""
     return course.root / FOLDER / "lessons" / f"{unit}.html"
 
 
 def _page(course: Course, unit: str) -> str:
+    """Return a unit's lesson as a page in HTML, whose links to other lessons lead to their pages."""
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark").enable("table").render(lesson_text(course, unit))

@@ -236,6 +236,7 @@ def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[Un
 
 
 def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
+    """Return how many answers of a unit are right, and how many it has: in exercises to write, and in its quiz."""
     counts = {False: (0, 0), True: (0, 0)}
     for exercise in course.exercises:
         if exercise.unit == unit:

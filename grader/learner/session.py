@@ -83,6 +83,7 @@ class Prefetch:
         yield from started
 
     def _start(self, unit: Sequence[CourseExercise]) -> _RunningUnit:
+        """Submit one job for all files of a unit that can be read, and return it with their contents."""
         contents = {}
         for exercise in unit:
             with suppress(OSError):
@@ -194,6 +195,12 @@ class Session(Closing):
     def _with_pictures(
         self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
     ) -> tuple[ExerciseResult, ExercisePictures]:
+        """Check an exercise, and draw the mistakes in it; a picture that cannot be drawn becomes a note.
+
+        Args:
+            exercise: the exercise.
+            check: checks it, and calls its argument with the judge.
+        """
         judges: list[Judge] = []
         result = check(judges.append)
         if not judges:
@@ -249,6 +256,16 @@ class Session(Closing):
 
 
 def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
+    """Return what `grade` returns; if the grader itself fails, a result that says so.
+
+    Args:
+        exercise: the exercise.
+        grade: grades it.
+
+    Raises:
+        SpecError: the declaration is broken; the message names its file and the exercise.
+        HandgradError: as `grade`.
+    """
     _ = exercise.declaration  # if it cannot be read, its own error names the file
     try:
         return grade()

@@ -93,6 +93,7 @@ class Commands:
             self.state.message = list(self.legend())
 
     def _hint(self) -> None:
+        """Show one hint more than before on the first answer that is in need of one."""
         answer = answer_in_need(self.state.result())
         if answer is None or not answer.hints:
             self.state.say("There is nothing to hint at here.")
@@ -105,6 +106,7 @@ class Commands:
         self.state.show(lambda: [head, *hint_lines(exercise, answer, report_width(), seen, next_key)])
 
     def _next(self) -> None:
+        """Go to the next exercise that is not solved."""
         following = next_unsolved(self.state.session, self.state.current)
         if following is None:
             self.state.say("Every exercise is solved.", "good")
@@ -112,6 +114,7 @@ class Commands:
             self.state.go(following)
 
     def _previous(self) -> None:
+        """Go to the exercise before this one in teaching order."""
         before = self.state.course.exercises.index(self.state.current) - 1
         if before < 0:
             self.state.say("This is the first exercise.")
@@ -123,6 +126,7 @@ class Commands:
         self.state.prompt = Prompt("Go to which exercise or unit?", self._go_to, is_word=True)
 
     def _go_to(self, name: str) -> None:
+        """Go to an exercise by its name, or to the first unsolved one of a unit, given by its name or number."""
         if not name.strip():
             return
         wanted = lesson.unit_named(self.state.course, name) if name.isdigit() else name.strip()
@@ -141,9 +145,11 @@ class Commands:
             raise UsageError(f"{unit} has no quiz.")
 
     def _list(self) -> None:
+        """Show the units and their exercises."""
         self.state.show(lambda: list(unit_lines(self.state.session, self.state.current)))
 
     def _check_all(self) -> None:
+        """Check every exercise, and show the list."""
         self.state.checks.add(self.state.course.exercises)
         self._list()
         self.state.say("Every exercise is checked, one after the other, and the list counts them. Ctrl-C ends that.")
@@ -155,6 +161,7 @@ class Commands:
         self.state.show(self._picture_view)
 
     def _picture_view(self) -> Body:
+        """Return the pictures of the mistakes; while there are none, that the check is not done."""
         known = self.state.known_outcome()
         if known is None or known.pictures is None:
             return self.state.without_verdict()
@@ -163,26 +170,31 @@ class Commands:
         return [((self.state.current.file, "bold"),), (), *pictures_as_lines(known.pictures, report_width())]
 
     def _lesson(self) -> None:
+        """Show the lesson of the unit on the screen."""
         text = lesson.lesson_text(self.state.course, self.state.current.unit)
         self.lesson = lesson.in_terminal(text)
         self.state.show(self._lesson_view)
 
     def _lesson_view(self) -> Body:
+        """Return the lesson that `_lesson` has read."""
         return self.lesson
 
     def _solution(self) -> None:
+        """Show the worked solution beside the learner's, if that passes."""
         if self.state.result().status != "passed":
             self.state.say(f"{self.state.current.file} does not pass yet; h gives a hint.")
         else:
             self.state.show(self._compared_with_worked_solution)
 
     def _compared_with_worked_solution(self) -> Body:
+        """Return the differences between the learner's file and the worked solution."""
         from grader.authoring.build import worked_text  # imports what reads solutions only when it is needed
 
         exercise = self.state.current
         return list(differences(exercise.path.read_text(encoding="utf-8", errors="replace"), worked_text(exercise)))
 
     def _ask_to_reset(self) -> None:
+        """Ask whether to put the stub back; the answer goes to `_reset`."""
         text = f"Put the stub of {self.state.current.file} back? What you wrote is kept as a backup.  y/n"
         self.state.prompt = Prompt(text, self._reset)
 

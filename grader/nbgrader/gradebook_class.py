@@ -144,5 +144,6 @@ def _enter_student(
 
 
 def _name_list(blank: Sequence[tuple[str, str]]) -> str:
+    """Return the first `NAMED` pairs of a student and a unit in words, and how many more there are."""
     more = f" and {len(blank) - NAMED} more" if len(blank) > NAMED else ""
     return one_line(", ".join(f"{student} {unit}" for student, unit in blank[:NAMED])) + more

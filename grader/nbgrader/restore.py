@@ -206,6 +206,7 @@ def _cell_notes(names: Sequence[str], verb: str, plural_verb: str, rest: str) ->
 
 
 def _name_list(names: Sequence[str]) -> str:
+    """Return the first `NAMED` names, and how many more there are: "`a`, `b` and 3 more"."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 

@@ -206,6 +206,7 @@ def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
 
 
 def _is_plain(sign: str) -> bool:
+    """Return whether a character is printable ASCII, a tab or a line break."""
     return sign.isascii() and (sign.isprintable() or sign in "\t\n\r")
 
 

@@ -248,7 +248,7 @@ def select_first(work: Work, conditions: Any, choices: Any, default: Any = 0.0) 
 
 
 def _matmul_entries(a: Array, b: Array) -> int:
-    """Return how many products of two entries a matrix product computes."""
+    """Return how many multiplications a matrix product takes, to compare with the budget."""
     if not a.ndim or not b.ndim:
         return max(a.size, b.size)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -343,7 +343,7 @@ def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[tuple[int, ...], tuple[
 
 
 def _tensordot_entries(a: Array, b: Array, *axes: Any) -> int:
-    """Return how many products of two entries a tensordot computes."""
+    """Return how many multiplications a tensordot takes, to compare with the budget."""
     summed = [a.shape[axis] for axis in _summed_axes(a, b, *axes or (2.0,))[0]]
     return entries_of(a.shape) * entries_of(b.shape) // entries_of(summed)
 
@@ -400,7 +400,11 @@ class Extremes(NamedTuple):
 def _variance(
     a: Array, axis: Any, keepdims: bool, correction: Any = 1.0, unbiased: Any = None, ddof: Any = None
 ) -> Any:
-    """Return the variance, as torch computes it; by default it divides by the number of entries minus 1."""
+    """Return the variance along `axis`, all axes if it is `None`; by default it divides by the number of entries - 1.
+
+    What is subtracted from that number is `unbiased` (torch's older name) if it is given, else `ddof` (numpy's), else
+    `correction` (torch's).
+    """
     less = whole(unbiased) if unbiased is not None else whole(correction if ddof is None else ddof)
     squares = np.sum((a - np.mean(a, axis=axis, keepdims=True)) ** 2, axis=axis, keepdims=keepdims)
     return squares / (a.size / max(squares.size, 1) - less)

@@ -37,6 +37,7 @@ def pictures_html(shown: ExercisePictures) -> str:
 
 
 def _picture_html(picture: Picture) -> str:
+    """Return the picture of one answer: its name, and the tables in bands, each below its caption."""
     subtitle = picture.where if picture.grids else picture.note
     head = div(f'<b>{escape(picture.answer)}</b>&ensp;<span style="opacity: 0.8">{escape(subtitle)}</span>')
     parts = []
@@ -64,6 +65,7 @@ def _table_html(table: Table) -> str:
 
 
 def _row_html(label: str, cells: Iterable[str]) -> str:
+    """Return a row of a table, from the text of its label and the HTML of its cells."""
     return f'<tr style="background: none">{_index_html(label)}{"".join(cells)}</tr>'
 
 
@@ -74,6 +76,7 @@ def _corner(table: Table) -> str:
 
 
 def _index_html(text: str) -> str:
+    """Return the heading of a row or a column, such as its index."""
     style = "font-weight: normal; opacity: 0.7; padding: 0.1em 0.5em; text-align: right"
     return f'<th style="{style}">{escape(text)}</th>'
 
@@ -231,10 +234,12 @@ def graph_svg(graph: Graph) -> str:
 
 
 def _node_height(node: GraphNode) -> float:
+    """Return the height of a node, which is greater where marks stand in it."""
     return MARKED_HEIGHT if node.marked else HEIGHT
 
 
 def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layout) -> None:
+    """Draw a node at its place in the layout: its label, its shape, and the answers whose mistake is in it."""
     x, y = placed.places[node.key]
     height = _node_height(node)
     label = f"{OUT} = {node.label}" if node.key == graph.out else node.label
@@ -259,4 +264,5 @@ def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, n
 
 
 def _shortened(text: str, most: int = LONGEST) -> str:
+    """Return a text, cut to at most so many characters, with an ellipsis at the cut."""
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -77,7 +77,7 @@ class Normalisation:
 
         Args:
             g: the gradient of the normalised value, shaped like x.
-            axes: wrong axes to average over, from the front; the right ones by default.
+            axes: wrong axes to average over, counted from the front; the right ones by default.
 
         Returns:
             Shape: that of x.
@@ -89,7 +89,7 @@ class Normalisation:
 
         Args:
             terms: an array shaped like x, such as g * h.
-            axes: wrong axes to average over, from the front; the right ones by default.
+            axes: wrong axes to average over, counted from the front; the right ones by default.
         """
         return np.asarray(terms.mean(axis=self.axes if axes is None else axes, keepdims=True))
 

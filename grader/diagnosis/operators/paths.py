@@ -64,7 +64,7 @@ def _() -> Example:
 
 @drop_path.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass leaves out the contribution of each state to the state before."""
+    """Show a recurrent network whose backward pass lacks what each state contributes to the previous one's gradient."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -547,7 +547,7 @@ def halve_path(program: Program, place: Place, choice: None) -> Program | None:
 
 @halve_path.example
 def _() -> Example:
-    """Show steps h + tanh(h * w) exp(u), whose backward pass halves what h * w contributes to the state before it."""
+    """Show steps h + tanh(h * w) exp(u), whose backward pass halves what h * w contributes to the gradient of h."""
 
     def forward(h: Tensor, w: Tensor, u: Tensor) -> Tensor:
         for row in u:

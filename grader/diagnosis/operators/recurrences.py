@@ -377,11 +377,13 @@ class Truncation:
 
 
 def cuts(program: Program, place: Place) -> Iterator[Truncation]:
-    """Yield `Truncation`s: before which iterations the gradient of the loop-carried value `place` stops.
+    """Yield the choices of `truncate`: the iterations at which the gradient of the loop-carried value `place` stops.
 
-    Before the last, the last two or the last three iterations; behind the first or the first two; or after every two
-    iterations, counted from the last or the first. Each for the value alone, and, at the loop's first loop-carried
-    value, for all of them.
+    With `keys` = (key of h,), and, at the first loop-carried value of the loop, also with those of all of them:
+
+    - `Truncation(keys, "last", count)`: it goes through the last 1, 2 or 3 iterations, and no further;
+    - `Truncation(keys, "first", count)`: it does not enter the first 1 or 2 iterations;
+    - `Truncation(keys, end, 2, again=True)`: it stops after every two iterations, counted from either end.
     """
     for keys in keys_carried_together(program, place):
         yield from (Truncation(keys, "last", count) for count in (1, 2, 3))
