@@ -9,13 +9,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from grader.course.yaml_file import line_of, parse_yaml
 from grader.errors import UsageError
 from grader.safe_text import one_line
+
+from .class_folder import LayoutName
 
 CLASS_FILE = "class.yaml"
 GRADES = Path("grades")  # one folder for each assignment lies in it
@@ -24,7 +26,6 @@ DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
 ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folder"}
-Layout = Literal["plain", "sections", "canvas", "moodle", "gradescope", "github"]
 
 
 def _moment(value: Any) -> Any:
@@ -92,7 +93,7 @@ class Assignment(_Part):
 
     submissions: Path
     units: tuple[str, ...] = ()
-    layout: Layout | None = None
+    layout: LayoutName | None = None
     due: Moment | None = None
     late: LatePolicy = LatePolicy()
     extensions: Mapping[str, Moment] = Field(default_factory=dict)
@@ -157,7 +158,7 @@ class GradeOptions:
     units: Sequence[str] = ()
     exercises: Sequence[str] = ()
     roster: Path | None = None
-    layout: Layout | None = None
+    layout: LayoutName | None = None
     assignment: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
 
@@ -196,6 +197,8 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
     name = _assignment_name(content, submissions)
     _check_same_file(plan, given.roster, content.roster, "--roster", "roster")
     roster = given.roster or content.roster
+    if content.aliases and roster is None:
+        raise UsageError(f"{plan.line('aliases')}: aliases are names on a roster: add a line with roster.")
     if not name:
         _check_folder_is_free(plan, given.out or GRADES)
         path = None if submissions is None else Path(submissions)
@@ -239,6 +242,24 @@ def _assignment_name(content: ClassFile, submissions: str | None) -> str:
             raise UsageError(f"Name the assignment: handgrad grade {names[0]} (or {', '.join(names[1:])}).")
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
     return submissions if submissions in names else ""
+
+
+def results_path(plan: ClassPlan, name: str | None) -> Path:
+    """Return the results folder, or the record, that a command means.
+
+    Args:
+        plan: the `class.yaml` of the current folder.
+        name: the name of an assignment, or a path; `None` for the only assignment, or the folder `grades`.
+
+    Raises:
+        UsageError: nothing is named, and there are several assignments.
+    """
+    names = list(plan.content.assignments)
+    if name in names or (name is None and len(names) == 1):
+        return GRADES / (name or names[0])
+    if name is None and names:
+        raise UsageError(f"{CLASS_FILE} has several assignments: name one of {', '.join(names)}.")
+    return GRADES if name is None else Path(name)
 
 
 def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, option: str, *at: str) -> None:

@@ -66,6 +66,7 @@ class Grading:
         students: the names of the students who are graded; everybody if empty.
         cluster: the cluster whose workers grade; this machine grades if not given.
         changes: what changes the graded points: adjustments, and late work.
+        is_assignment: whether the results folder belongs to what is graded, an assignment of `class.yaml`.
     """
 
     workers: int
@@ -75,6 +76,7 @@ class Grading:
     students: frozenset[str] = frozenset()
     cluster: Cluster | None = None
     changes: ScoreChanges = NO_CHANGES
+    is_assignment: bool = False
 
 
 def refuse_zeros(nothing: Sequence[NothingToGrade]) -> bool:
@@ -128,7 +130,9 @@ def grade_class(
     names = ExerciseNames(course, grading.exercises or course.exercises)
     progress = _ProgressCounter(len(chosen), report)
     is_isolated, alone = grading.isolation != "none", chosen if grading.students else ()
-    with open_results_folder(names, out, grading.changes, isolated=is_isolated, chosen=alone) as results:
+    with open_results_folder(
+        names, out, grading.changes, isolated=is_isolated, chosen=alone, is_assignment=grading.is_assignment
+    ) as results:
         if grading.students:
             results.keep_others(others)
         try:

@@ -24,27 +24,28 @@ def open_for_class(start: Path, folder: Path | None = None) -> Course:
     Raises:
         CourseError: its `course.yaml` cannot be used.
     """
-    if folder is not None:
-        return load_course(start / folder)
-    course = class_course(start)
-    if find_root(start) is None:
+    course = class_course(start, folder)
+    if folder is None and find_root(start) is None:
         which = "the course that came with handgrad" if course.root == bundled_folder().resolve() else str(course.root)
         print(f"No course.yaml here: grading with {which}.", file=sys.stderr)
     return course
 
 
-def class_course(start: Path) -> Course:
+def class_course(start: Path, folder: Path | None = None) -> Course:
     """Return the course that a class is graded with.
 
-    It is the course that `start` lies in, or else the one that the folder's `nbgrader_config.py` or the variable
-    HANDGRAD_COURSE names, or else the one that came with this package.
+    It is the course in `folder`, or else the one that `start` lies in, or else the one that the folder's
+    `nbgrader_config.py` or the variable HANDGRAD_COURSE names, or else the one that came with this package.
 
     Args:
         start: the folder that the command is run in.
+        folder: the folder of the course, as `class.yaml` names it, relative to `start`; `None` if it names none.
 
     Raises:
         CourseError: its `course.yaml` cannot be used.
     """
+    if folder is not None:
+        return load_course(start / folder)
     root = find_root(start)
     if root is None and COURSE_VARIABLE not in os.environ and (configured := _configured_course(start)):
         root = configured

@@ -427,6 +427,7 @@ def open_results_folder(
     *,
     isolated: bool,
     chosen: Sequence[Submission] = (),
+    is_assignment: bool = False,
 ) -> Iterator[ResultsFolder]:
     """Open or create a results folder, locked for this run.
 
@@ -436,6 +437,7 @@ def open_results_folder(
         changes: what changes the graded points.
         isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
         chosen: the submissions of the students who are graded alone; empty if the whole class is.
+        is_assignment: whether the folder belongs to an assignment, so that a whole run may change its exercises.
 
     Raises:
         UsageError: it cannot be written, another run is writing to it, or it holds results of other exercises.
@@ -455,7 +457,8 @@ def open_results_folder(
             GradeComparison(_before(out, grades)), changes, not chosen, _exercise_of=exercise_of,
         )  # fmt: skip
         folder.note_students(chosen)
-        folder.check_exercises()
+        if chosen or not is_assignment:
+            folder.check_exercises()
         yield folder
 
 

@@ -169,7 +169,7 @@ def grade(
     )
     names = ExerciseNames(course, grading.exercises or course.exercises)
     changes = score_changes(plan, options.assignment, class_folder, names.wanted_ids)
-    grading = replace(grading, changes=changes)
+    grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     if changes.undated:
         undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))
         says = f"handgrad: {len(changes.undated)} submissions have no known time, and count as in time: {undated}"
@@ -423,12 +423,4 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
     if written.unprotected:
         print("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
-    for outdated in written.regraded:
-        print(
-            f"{outdated} was graded with other points than the course has now: to grade it again, run "
-            f"{go}nbgrader generate_assignment {outdated} --force and nbgrader autograde {outdated}"
-        )
-    for released in written.released:
-        print(f"{released} is released in an older form: nbgrader generate_assignment {released} --force")
-    if not (written.released or written.regraded):
-        print(f"next: {go}nbgrader generate_assignment {unit}")
+    print(f"next: {go}nbgrader generate_assignment {unit}")

@@ -31,14 +31,18 @@ if TYPE_CHECKING:
 
 # --- report ---------------------------------------------------------------------------------------------------------
 
-RESULTS, PAGE, TABLE_SUFFIX = Path("grades"), "report.html", ".csv"
+PAGE, TABLE_SUFFIX = "report.html", ".csv"
 MOST_NAMED = 5
 LEAST_SEPARATION = 0.1
 
 
 def report(
     results: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="The folder that grade --out wrote; grades, if left out.")
+        str | None,
+        typer.Argument(
+            metavar="DIR",
+            help="The folder that grade --out wrote, or an assignment of class.yaml; grades, if left out.",
+        ),
     ] = None,
     gradebook: Annotated[
         str | None,
@@ -67,7 +71,7 @@ def report(
     raise typer.Exit(3 if class_report.broken else 0)
 
 
-def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, Path]:
+def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, str, Path]:
     """Open the folder of results or the gradebook; the first entry is read, so that a source that is missing raises.
 
     Returns:
@@ -80,9 +84,10 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
         raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
     entries: Iterator[StudentResults | UnreadableResult | Note]
     if gradebook is None:
+        from grader.classroom.class_file import read_class_file, results_path
         from grader.classroom.student_results import read_folder
 
-        folder = results or RESULTS
+        folder = results_path(read_class_file(Path.cwd()), results)
         source, entries = str(folder), read_folder(folder, for_counting=True)
     else:
         from grader.nbgrader.database import url_without_password
@@ -320,6 +325,13 @@ MOST_PROBLEMS = 10
 
 
 def export(
+    results: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECORD|DIR",
+            help="One student's record, the folder that grade --out wrote, or an assignment of class.yaml.",
+        ),
+    ],
     to: Annotated[
         Platform,
         typer.Option(
@@ -327,15 +339,12 @@ def export(
             help=f"The platform that reads it: {', '.join(get_args(Platform))} (a page for each student).",
         ),
     ],
-    results: Annotated[
-        Path | None,
-        typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote."),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The folder for the files, exported/PLATFORM if left out; - prints the file, if there is only one.",
+            help="The folder for the files; exported/PLATFORM or exported/ASSIGNMENT/PLATFORM, if left out; - prints "
+            "the file, if there is only one.",
         ),
     ] = None,
     fill: Annotated[
@@ -352,31 +361,30 @@ def export(
         ),
     ] = None,
     unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
-    gradebook: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
-    ] = None,
 ) -> None:
     """For instructors: write results as another platform reads them."""
+    from grader.classroom.class_file import read_class_file, results_path
     from grader.classroom.course_choice import class_course
     from grader.export.graded_work import ExportOptions
     from grader.export.platforms import PLATFORMS
     from grader.garbage import without_garbage_collection
 
-    course = class_course(Path.cwd())
+    plan = read_class_file(Path.cwd())
+    course, path = class_course(Path.cwd(), plan.content.course), results_path(plan, results)
+    exported_to = EXPORTED / (results if results in plan.content.assignments else "") / to
     with without_garbage_collection():  # nothing is thrown away before the end
-        records, unread, source = _records(results, gradebook)
+        records, unread = _records(path)
         for record in records[:1]:  # the others of a folder are of the same run
-            _refuse_other_version(course, record, source)
-            _refuse_partly_graded_units(course, record, unit or (), source)
+            _refuse_other_version(course, record, str(path))
+            _refuse_partly_graded_units(course, record, unit or (), str(path))
         records = [record.in_units(unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
-        options = replace(options, is_single=results is not None and not results.is_dir())
+        options = replace(options, is_single=not path.is_dir())
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
-    removed, unwritten = _write_exported(exported, out or EXPORTED / to, to, _without_score(records))
+    removed, unwritten = _write_exported(exported, out or exported_to, to, _without_score(records))
     problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded(records)]
     for line in (*exported.notes, *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
@@ -384,28 +392,21 @@ def export(
     raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
 
 
-def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
-    """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
+def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
+    """Return the records in a file or folder, and a sentence on each one that could not be read.
 
     Raises:
-        UsageError: there is no record, or not exactly one source is named.
+        UsageError: there is no record.
     """
     from grader.classroom.student_results import UnreadableResult, read_folder, read_record
     from grader.results.records import StudentResults
 
-    if results is None or gradebook is not None:
-        if results is not None or gradebook is None:
-            raise UsageError("Name one class to export: a record, the folder that grade --out wrote, or --gradebook.")
-        opened, source, _ = _open_source(None, gradebook)
-        entries = list(opened)
-    else:
-        source = str(results)
-        entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
+    entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
-        raise UsageError(f"{source} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
-    return records, unread, source
+        raise UsageError(f"{results} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
+    return records, unread
 
 
 def _content(path: Path) -> bytes:

@@ -128,3 +128,9 @@ def test_missing_submissions_are_told_with_the_line(folder: Path) -> None:
     (folder / "handed-in").rmdir()
     with pytest.raises(UsageError, match=r"class\.yaml, line 7: handed-in does not exist"):
         grade_options(read_class_file(folder), "week-1", GradeOptions())
+
+
+def test_aliases_need_a_roster(folder: Path) -> None:
+    (folder / "class.yaml").write_text(TEXT.replace("roster: people.csv\n", ""))
+    with pytest.raises(UsageError, match=r"class\.yaml, line 1: aliases are names on a roster"):
+        grade_options(read_class_file(folder), "week-1", GradeOptions())

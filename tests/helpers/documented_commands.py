@@ -32,7 +32,6 @@ RUNS: Runs = {
         ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
         ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
         ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
-        ("export --gradebook sqlite:///gradebook.db --to feedback", 0, "exported/feedback/ada.feedback.html"),
         ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
     ],
     "junit.md": [("export grades/student.json --to junit --out test-reports/", 0, "test-reports/junit.xml")],
@@ -53,6 +52,7 @@ RUNS: Runs = {
 """Commands of `handgrad`, without its name."""
 
 RUN_ELSEWHERE = {
+    "class.md": "classroom/test_assignments.py",
     "hand-ins.md": "classroom/test_hand_ins.py",
     "learners.md": "test_documents.py",
 }
@@ -66,6 +66,10 @@ NOT_RUN = {
 
 SHOWN = {
     "architecture.md": {"program = record(": "test_documents.py"},
+    "class.md": {
+        "roster: people.csv": "classroom/test_assignments.py",
+        "assignment,student": "classroom/test_assignments.py",
+    },
     "cluster.md": {"from dask_jobqueue": "it needs Slurm", "distributed:": "it needs certificates"},
     "github.md": {"import shutil": "test_github_action.py"},
     "hand-ins.md": {

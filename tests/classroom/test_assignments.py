@@ -1,0 +1,102 @@
+"""The assignments of a `class.yaml`, with the commands and the files of docs/class.md, in a small class."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers import platforms
+from helpers.commands import Typed
+from helpers.courses import ROOT
+
+pytestmark = pytest.mark.usefixtures("warm_pool")
+UNIT = "04_linear"
+COURSE = "course: small\ntitle: One\nunits:\n- id: 04_linear\n  title: L\n  exercises:\n  - {id: lin_grad, points: 3}\n"
+PAGE = (ROOT / "docs" / "class.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+COMMANDS = [line.removeprefix("handgrad ") for kind, text in BLOCKS if not kind for line in text.splitlines()]
+ROSTER = "username,handed_in\nada,2026-11-30T18:00\nben,2026-12-03T10:00\ncem,\n"
+
+
+@pytest.fixture
+def school(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A class of three, of whom the third handed in nothing, in the current folder."""
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / UNIT, tmp_path / part / UNIT, ignore=shutil.ignore_patterns("__pycache__"))
+    (class_yaml,) = (text for kind, text in BLOCKS if kind == "yaml")
+    (adjustments,) = (text for kind, text in BLOCKS if kind == "text")
+    files = {"course.yaml": COURSE, "class.yaml": class_yaml, "adjustments.csv": adjustments, "people.csv": ROSTER}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    platforms.put(tmp_path / "submissions" / "Ada L.", {"lin_grad.py": platforms.RIGHT})
+    platforms.put(tmp_path / "submissions" / "ben", {"lin_grad.py": platforms.MEAN})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def record(school: Path, student: str) -> dict[str, object]:
+    """Return a student's record of week-1."""
+    content: dict[str, object] = json.loads((school / "grades/week-1" / f"{student}.json").read_bytes())
+    return content
+
+
+def test_the_commands_of_the_page_work_in_their_order(school: Path, typed: Typed) -> None:
+    assert COMMANDS == ["grade week-1", "report week-1", "export week-1 --to feedback"]
+    for command in COMMANDS:
+        done = typed(*shlex.split(command), cwd=school)
+        assert done.returncode == (0 if command.startswith("report") else 1), done.stderr  # cem handed in nothing
+    assert (school / "grades/week-1/report.html").is_file()
+    assert (school / "exported/week-1/feedback/ben.feedback.html").is_file()
+
+
+def test_the_record_has_the_changes_and_the_lateness_of_the_page(school: Path, typed: Typed) -> None:
+    typed("grade", cwd=school)
+    ada, ben = record(school, "ada"), record(school, "ben")
+    assert (ada["raw_score"], ada["score"]) == (2.5, 2.5)
+    assert "late" not in ada
+    assert ben["raw_score"] == 2.5
+    assert ben["late"]["days"] == 1  # type: ignore[index]
+    assert ben["score"] == 2.25
+    assert record(school, "cem")["score"] is None
+    before = {path.name: path.read_bytes() for path in (school / "grades/week-1").iterdir() if path.suffix == ".json"}
+    again = typed("grade", "week-1", cwd=school)
+    assert "unchanged and kept" in again.stdout
+    after = {path.name: path.read_bytes() for path in (school / "grades/week-1").iterdir() if path.suffix == ".json"}
+    assert after == before, "a second run changes nothing"
+
+
+def test_a_change_that_is_taken_back_is_gone_without_a_new_grading(school: Path, typed: Typed) -> None:
+    typed("grade", cwd=school)
+    (school / "adjustments.csv").unlink()
+    done = typed("grade", cwd=school)
+    assert "0 submissions graded" in done.stdout
+    assert record(school, "ada")["score"] == 3
+    assert "adjustments" not in record(school, "ada")
+    with (school / "grades/week-1/changes.csv").open(encoding="utf-8-sig") as file:
+        assert {row["student"] for row in csv.DictReader(file)} == {"ada", "ben"}
+
+
+def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, typed: Typed) -> None:
+    (school / "people.csv").write_text("username\nada\nben\n", encoding="utf-8")
+    done = typed("grade", cwd=school)
+    assert done.stderr.count("have no known time, and count as in time: ada, ben") == 1
+    assert "late" not in record(school, "ben")
+
+
+def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Path, typed: Typed) -> None:
+    unit = "- id: 01_slopes\n  title: S\n  exercises:\n  - {id: slope, points: 1}\n"
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / "01_slopes", school / part / "01_slopes")
+    (school / "course.yaml").write_text(COURSE.replace("units:\n", f"units:\n{unit}"), encoding="utf-8")
+    typed("grade", cwd=school)
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    (school / "class.yaml").write_text(text.replace("units: [04_linear]", "units: [01_slopes, 04_linear]"))
+    refused = typed("grade", "week-1", "--student", "ada", cwd=school)
+    assert refused.returncode == 2
+    assert typed("grade", "week-1", cwd=school).returncode == 1
+    assert [each["id"] for each in record(school, "ada")["exercises"]] == ["slope", "lin_grad"]  # type: ignore[attr-defined]
