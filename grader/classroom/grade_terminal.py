@@ -198,7 +198,13 @@ def pace(progress: GradingProgress) -> str:
 
 
 def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder, as_json: bool) -> bool:
-    """Ask on a terminal whether to enter 0 points; return false if there is no terminal, or the output is JSON."""
+    """Ask on the terminal whether to enter 0 points for students who submitted nothing gradable; return the answer.
+
+    Args:
+        nothing: these students, each with the reason.
+        class_folder: the submissions of the class.
+        as_json: whether the output is JSON; then, and where there is no terminal, nothing is asked and it is False.
+    """
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     everybody = len(class_folder.submissions) + len(class_folder.absent)

@@ -67,7 +67,12 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Compare what the code under test did in one trial with what is right."""
+    """Compare what the code under test did in one trial with what is right.
+
+    Args:
+        code_trial: the trial, with the call of the code and the gradients that count as right.
+        report: what the code returned or raised in this call.
+    """
 
     code_trial: CodeTrial
     report: CallReport
@@ -94,7 +99,7 @@ class Run:
         return array if np.isfinite(array).all() else None
 
     def unjudged(self, answer: Answer) -> np.ndarray:
-        """Return a mask of the entries for which there is no gradient to compare with; shaped like the input."""
+        """Return a mask, True for each entry for which there is no gradient to compare with; shaped like the input."""
         return np.asarray(~np.isfinite(self.code_trial.allowed[answer.name].expected))
 
     def right(self, answer: Answer) -> np.ndarray:
@@ -116,20 +121,24 @@ class Run:
         return bool(self.trial.remember(("wrong", answer.name), compare))
 
     def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
-        """Return the answer with torch's choice at each kink where it made another right one; `None` if no array."""
+        """Return the answer, with torch's value at each kink at which it has another value that is right, too.
+
+        Returns:
+            As `array`; an array of a wrong shape is unchanged.
+        """
         array = self.array(answer)
         if array is None or array.shape != self.right(answer).shape:
             return array
         return np.where(self.compared(answer).convention, self.right(answer), array)
 
     def has_choices(self, answer: Answer) -> bool:
-        """Return whether the answer, an array, has another choice than torch's at a kink."""
+        """Return whether the answer is an array that has another right value than torch's at some kink."""
         array = self.array(answer)
         has_shape = array is not None and array.shape == self.right(answer).shape
         return has_shape and bool(self.compared(answer).convention.any())
 
     def with_conventions(self, answer: Answer) -> np.ndarray:
-        """Return the right gradient with the answer's choices at kinks."""
+        """Return the right gradient, at each kink with the value of the answer, an array, where that is right, too."""
         array = self.array(answer)
         assert array is not None
         return np.where(self.compared(answer).convention, array, self.right(answer))

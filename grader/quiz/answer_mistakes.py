@@ -40,8 +40,8 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
         if len(answer) > LONGEST_MESSAGE:
             raise ExpressionError(f"it has {len(answer)} characters: the answer is much shorter")
         if isinstance(question, Choice):
-            return _choice(question, answer)
-        return _choices(question, answer) if isinstance(question, Choices) else _typed(question, answer)
+            return _choice_mistake(question, answer)
+        return _choices_mistake(question, answer) if isinstance(question, Choices) else _typed_mistake(question, answer)
     except ExpressionError as error:
         message = str(error)
         sentence = f"{message[0].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
@@ -56,7 +56,7 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
         ) from error
 
 
-def _choice(question: Choice, answer: str) -> QuizMistake | None:
+def _choice_mistake(question: Choice, answer: str) -> QuizMistake | None:
     """Return the mistake of naming a wrong choice; `None` if the right one is named.
 
     Raises:
@@ -66,7 +66,7 @@ def _choice(question: Choice, answer: str) -> QuizMistake | None:
     return None if label in question.right else question.wrong[label]
 
 
-def _choices(question: Choices, answer: str) -> QuizMistake | None:
+def _choices_mistake(question: Choices, answer: str) -> QuizMistake | None:
     """Return the mistake of the first wrong choice named, else of the first right one that is not, else `None`."""
     known = [*question.right, *question.wrong]
     chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
@@ -88,7 +88,7 @@ def _label(text: str, known: Collection[str]) -> str:
     return label
 
 
-def _typed(question: TypedQuestion, answer: str) -> QuizMistake | None:
+def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
     """Return the mistake in a typed answer; `None` if it is right.
 
     Raises:
@@ -96,17 +96,17 @@ def _typed(question: TypedQuestion, answer: str) -> QuizMistake | None:
     """
     meanings = list(readings(question, answer))
     right = key_values(question, question.right)
-    if any(_same(question, values, right) for values in meanings):
-        if isinstance(question, Shape) and _repeats(question, answer):
+    if any(_mean_the_same(question, values, right) for values in meanings):
+        if isinstance(question, Shape) and _repeats_question(question, answer):
             raise ExpressionError("that is the question itself: write its axes, such as (k, 3)")
         return None
     for wrong, mistake in question.wrong.items():
-        if any(_same(question, values, key_values(question, wrong)) for values in meanings):
+        if any(_mean_the_same(question, values, key_values(question, wrong)) for values in meanings):
             return mistake
-    return _undeclared(question, meanings[0], right)
+    return _undeclared_mistake(question, meanings[0], right)
 
 
-def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
+def _mean_the_same(question: TypedQuestion, values: Values, other: Values) -> bool:
     """Return whether two answers have the same meaning; the word `error` means any error."""
     if isinstance(values, str) or isinstance(other, str):
         return values == other or (values in ("error", "exception") and str(other).endswith("error"))
@@ -117,14 +117,14 @@ def _same(question: TypedQuestion, values: Values, other: Values) -> bool:
     return same_values(values, other)
 
 
-def _repeats(question: Shape, answer: str) -> bool:
+def _repeats_question(question: Shape, answer: str) -> bool:
     """Return whether an answer asks the question back: `(inp - targ).shape`."""
     question_text = re.sub(r"\s", "", question.ask + question.listing)
     computed = re.fullmatch(r"\(?(.+?)\)?\.(?:shape|size\(\))", re.sub(r"\s", "", answer))
     return computed is not None and computed[1] in question_text and COMPUTED.search(computed[1]) is not None
 
 
-def _undeclared(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
+def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
     """Return the mistake in a wrong answer for which the author has declared none."""
     if isinstance(values, str) or isinstance(right, str):
         return QuizMistake(code="unknown", says=NOT_IT)
