@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +119,8 @@ def lose_the_services(school: Path, machines: Machines, on_one_machine) -> None:
     in_the_middle(school / "again", run)
     for worker in machines.workers:
         for service in descendants(worker.pid):
-            os.kill(service, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end with the service that it served
+                os.kill(service, signal.SIGKILL)
     said, complaints = run.communicate()
     assert run.returncode == 0, said + complaints
     assert contents(school / "again") == on_one_machine
