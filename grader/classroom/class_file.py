@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from grader.course.yaml_file import line_of, parse_yaml
+from grader.course.yaml_file import line_of, parse_yaml, with_entry
 from grader.errors import UsageError
+from grader.files import write_atomically
 from grader.safe_text import one_line
 
 from .class_folder import LayoutName
@@ -128,6 +129,23 @@ class ClassPlan:
     path: Path = Path(CLASS_FILE)
     text: str = ""
     content: ClassFile = field(default_factory=ClassFile)
+
+    def write_layout(self, assignment: str, layout: LayoutName) -> bool:
+        """Write the layout of an assignment into the file; return whether it could be added as a line.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        text = with_entry(self.text, ("assignments", assignment), "layout", layout)
+        if text is None:
+            return False
+        try:
+            write_atomically(self.path, text.encode())
+        except OSError as error:
+            raise UsageError(
+                f"{CLASS_FILE} cannot be written ({error.strerror}): add layout: {layout} to it."
+            ) from error
+        return True
 
     def line(self, *location: str | int) -> str:
         """Return the file and the line of an entry, as in `class.yaml, line 3`.

@@ -27,7 +27,8 @@ from grader.results.records import StudentResults
 from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
-from .class_folder import PLAIN_LAYOUT, ClassFolder
+from .class_file import CLASS_FILE, ClassPlan
+from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
 from .results_folder import CHANGES_FILE, GRADES_FILE
@@ -79,13 +80,17 @@ def grade_with_progress(
     return 1 if summary.nothing and not summary.entered else 0
 
 
-def confirm_layout(class_folder: ClassFolder, folder: Path, *, is_named: bool) -> None:
+def confirm_layout(
+    class_folder: ClassFolder, folder: Path, *, is_named: bool, plan: ClassPlan | None = None, assignment: str = ""
+) -> None:
     """Show how the class's folder was read, and ask whether that is right where it may be read in another way.
 
     Args:
         class_folder: the submissions of the class.
         folder: the folder, as the user named it.
         is_named: whether the user named the layout.
+        plan: the `class.yaml` that the answer may be written into; `None` if there is none.
+        assignment: the name of the assignment in it; empty if none is graded.
 
     Raises:
         UsageError: it is not right, or nobody is there to ask.
@@ -101,11 +106,21 @@ def confirm_layout(class_folder: ClassFolder, folder: Path, *, is_named: bool) -
     if sys.stdin.isatty() and sys.stderr.isatty():
         print(one_line(f"Is that right{why}? {command} answers this. [Y/n]"), end=" ", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().casefold() in ("", "y", "yes"):
+            if plan is not None and assignment:
+                _offer_to_write_layout(plan, assignment, class_folder.layout_name)
             return
     others = " or ".join(f"--layout {name}" for name in ("plain", "sections") if name != class_folder.layout_name)
     raise UsageError(
         one_line(f"{folder} looks like {class_folder.layout}{why}: name {command} if that is right, or {others}.")
     )
+
+
+def _offer_to_write_layout(plan: ClassPlan, assignment: str, layout: LayoutName) -> None:
+    """Ask whether to write a layout that was confirmed into `class.yaml`, so that it is not asked again."""
+    question = f"Write layout: {layout} into {CLASS_FILE} for {assignment}? [y/N]"
+    print(question, end=" ", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().casefold() in ("y", "yes") and not plan.write_layout(assignment, layout):
+        print(f"{plan.line('assignments', assignment)}: add layout: {layout} there by hand.", file=sys.stderr)
 
 
 @contextmanager

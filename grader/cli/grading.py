@@ -163,7 +163,8 @@ def grade(
     class_folder = find_submissions(course, options.submissions, folder, options.layout)
     if options.roster is not None:
         class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))
-    confirm_layout(class_folder, options.submissions, is_named=options.layout is not None)
+    is_named = options.layout is not None
+    confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
     grading = Grading(
         workers, "none", seed, _chosen(course, options.units, options.exercises), frozenset(student or ())
     )

@@ -64,6 +64,30 @@ def line_of(text: str, location: Sequence[str | int]) -> int:
     return line
 
 
+def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str | None:
+    """Return a YAML text with one more entry in a mapping, at its end; `None` if the mapping is not one key to a line.
+
+    Args:
+        text: the text, whose comments and order stay.
+        location: the keys that lead to the mapping.
+        key: the key of the entry.
+        value: its value, a plain word.
+    """
+    node = yaml.compose(text, Loader=_LOADER)
+    for part in location:
+        node = dict(_children(node))[part][1]
+    if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
+        return None
+    lines = text.splitlines(keepends=True)
+    first, (last, value_node) = node.value[0][0], node.value[-1]
+    end = max(last.start_mark.line, value_node.end_mark.line - (value_node.end_mark.column == 0))
+    while end > last.start_mark.line and not lines[end].strip():
+        end -= 1
+    if not lines[end].endswith("\n"):
+        lines[end] += "\n"
+    return "".join((*lines[: end + 1], f"{' ' * first.start_mark.column}{key}: {value}\n", *lines[end + 1 :]))
+
+
 def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str, str]) -> str:
     """Return the sentence on the first error of a model: file, line, mistake, and what to do."""
     first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first

@@ -130,6 +130,30 @@ def test_missing_submissions_are_told_with_the_line(folder: Path) -> None:
         grade_options(read_class_file(folder), "week-1", GradeOptions())
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "assignments:\n  a:  # first\n    submissions: x  # here\n\n  b:\n    submissions: y",
+            "assignments:\n  a:  # first\n    submissions: x  # here\n    layout: moodle\n\n  b:\n    submissions: y",
+        ),
+        (
+            "assignments:\n  a:\n   submissions: x\n   extensions:\n     ada: 2026-12-01\n",
+            "assignments:\n  a:\n   submissions: x\n   extensions:\n     ada: 2026-12-01\n   layout: moodle\n",
+        ),
+        ("assignments:\n  a:\n    submissions: x", "assignments:\n  a:\n    submissions: x\n    layout: moodle\n"),
+        ("assignments: {a: {submissions: x}}\n", None),
+    ],
+)
+def test_a_layout_is_added_as_a_line_and_all_else_stays(tmp_path: Path, text: str, wanted: str | None) -> None:
+    (tmp_path / "class.yaml").write_text(text)
+    plan = read_class_file(tmp_path)
+    assert plan.write_layout("a", "moodle") == (wanted is not None)
+    assert (tmp_path / "class.yaml").read_text() == (wanted or text)
+    if wanted:
+        assert read_class_file(tmp_path).content.assignments["a"].layout == "moodle"
+
+
 def test_aliases_need_a_roster(folder: Path) -> None:
     (folder / "class.yaml").write_text(TEXT.replace("roster: people.csv\n", ""))
     with pytest.raises(UsageError, match=r"class\.yaml, line 1: aliases are names on a roster"):

@@ -13,6 +13,7 @@ from helpers.courses import ROOT
 from helpers.platforms import GRADESCOPE_METADATA, MEAN, RIGHT, put, zipped
 from test_class_grading import names_of, small_course
 
+from grader.classroom.class_file import read_class_file
 from grader.classroom.class_folder import (
     ClassFolder,
     LayoutName,
@@ -125,6 +126,17 @@ def test_the_question_says_which_option_answers_it(course, tmp_path, monkeypatch
             confirm_layout(found, tmp_path / "in", is_named=False)
     assert "in: 2 sections, 4 students.\n" in shown.getvalue()
     assert "--layout sections answers this. [Y/n]" in shown.getvalue()
+
+
+@pytest.mark.parametrize(("typed", "is_written"), [("y\ny\n", True), ("y\n\n", False), ("y\n", False)])
+def test_the_answer_may_be_written_into_the_class_file(course, tmp_path, monkeypatch, typed, is_written) -> None:
+    found = found_in(course, put(tmp_path / "in", SECTIONS))
+    (tmp_path / "class.yaml").write_text("assignments:\n  week-1:\n    submissions: in\n")
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    plan = read_class_file(tmp_path)
+    confirm_layout(found, tmp_path / "in", is_named=False, plan=plan, assignment="week-1")
+    assert ("    layout: sections\n" in (tmp_path / "class.yaml").read_text()) is is_written
 
 
 def test_a_run_without_a_terminal_is_refused_until_the_layout_is_named(tmp_path, monkeypatch) -> None:
