@@ -424,4 +424,12 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
     if written.unprotected:
         print("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
-    print(f"next: {go}nbgrader generate_assignment {unit}")
+    for outdated in written.regraded:
+        print(
+            f"{outdated} was graded with other points than the course has now: to grade it again, run "
+            f"{go}nbgrader generate_assignment {outdated} --force and nbgrader autograde {outdated}"
+        )
+    for released in written.released:
+        print(f"{released} is released in an older form: nbgrader generate_assignment {released} --force")
+    if not (written.released or written.regraded):
+        print(f"next: {go}nbgrader generate_assignment {unit}")

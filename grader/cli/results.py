@@ -325,13 +325,6 @@ MOST_PROBLEMS = 10
 
 
 def export(
-    results: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECORD|DIR",
-            help="One student's record, the folder that grade --out wrote, or an assignment of class.yaml.",
-        ),
-    ],
     to: Annotated[
         Platform,
         typer.Option(
@@ -339,6 +332,13 @@ def export(
             help=f"The platform that reads it: {', '.join(get_args(Platform))} (a page for each student).",
         ),
     ],
+    results: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RECORD|DIR",
+            help="One student's record, the folder that grade --out wrote, or an assignment of class.yaml.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -361,6 +361,10 @@ def export(
         ),
     ] = None,
     unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    gradebook: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
+    ] = None,
 ) -> None:
     """For instructors: write results as another platform reads them."""
     from grader.classroom.class_file import read_class_file, results_path
@@ -370,17 +374,18 @@ def export(
     from grader.garbage import without_garbage_collection
 
     plan = read_class_file(Path.cwd())
-    course, path = class_course(Path.cwd(), plan.content.course), results_path(plan, results)
-    exported_to = EXPORTED / (results if results in plan.content.assignments else "") / to
+    course = class_course(Path.cwd(), plan.content.course)
+    path = None if results is None else results_path(plan, results)
+    exported_to = EXPORTED / (results if results and results in plan.content.assignments else "") / to
     with without_garbage_collection():  # nothing is thrown away before the end
-        records, unread = _records(path)
+        records, unread, source = _records(path, gradebook)
         for record in records[:1]:  # the others of a folder are of the same run
-            _refuse_other_version(course, record, str(path))
-            _refuse_partly_graded_units(course, record, unit or (), str(path))
+            _refuse_other_version(course, record, source)
+            _refuse_partly_graded_units(course, record, unit or (), source)
         records = [record.in_units(unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
-        options = replace(options, is_single=not path.is_dir())
+        options = replace(options, is_single=path is not None and not path.is_dir())
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
@@ -392,21 +397,28 @@ def export(
     raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
 
 
-def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
-    """Return the records in a file or folder, and a sentence on each one that could not be read.
+def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
+    """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
 
     Raises:
-        UsageError: there is no record.
+        UsageError: there is no record, or not exactly one source is named.
     """
     from grader.classroom.student_results import UnreadableResult, read_folder, read_record
     from grader.results.records import StudentResults
 
-    entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
+    if results is None or gradebook is not None:
+        if results is not None or gradebook is None:
+            raise UsageError("Name one class to export: a record, the folder that grade --out wrote, or --gradebook.")
+        opened, source, _ = _open_source(None, gradebook)
+        entries = list(opened)
+    else:
+        source = str(results)
+        entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
-        raise UsageError(f"{results} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
-    return records, unread
+        raise UsageError(f"{source} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
+    return records, unread, source
 
 
 def _content(path: Path) -> bytes:

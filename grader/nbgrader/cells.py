@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import re
 import sys
 import warnings
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, TypeVar
 
 from grader.course.course import CourseExercise, notebook_course
@@ -22,10 +24,12 @@ from grader.errors import InfrastructureError, UsageError
 from grader.learner.session import Session
 from grader.rendering.picture_data import ExercisePictures
 from grader.results.records import ExerciseResult
+from grader.safe_text import plain
 from grader.sandbox.source_text import importable_files
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
 T = TypeVar("T")
+VALIDATING, WIDTH = "NBGRADER_VALIDATING", 70  # set by Validate, which shows this text in place of "Partial credit"
 VERDICT_CALLS = re.compile(r"\s*(?:(?:check|score)\([^\n]*\)\s*)+")
 
 
@@ -72,6 +76,9 @@ def score(exercise_id: str, answer: str) -> float:
         raise UsageError(f"{exercise_id} has no answer {answer!r}; it has {names}.")
     if wanted.status == "error":
         raise InfrastructureError(wanted.message)
+    if not wanted.score and os.environ.get(VALIDATING):
+        state = "not attempted yet" if wanted.status == "todo" else f"{wanted.message} [{wanted.code}]"
+        print("\n".join(wrap(plain(f"{answer}: {state}"), WIDTH, break_on_hyphens=False)), file=sys.stderr)
     return float(min(max(wanted.score, 0.0), wanted.max_score))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -16,8 +16,10 @@ from grader.course.course_file import Unit
 from grader.errors import CourseError, InfrastructureError
 from grader.files import keep_copy, write_atomically
 
-from .source_notebook import grade_id, is_derived, notebook_lesson, source_notebook
+from .database import connect_read_only
+from .source_notebook import answer_id, grade_id, is_derived, notebook_lesson, source_notebook
 
+GRADEBOOK = "gradebook.db"
 CONFIG_FILE = "nbgrader_config.py"
 RELEASE = (
     "nbgrader.preprocessors.IncludeHeaderFooter",
@@ -95,12 +97,16 @@ class FolderChanges:
         backups: copies of the notebooks that were replaced, relative to the folder.
         own_config: whether the configuration is the instructor's, and was not changed.
         unprotected: whether that configuration lacks the preprocessor that isolates student code.
+        released: the units whose notebook was written anew after its release.
+        regraded: the units that were graded with other points than the course has.
     """
 
     files: tuple[Path, ...]
     backups: tuple[Path, ...]
     own_config: bool = False
     unprotected: bool = False
+    released: tuple[str, ...] = ()
+    regraded: tuple[str, ...] = ()
 
 
 def build_folder(course: Course, folder: Path) -> FolderChanges:
@@ -120,12 +126,36 @@ def build_folder(course: Course, folder: Path) -> FolderChanges:
         raise InfrastructureError(f"{folder} is not a folder: name a new one, such as my-nbgrader-course.")
     derived = {path: data for unit in course.config.units for path, data in _unit_files(course, unit, folder)}
     try:
-        return _write(folder, derived, config(course, folder))
+        changes = _write(folder, derived, config(course, folder))
+        written = {path.parent.name for path in changes.files if path.suffix == ".ipynb"}
+        released = tuple(unit for unit in sorted(written) if (folder / "release" / unit).is_dir())
+        return replace(changes, released=released, regraded=tuple(_units_with_other_points(course, folder)))
     except OSError as error:
         raise InfrastructureError(
             f"{error.filename or folder} cannot be written ({error.strerror}): make it writable, or make room, and "
             "run the same command again."
         ) from error
+
+
+def _units_with_other_points(course: Course, folder: Path) -> Iterator[str]:
+    """Yield the units with submissions whose points in the gradebook of the folder are not those of the course."""
+    gradebook = folder / GRADEBOOK
+    if not gradebook.is_file():
+        return
+    from nbgrader.api import Assignment, GradeCell, Notebook, SubmittedAssignment
+    from sqlalchemy import select
+
+    points = {
+        (exercise.unit, answer_id(exercise.id, name)): exercise.points_of_answer
+        for exercise in course.exercises
+        for name in exercise.answer_names
+    }
+    query = select(Assignment.name, GradeCell.name, GradeCell.max_score).select_from(GradeCell)
+    query = query.join(Notebook, GradeCell.notebook_id == Notebook.id).join(Assignment)
+    query = query.where(Assignment.id.in_(select(SubmittedAssignment.assignment_id)))
+    with connect_read_only(f"sqlite:///{gradebook}") as db:
+        rows = [tuple(row) for row in db.execute(query)]
+    yield from sorted({unit for unit, cell, most in rows if points.get((unit, cell), most) != most})
 
 
 def config(course: Course, folder: Path) -> str:

@@ -17,6 +17,8 @@ from grader.results.records import AnswerResult, ExerciseResult, Status, Student
 from .database import connect_read_only, url_without_password
 
 NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
+SCORE = "score("  # begins a cell that handgrad scores
+OUTDATED = "{0}: {1} student(s) were graded with other points: grade them again with nbgrader autograde {0}"
 ONLY_ANSWER = "return"
 UNCHANGED = "No response."
 STUDENTS_AT_ONCE = 500
@@ -84,12 +86,14 @@ class _GradedCells:
         course: the name of the course, or names.
         cells: the answers by the ids of their cells.
         solutions: the exercises by the ids of their solution cells.
+        scored: the exercises whose answers handgrad scores.
         notes: sentences on assignments and cells that do not count.
     """
 
     course: str
     cells: Mapping[str, _Cell]
     solutions: Mapping[str, Key]
+    scored: Collection[Key]
     notes: tuple[Note, ...]
 
 
@@ -122,10 +126,26 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
         if not graded_cells.cells:
             raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
         yield from graded_cells.notes
+        outdated = Counter[str]()
         students = sorted(db.scalars(select(Student.id)))
         for start in range(0, len(students), STUDENTS_AT_ONCE):
             records = _student_records(db, graded_cells, students[start : start + STUDENTS_AT_ONCE])
-            yield from (_student_results(graded_cells, name, records[name]) for name in records)
+            for name in records:
+                results = _student_results(graded_cells, name, records[name])
+                outdated.update(_outdated_units(graded_cells, results))
+                yield results
+        yield from (Note(OUTDATED.format(unit, count)) for unit, count in sorted(outdated.items()))
+
+
+def _outdated_units(graded_cells: _GradedCells, results: StudentResults) -> set[str]:
+    """Return the units with a right answer whose points are not those of its cell, because these were changed."""
+    return {
+        exercise.unit
+        for exercise in results.exercises
+        if (exercise.unit, exercise.id) in graded_cells.scored
+        for answer in exercise.answers
+        if 0 < answer.score != answer.max_score and not answer.message and answer.status != "error"
+    }
 
 
 def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComment]:
@@ -179,7 +199,7 @@ def _without_code_marks(text: str) -> str:
 
 def _graded_cells(db: Any) -> _GradedCells:
     """Read the cells that count, and notes on those that do not."""
-    from nbgrader.api import Assignment, Grade, GradeCell, SubmittedAssignment, TaskCell
+    from nbgrader.api import Assignment, Grade, GradeCell, SourceCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
 
     notebooks = _notebooks(db)
@@ -205,6 +225,13 @@ def _graded_cells(db: Any) -> _GradedCells:
             cell: notebook.exercise(name)
             for notebook in notebooks.values()
             for cell, name in notebook.solutions.items()
+        },
+        scored={
+            notebooks[notebook].cell(name, 0.0).exercise
+            for notebook, name in db.execute(
+                select(SourceCell.notebook_id, SourceCell.name).where(SourceCell.source.startswith(SCORE))
+            )
+            if notebook in notebooks
         },
         notes=(
             *_note_on("nobody has handed in {}: not counted", unused),

@@ -22,7 +22,7 @@ from nbconvert.exporters import NotebookExporter
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import remove, rmtree
@@ -52,7 +52,7 @@ from .submission import (
     why_unread,
 )
 
-SESSION, FINDINGS = "_handgrad_session", "handgrad"
+SESSION, POINTS, FINDINGS = "_handgrad_session", "_handgrad_points", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
 SETTING = 'c.SecureExecute.isolation = "{}"'
 METADATA_KEY, MADE_FROM = "handgrad", "made_from"
@@ -403,7 +403,7 @@ def note_content_hash(metadata: dict[str, Any], folder: Path) -> None:
 
 
 def remove_outdated(converter: Any) -> None:
-    """Remove the graded notebooks of submissions that have changed, so that `nbgrader autograde` grades them again.
+    """Remove the graded notebooks of submissions that changed, or whose points did, so that they are graded again.
 
     nbgrader itself compares only the times that `collect` notes. A notebook that was put into `submitted/` by hand has
     no such time, and would keep the score of its predecessor.
@@ -417,8 +417,10 @@ def remove_outdated(converter: Any) -> None:
         known = {path: _noted_hash(path) for book in notebooks if (path := graded / Path(book).name).is_file()}
         if converter.force or not known:
             continue
-        if any(noted not in (None, content_hash(source)) for noted in known.values()):
-            converter.log.warning("%s was handed in again, and is graded again: its content has changed", source)
+        has_changed = any(noted not in (None, content_hash(source)) for noted in known.values())
+        if has_changed or any(_has_other_points(converter, source, path) for path in known):
+            why = "handed in again" if has_changed else "graded with other points"
+            converter.log.warning("%s was %s, and is graded again", source, why)
             if converter.coursedir.notebook_id == "*":
                 rmtree(str(graded))
             for path in known if graded.exists() else ():
@@ -429,8 +431,33 @@ def remove_outdated(converter: Any) -> None:
 
 def _graded_folder(converter: Any, source: Path) -> Path:
     """Return the folder in which nbgrader keeps the graded notebooks of a submission."""
+    return Path(converter._format_dest(**_student_and_assignment(converter, source)))
+
+
+def _student_and_assignment(converter: Any, source: Path) -> dict[str, str]:
+    """Return the names that a submission's folder stands for, under `student_id` and `assignment_id`."""
     pattern = converter._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
-    return Path(converter._format_dest(**re.match(pattern, str(source)).groupdict()))  # type: ignore[union-attr]
+    return re.match(pattern, str(source)).groupdict()  # type: ignore[union-attr]
+
+
+def _has_other_points(converter: Any, source: Path, graded: Path) -> bool:
+    """Return whether a graded notebook has cells with other points than its release, as the gradebook records it."""
+    assignment = _student_and_assignment(converter, source)["assignment_id"]
+    kept: dict[tuple[str, str], dict[str, float]] = vars(converter).setdefault(POINTS, {})
+    place = (graded.stem, assignment)
+    if place not in kept:
+        with Gradebook(converter.coursedir.db_url, converter.coursedir.course_id) as gradebook:
+            try:
+                cells = gradebook.find_notebook(*place).grade_cells
+            except MissingEntry:
+                cells = []
+            kept[place] = {cell.name: float(cell.max_score) for cell in cells}
+    try:
+        records = [cell["metadata"].get("nbgrader", {}) for cell in json.loads(graded.read_bytes())["cells"]]
+        return any(kept[place].get(record["grade_id"], record["points"]) != record["points"]
+                   for record in records if record.get("grade") and "points" in record)  # fmt: skip
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return False
 
 
 def _noted_hash(path: Path) -> str | None:

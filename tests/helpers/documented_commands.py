@@ -32,6 +32,7 @@ RUNS: Runs = {
         ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
         ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
         ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
+        ("export --gradebook sqlite:///gradebook.db --to feedback", 0, "exported/feedback/ada.feedback.html"),
         ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
     ],
     "junit.md": [("export grades/student.json --to junit --out test-reports/", 0, "test-reports/junit.xml")],

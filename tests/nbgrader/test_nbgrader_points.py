@@ -1,0 +1,107 @@
+"""Points that changed after a class was graded; what Validate says of an answer; a gradebook as files for platforms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.nbgrader_class import (
+    BMM,
+    RIGHT,
+    UNIT,
+    answered,
+    hand_in,
+    handgrad,
+    nbgrader,
+    released,
+    released_folder,
+    totals,
+)
+
+from grader.classroom.student_results import Note
+from grader.nbgrader.cells import VALIDATING, score
+from grader.nbgrader.gradebook_results import read_gradebook
+
+pytestmark = pytest.mark.slow
+URL = "sqlite:///gradebook.db"
+OUTDATED = f"{UNIT}: 1 student(s) were graded with other points: grade them again with nbgrader autograde {UNIT}"
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """The nbgrader folder of a class of two that was graded: all right, and nothing done."""
+    folder = released_folder(tmp_path)
+    hand_in(folder, "ann", answered(released(folder), lin_grad=RIGHT, bmm_grad=BMM))
+    hand_in(folder, "bob", released(folder))
+    nbgrader("autograde", UNIT, cwd=folder)
+    return folder
+
+
+def notes(folder: Path) -> list[str]:
+    url = f"sqlite:///{folder / 'gradebook.db'}"
+    return [entry.text for entry in read_gradebook(url) if isinstance(entry, Note)]
+
+
+def test_points_that_changed_after_grading_are_noticed_by_every_command(graded: Path):
+    root = graded.parent
+    assert notes(graded) == []
+    course = root / "course.yaml"
+    course.write_text(course.read_text().replace("points: 3", "points: 9"))
+    said = handgrad("nbgrader", "init", str(graded), "--course", str(root), cwd=root)
+    assert f"{UNIT} was graded with other points than the course has now" in said
+    assert f"nbgrader generate_assignment {UNIT} --force and nbgrader autograde {UNIT}" in said
+    assert f"{UNIT} is released in an older form: nbgrader generate_assignment {UNIT} --force" in said
+    assert "next:" not in said
+    nbgrader("generate_assignment", UNIT, "--force", cwd=graded)
+    assert notes(graded) == [OUTDATED]
+    said = nbgrader("autograde", UNIT, cwd=graded)
+    assert said.count("was graded with other points, and is graded again") == 2
+    assert totals(graded) == {"ann": 11.0, "bob": 0.0}
+    assert notes(graded) == []
+    assert "graded again" not in nbgrader("autograde", UNIT, cwd=graded)
+    assert "graded with other points" not in handgrad("nbgrader", "init", str(graded), cwd=root)
+
+
+def test_a_gradebook_is_exported_as_records_are(graded: Path):
+    csv = graded / "canvas.csv"
+    csv.write_text("Student,ID,SIS Login ID,Section,HW (1)\n    Points Possible,,,,5\nAnn,1,ann,A,\nBob,2,bob,A,\n")
+    handgrad("export", "--gradebook", URL, "--to", "canvas", "--fill", str(csv), "--out", "out", cwd=graded)
+    (filled,) = (graded / "out").glob("*.csv")
+    assert [line.split(",")[-1] for line in filled.read_text().splitlines()[2:]] == ["5", "0"]
+    handgrad("export", "--gradebook", URL, "--to", "feedback", "--out", "pages", cwd=graded)
+    (page,) = (path for path in (graded / "pages").glob("*.html") if "ann" in path.name)
+    assert "lin_grad" in page.read_text()
+    said = handgrad("export", "grades", "--gradebook", URL, "--to", "canvas", cwd=graded, code=2)
+    assert "Name one class to export" in said
+
+
+class Shell:
+    """The part of a notebook's shell that a score reads: the cells that were run."""
+
+    def __init__(self, *cells: str) -> None:
+        self.history_manager = self
+        self.input_hist_raw = ["", *cells]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (RIGHT, ""),
+        ("def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = ...\n    b.g = ...", "b.g: not attempted yet\n"),
+        (RIGHT.replace("sum(0)", "mean(0)"), "[mean-for-sum]\n"),
+    ],
+    ids=["right", "not attempted", "wrong"],
+)
+def test_validate_shows_the_mistake_or_that_nothing_was_attempted(
+    answer: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """nbgrader's Validate shows what a score prints on stderr, and "Partial credit" where it prints nothing."""
+    monkeypatch.setattr("grader.nbgrader.cells._shell", lambda: Shell(answer))
+    points = score("lin_grad", "b.g")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv(VALIDATING, "1")
+    assert score("lin_grad", "b.g") == points
+    shown = capsys.readouterr().err
+    assert shown.endswith(says)
+    assert bool(shown) == bool(says) == (points == 0.0)
+    assert all(len(line) <= 70 for line in shown.splitlines())
