@@ -32,9 +32,9 @@ _COMMAND = re.compile(r"(?:pytest|handgrad)\b")
 _QUIZ = re.compile(r"^- `quiz\.yaml`[^\n]*(\n  [^\n]*)*", re.MULTILINE)
 _NEXT = re.compile(r"^Next: \[[^\n]*\n?", re.MULTILINE)
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
-SETUP = f"""import torch
+SETUP = f"""from handgrad import check, score  # {INSTALL}
 
-from handgrad import check, score  # {INSTALL}
+import torch
 
 # Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
 # Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""

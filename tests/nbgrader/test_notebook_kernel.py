@@ -15,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from grader import INSTALL
 from grader.course.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.learner.session import Session
@@ -285,3 +286,8 @@ def test_a_quiz_is_checked_and_scored_by_its_cell(run: Run):
     assert [run(f'score("quiz_01_slopes", "{name}")').plain for name in ("how_far", "grad_shape", "calls")] == [
         "0.0", "0.25", "0.0"
     ]  # fmt: skip
+
+
+def test_the_first_line_of_a_notebook_says_how_to_get_handgrad():
+    """Without handgrad, torch is missing too: the error must show the line that names the command."""
+    assert SETUP.splitlines()[0] == f"from handgrad import check, score  # {INSTALL}"

@@ -22,7 +22,7 @@ from helpers.nbgrader_class import (
 
 from grader.nbgrader.plugin import content_hash
 
-AGAIN = "submitted/{0}/04_linear was handed in again, and is graded again: its content has changed"
+AGAIN = "submitted/{0}/04_linear was handed in again, and is graded again"
 
 
 @pytest.mark.slow
