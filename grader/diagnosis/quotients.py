@@ -166,7 +166,8 @@ def offsets_of_right(trial: Trial) -> tuple[float, float] | None:
     return None
 
 
-OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)  # what may be typed in
+TINY_STEPS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # what may be typed in: the slopes they measure are nearly the same
+OWN_STEPS = (1e-3, 1e-2, 0.1, 0.5, 1.0)  # what may be typed in besides: each measures another slope
 
 
 @dataclass(frozen=True)
@@ -294,9 +295,10 @@ SLIPS = (
     Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value, where {v} belongs",
          _slope_weighted_by_value),
     Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _function_value),
-    *(Slip("own-step", "hard-coded", f"the step is {step:g}, whatever {{h}} is",
+    *(Slip("own-step", "hard-coded", f"the step is {number}, whatever {{h}} is",
            lambda q, step=step: q.right_rise(step) / ((q.ahead - q.behind) * step))  # type: ignore[misc]
-      for step in OWN_STEPS),
+      for steps, number in ((TINY_STEPS, "a tiny number"), *(((step,), f"{step:g}") for step in OWN_STEPS))
+      for step in steps),
 )  # fmt: skip
 
 

@@ -57,6 +57,8 @@ def of_sine(wrong: Slope) -> str:
         (lambda x, h: (math.sin(x * h) - math.sin(x)) / h,
          "wrong-point: fun is taken at at * step: a step is added, not multiplied with"),
         (lambda x, h: (math.sin(x + 1) - math.sin(x)) / 1, "hard-coded: the step is 1, whatever step is"),
+        (lambda x, h: (math.sin(x + 3e-6) - math.sin(x)) / 3e-6,
+         "hard-coded: the step is a tiny number, whatever step is"),
         (lambda x, h: math.sin(x + h) - math.sin(x),
          "missing-local: this is the rise, and it is not divided by the step"),
         (lambda x, h: math.sin(x), "forward-value: this is fun at at itself, not how it changes"),
@@ -66,6 +68,15 @@ def of_sine(wrong: Slope) -> str:
 )  # fmt: skip
 def test_a_wrong_quotient_of_a_number_is_named(wrong: Slope, sentence: str) -> None:
     assert of_sine(wrong) == sentence
+
+
+@pytest.mark.parametrize("step", [1e-7, 1e-6, 1e-5, 1e-4])
+def test_a_tiny_step_is_named_where_the_curve_is_nearly_level(step: float) -> None:
+    """There the slopes that two tiny steps measure differ by much, in proportion to them."""
+    x, h = 1.57, 0.2
+    given = trial((math.sin(x + h) - math.sin(x)) / h, f=math.sin, x=x, h=h)
+    sample = Sample(given, np.asarray((math.sin(x + step) - math.sin(x)) / step), np.asarray(given.expected["return"]))
+    assert named(sample) == "hard-coded: the step is a tiny number, whatever h is"
 
 
 def of_squares(wrong: Callable[[Callable[[Tensor], Tensor], Tensor, Tensor, float], Tensor]) -> str:
