@@ -364,6 +364,7 @@ def _check_solution(exercise: CourseExercise, grader: Grader, worker: Worker) ->
 
 
 def _describe_verdict(answer: AnswerResult) -> str:
+    """Return an answer's name with its code, or with its status if it has no code: "b_g is todo"."""
     return f"{answer.name} is {answer.code or answer.status}"
 
 

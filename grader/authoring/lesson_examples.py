@@ -64,6 +64,7 @@ class _ProblemRunner(doctest.DocTestRunner):
         self._add(example, f"raises {_in_one_line(traceback.format_exception_only(*exc_info[:2])[-1])}")
 
     def _add(self, example: doctest.Example, problem: str) -> None:
+        """Add a clause on an example to `problems`: its line in the lesson, its code, the problem, the next step."""
         self.problems.append(
             f"line {example.lineno + 1}: `{_in_one_line(example.source)}` {problem}: correct the example or its output."
         )

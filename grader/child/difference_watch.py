@@ -261,6 +261,7 @@ def watch_arrays(value: Any, watch: DifferenceWatch | None) -> Any:
 
 
 def _without_watch(value: Any) -> Any:
+    """Return a watched array, or each of those in a list or tuple, as a plain numpy array; other values unchanged."""
     if isinstance(value, _Watched):
         return value.view(np.ndarray)
     return type(value)(map(_without_watch, value)) if type(value) in (list, tuple) else value

@@ -105,6 +105,12 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
 
 
 def _parse_lines(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
+    """Parse lines of Python, and number the lines of the tree on from `before`, the number of lines before them.
+
+    Raises:
+        SyntaxError: the lines are not Python.
+        ValueError: they hold null characters.
+    """
     tree = ast.parse("\n".join(text), filename)
     return ast.increment_lineno(tree, before) if before else tree
 

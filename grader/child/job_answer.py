@@ -417,6 +417,7 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
+        """Return `False`, which tells torch not to wrap this mode for its compiler."""
         return False  # wrapping for dynamo would import all of it, a second on first use
 
     def __init__(self, huge: float = math.inf) -> None:
@@ -451,6 +452,7 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _count(self, tensor: torch.Tensor) -> None:
+        """Add a result of an operation to `work`, and its storage, if it is new, to `alive`, `held` and `peak`."""
         storage = tensor.untyped_storage()
         self.work += tensor.numel()
         if storage._cdata not in self.alive:
@@ -474,6 +476,7 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return
 
     def _forget(self, storage: int) -> None:
+        """Stop counting the storage at this address, which torch has freed."""
         self.held -= self.alive.pop(storage, 0)
         self.from_huge.discard(storage)
 

@@ -86,6 +86,7 @@ def value_facts(value: Any, sent: ReplyArrays, depth: int = 0) -> Facts:
 
 
 def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
+    """Describe a value as `value_facts` does, with the same arguments; raise what the value raises when it is read."""
     if value is None or value is Ellipsis:
         return {"kind": "none" if value is None else "ellipsis"}
     if isinstance(value, torch.Tensor):
@@ -105,6 +106,7 @@ def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
 
 
 def _unreadable(value: Any) -> Facts:
+    """Describe a value by the name of its type alone, with the kind `other`."""
     return {"kind": "other", "type": type(value).__name__[:MAX_NAME]}
 
 
@@ -121,6 +123,10 @@ def _as_array(values: Sequence[Any]) -> np.ndarray | None:
 
 
 def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
+    """Describe a tensor by its dtype and shape, and add its values to `sent` if there is room for them.
+
+    A tensor that is sparse, quantized or not on the CPU has the kind `other`, and is described by its type alone.
+    """
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
     array, dtype = None, str(tensor.dtype).removeprefix("torch.")
@@ -148,6 +154,7 @@ def attribute_facts(tensor: torch.Tensor, sent: ReplyArrays) -> dict[str, Facts]
 
 
 def _call_directly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function with these arguments and without a time limit; return its result."""
     return function(*arguments)
 
 
@@ -192,6 +199,11 @@ def error_facts(
 
 
 def _refuse_input(*_args: object, **_kwargs: object) -> NoReturn:
+    """Stand in for `input` in learner code, whatever the arguments.
+
+    Raises:
+        NoKeyboard: always.
+    """
     raise NoKeyboard("there is no keyboard in a check or a graded run: take input(), breakpoint() and pdb out")
 
 

@@ -277,9 +277,11 @@ class _OwnPositionReader(io.RawIOBase):
         super().close()
 
     def readable(self) -> bool:
+        """Return `True`: the file can be read."""
         return True
 
     def seekable(self) -> bool:
+        """Return `True`: the position can be set."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

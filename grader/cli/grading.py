@@ -387,7 +387,8 @@ nbgrader_app = typer.Typer(
 
 
 @nbgrader_app.callback()
-def _nbgrader() -> None: ...
+def _nbgrader() -> None:
+    """Make `nbgrader` a group of commands; typer calls this before each of them."""
 
 
 @nbgrader_app.command("init", short_help="Make an nbgrader course folder, or rebuild it.")

@@ -76,11 +76,13 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
+    """Print `handgrad:` and a message to stderr, and exit with this code."""
     print(f"handgrad: {message}", file=sys.stderr)
     sys.exit(code)
 
 
 def _turn_on_plain_text(is_given: bool) -> None:
+    """Make all output of this run plain text if the option `--plain` is given."""
     if is_given:
         from grader.rendering.console import ask_for_plain
 
@@ -88,6 +90,11 @@ def _turn_on_plain_text(is_given: bool) -> None:
 
 
 def _print_version(is_given: bool) -> None:
+    """Print the version of handgrad if the option `--version` is given.
+
+    Raises:
+        typer.Exit: it is given; the run ends with exit code 0.
+    """
     if is_given:
         print(f"handgrad {__version__}")
         raise typer.Exit
@@ -109,6 +116,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
+    """Run watch mode in the course of the current folder if `handgrad` is called without a subcommand."""
     if context.invoked_subcommand is None:
         from grader.course.course import open_course
         from grader.learner.watch import watch

@@ -61,10 +61,12 @@ def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
 
 
 def _one_line(message: str) -> str:
+    """Return a message with each run of whitespace as a single space, cut to 300 characters."""
     return " ".join(message.split())[:300]
 
 
 def _shapes(trial: Trial) -> str:
+    """Return a clause on the shapes of a trial's arrays and on its options: "inp and inp.g are (n=2, d=3)"."""
     parts = []
     for name, value in trial.arguments.items():
         if isinstance(value, Array):

@@ -103,6 +103,7 @@ def quantities(trial: Trial) -> dict[str, int]:
 
 
 def _quantities(trial: Trial) -> dict[str, int]:
+    """Work out the mapping that `quantities` returns, without the cache of the trial."""
     sizes = named_axis_sizes(trial)
     arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
     output_entries = 1 if trial.out is None else trial.out.numel()

@@ -38,6 +38,7 @@ def option_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequen
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
+    """Return the shape of the right array of an answer in a trial; `()` if its right value is `None`."""
     expected = trial.expected[answer.name]
     return () if expected is None else expected.shape
 
@@ -106,6 +107,7 @@ def _operations(body: ast.expr, argument: str) -> Iterator[str]:
 
 
 def _uses(node: ast.AST, name: str) -> bool:
+    """Return whether an expression reads or sets the variable of this name anywhere."""
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 

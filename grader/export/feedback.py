@@ -156,6 +156,7 @@ def _is_tried(result: ExerciseResult) -> bool:
 
 
 def _result_html(exercise: CourseExercise, result: ExerciseResult) -> str:
+    """Return the HTML of an exercise's result: its points, and for each wrong answer the message and the hints."""
     aside = _points_text(None if result.status == "error" else result.score, result.max_score)
     return ResultDisplay(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
 

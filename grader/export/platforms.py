@@ -131,11 +131,13 @@ def workflow_command(name: str, message: str, **properties: str) -> str:
 
 
 def _escaped_message(words: str) -> str:
+    """Return text in which no character ends a workflow command of GitHub Actions or begins another one."""
     words = words.replace("##[", "# #[")  # the older form of a command, which may stand anywhere in a line
     return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escaped_property(words: str) -> str:
+    """Return text as the value of a workflow command's property: escaped like a message, its `:` and `,` too."""
     return _escaped_message(words).replace(":", "%3A").replace(",", "%2C")
 
 

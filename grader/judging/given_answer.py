@@ -118,6 +118,7 @@ class GivenAnswer:
         return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
 
     def _value_in(self, answer: Answer, trial: Trial, call: Call) -> GivenValue:
+        """Return the value of an answer in one call: stored in `.g`, returned, or an item of a returned tuple."""
         value, items = call.returned, call.returned.items
         if answer.stored:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
@@ -324,6 +325,7 @@ class GivenAnswer:
         return Diagnosis("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Diagnosis:
+        """Return the diagnosis `wrong-type` for a value that is no array, number or list of the kind that is wanted."""
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
         if self._wanted == LISTED and value.kind == "items":
             return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")

@@ -39,6 +39,12 @@ def grade_quiz(exercise: CourseExercise, content: bytes | Sequence[str] | None) 
 
 
 def _question_results(exercise: CourseExercise, content: bytes | Sequence[str] | None) -> tuple[AnswerResult, ...]:
+    """Return the result of each question of a quiz, in the order of the quiz.
+
+    Args:
+        exercise: the quiz.
+        content: the bytes of the answer sheet, or the source of each cell of a notebook; `None` if there is no sheet.
+    """
     quiz, points = exercise.quiz, exercise.points_of_answer
     if content is None:
         message = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
@@ -61,6 +67,7 @@ def _question_results(exercise: CourseExercise, content: bytes | Sequence[str] |
 def _same_for_every_question(
     exercise: CourseExercise, status: Status, code: str, message: str, hints: tuple[str, ...] = ()
 ) -> tuple[AnswerResult, ...]:
+    """Return the same result without points for every question; if `hints` is empty, it has its own hints."""
     points = exercise.points_of_answer
     return tuple(
         AnswerResult(name, status, 0.0, points, code, message, hints=hints or question.hints)
@@ -87,6 +94,7 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
 
 
 def _shortened(answer: str) -> str:
+    """Return an answer as harmless text on one line, of at most `SHOWN` characters."""
     text = plain(" ".join(answer.split()))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

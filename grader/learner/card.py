@@ -107,6 +107,7 @@ def card_lines(card: Card) -> Iterator[Line]:
 
 
 def _totals_of_card(card: Card) -> str:
+    """Return the totals of a unit, such as "2 of 5 exercises solved, 7 of 20 answers, quiz 3 of 8"."""
     answers = card.answers
     quiz = f", quiz {answers.questions_done} of {answers.questions}" if answers.questions else ""
     exercises = f"{len(card.solved)} of {card.exercises} exercises solved"
@@ -178,6 +179,7 @@ def certificate_svg(cards: Sequence[Card], day: date) -> str:
 
 
 def _mistake_counts(cards: Sequence[Card]) -> str:
+    """Return how many different mistakes the cards hold: "mistakes met: 5, overcome: 3"."""
     mistakes = mistakes_in(cards)
     return f"mistakes met: {len(mistakes)}, overcome: {sum(mistake.is_overcome for mistake in mistakes)}"
 

@@ -128,6 +128,7 @@ def _print_report(
 
 
 def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
+    """Yield the lines of an exercise's pictures, at most `width` columns wide, with an empty line before and after."""
     from grader.rendering.picture_text import pictures_as_lines
 
     yield ()
@@ -151,11 +152,13 @@ def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
 
 
 def _numbers(unit: UnitProgress) -> str:
+    """Return the number of right answers in a unit, as it stands behind a bar: "7 of 20  quiz 3 of 8"."""
     quiz = f"  quiz {unit.questions_done} of {unit.questions}" if unit.questions else ""
     return f"{unit.done} of {unit.total}{quiz}"
 
 
 def _in_words(unit: UnitProgress) -> str:
+    """Return the number of right answers in a unit, for plain text: "7 of 20 answers, quiz 3 of 8 questions"."""
     quiz = f", quiz {unit.questions_done} of {unit.questions} questions" if unit.questions else ""
     return f"{unit.done} of {unit.total} answers{quiz}"
 

@@ -90,6 +90,7 @@ class UnitLines:
 
 
 def _file(nodeid: str) -> str:
+    """Return the path of the file in a pytest node id, which is the part before the first `::`."""
     return nodeid.split("::")[0]
 
 
@@ -174,6 +175,12 @@ def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]
 
 
 def _exit_code_lines(is_new: bool, width: int) -> Iterator[Line]:
+    """Yield the lines that explain why pytest exits with 1.
+
+    Args:
+        is_new: whether the learner has not attempted any answer, which the lines then mention.
+        width: the most columns of a line.
+    """
     says = "pytest exits with 1 until every answer passes."
     for line in textwrap.wrap(f"Nothing is attempted yet. {says}" if is_new else says, width):
         yield ((line, ""),)

@@ -169,6 +169,11 @@ class QuizSession(Practice):
         return grade_quiz(self.exercise, content).with_hash_of(content)
 
     def _write(self, text: str) -> None:
+        """Replace the text of the answer sheet.
+
+        Raises:
+            InfrastructureError: the file cannot be written; it is unchanged.
+        """
         path: Path = self.exercise.path
         try:
             write_atomically(path, text.encode())
@@ -177,6 +182,7 @@ class QuizSession(Practice):
             raise InfrastructureError(says) from error
 
     def _unreadable_sheet(self, error: ReadError) -> UsageError:
+        """Return the error for an answer sheet that cannot be read: its line, the problem, and the next step."""
         return UsageError(
             f"{self.exercise.file}, line {error.line}: {error.problem}. Correct it, or begin a new sheet (this one is "
             f"kept) with: handgrad reset {self.exercise.id}"

@@ -60,6 +60,11 @@ def run_until_left(ask: Callable[[], None]) -> int:
 
 
 def _ask_open_questions(session: Session, taking: QuizSession) -> None:
+    """Ask every question whose answer is not right yet, and record the result after each; then offer another round.
+
+    Raises:
+        QuizLeft: the learner leaves, or wants no further round though questions are open.
+    """
     count = len(taking.names)
     waiting = taking.open()
     if len(waiting) < count:
@@ -143,6 +148,7 @@ def _read(prompt: str) -> str:
 
 
 def _hint(taking: Practice, name: str) -> None:
+    """Print the next hint on the question of this name; after the last one, the path of the lesson."""
     next_hint = taking.next_hint(name)
     if next_hint is None:
         print_lines(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
@@ -152,6 +158,14 @@ def _hint(taking: Practice, name: str) -> None:
 
 
 def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str) -> None:
+    """Print a question: its text, code and choices, how to answer it, and the earlier answer if that was wrong.
+
+    Args:
+        taking: the quiz.
+        name: the question's name.
+        question: the question, with its numbers filled in.
+        place: its place in the quiz, such as `2 of 8`.
+    """
     print_lines([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
     if question.listing:
         code = Syntax(question.listing.rstrip(), "python", theme="ansi_dark", background_color="default")
@@ -168,6 +182,7 @@ def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str)
 
 
 def _how_to_answer(question: AnswerableQuestion) -> str:
+    """Return a sentence on the form of the answer: a letter, several letters, a number, a formula and so on."""
     if isinstance(question, Choice):
         return "Answer with a letter."
     if isinstance(question, Choices):

@@ -110,6 +110,7 @@ def _mistakes_on_record(course: Course, progress: Progress) -> Iterator[MistakeM
 
 
 def _most_first(counts: Mapping[str, int]) -> list[str]:
+    """Return the names with a count above 0, the highest count first; equal counts stay in the order of the mapping."""
     return sorted((name for name in counts if counts[name] > 0), key=lambda name: -counts[name])
 
 
@@ -139,6 +140,7 @@ def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[Revi
 
 
 def _was_answered_wrong(progress: Progress, question: ReviewQuestion) -> bool:
+    """Return whether the last result on record has this question answered wrong, with the mistake that it reviews."""
     result = progress.result(question.quiz)
     mistake = (question.name, question.code)
     return result is not None and any((answer.name, answer.code) == mistake for answer in result.answers)
@@ -164,6 +166,7 @@ def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator
 
 
 def _is_solved(progress: Progress, exercise: CourseExercise) -> bool:
+    """Return whether the last result on record of an exercise is passed."""
     result = progress.result(exercise)
     return result is not None and result.status == "passed"
 
@@ -199,6 +202,7 @@ def _ask_questions(session: Session, review: Review, variant: int) -> None:
 
 
 def _mistake_lines(mistakes: tuple[MistakeMet, ...]) -> Iterator[Line]:
+    """Yield the lines on mistakes: each with its code, how often and where it was met, and its meaning."""
     if not mistakes:
         yield (
             ("No mistake is on record: there is nothing to go over yet. ", ""),
@@ -214,6 +218,7 @@ def _mistake_lines(mistakes: tuple[MistakeMet, ...]) -> Iterator[Line]:
 
 
 def _exercise_lines(exercises: tuple[ReviewExercise, ...]) -> Iterator[Line]:
+    """Yield the lines on exercises to do: each with its file, the mistake and the command; none without exercises."""
     if exercises:
         yield ()
         yield (("To write, or to write once more:", "bold"),)
@@ -225,4 +230,5 @@ def _exercise_lines(exercises: tuple[ReviewExercise, ...]) -> Iterator[Line]:
 
 
 def _count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1: "1 time", "3 times"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

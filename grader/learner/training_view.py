@@ -193,6 +193,7 @@ def svg_of(training: Training) -> str:
 
 
 def _draw_curves(picture: SvgDrawing, training: Training) -> None:
+    """Draw both loss curves of a training in a box at the left, with a scale, the goal as a line, and the last losses."""
     picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
     for share in (0.0, 0.5, 1.0):
         picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(training, share):.2g}", "small faint", "end")
@@ -216,6 +217,7 @@ def _curve_points(curve: Curve, training: Training) -> list[tuple[float, float]]
 
 
 def _draw_plane(picture: SvgDrawing, training: Training) -> None:
+    """Draw the plane at the right: the region that the model assigns to the positive class, and the data as dots."""
     left, size = LEFT + WIDTH + GAP, HEIGHT / PLACES
     picture.box(left, TOP, HEIGHT, HEIGHT, "box", 0)
     for row, sides in enumerate(plane_sides(training, PLACES, PLACES).tolist()):

@@ -121,6 +121,7 @@ class Watch:
         return self.commands.quiz
 
     def _quits(self, event: Event) -> bool:
+        """Return whether an event ends watch mode: the key q, or Ctrl-C while nothing is checked."""
         return event in (Key("q"), Key("Q")) or (event is SystemEvent.INTERRUPTED and self.checks.is_idle)
 
     def _attempt(self, action: Callable[[], None]) -> None:
@@ -132,6 +133,7 @@ class Watch:
         self._draw()
 
     def _handle(self, event: Event, modes: TerminalModes) -> None:
+        """Handle one event; `modes` is the terminal, which is left and entered again when the program is suspended."""
         if isinstance(event, CheckOutcome):
             self.state.record(event)
         elif isinstance(event, Key):
@@ -163,6 +165,7 @@ class Watch:
             self.state.say("The check was ended. Ctrl-C once more: quit.")
 
     def _draw(self) -> None:
+        """Show the current view, with the message, the check in progress and the open prompt below it."""
         message = [*self.state.message, *self._check_in_progress()]
         if (prompt := self.state.prompt) is not None:
             message += wrapped(f"{prompt.text} {prompt.typed}", report_width(), "", "bold", indent=0)

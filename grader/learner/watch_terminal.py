@@ -120,6 +120,14 @@ def keys_in(text: str) -> Iterator[str]:
 
 
 def _read_posix_keys(on_key: OnKey, stop: threading.Event, woken: int, whole_lines: bool) -> None:
+    """Read keys from stdin until `stop` is set or the input ends, on Linux and macOS; call `on_key` with each.
+
+    Args:
+        on_key: receives the name of a key, a whole line, or `INPUT_END`.
+        stop: ends the reading.
+        woken: a file descriptor; when it is closed at its other end, `stop` is looked at.
+        whole_lines: whether to read lines, each without the spaces around it, and not single keys.
+    """
     import select
 
     decode, fd = codecs.getincrementaldecoder("utf-8")("replace").decode, sys.stdin.fileno()
@@ -139,6 +147,7 @@ def _read_posix_keys(on_key: OnKey, stop: threading.Event, woken: int, whole_lin
 
 
 def _read_windows_keys(on_key: OnKey, stop: threading.Event, _woken: int, whole_lines: bool) -> None:
+    """Read keys from the console until `stop` is set, on Windows; the arguments are those of `_read_posix_keys`."""
     import msvcrt
     import time
 
@@ -240,6 +249,7 @@ class DrawnScreen:
         return True
 
     def _go_to(self, top: int) -> None:
+        """Scroll to the line of index `top`, or as far as the text goes."""
         self.top = max(min(top, self.count - self.room), 0)
 
 

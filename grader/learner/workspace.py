@@ -140,6 +140,7 @@ def _expect_room(target: Path) -> None:
 
 
 def _fill(target: Path, source: Course) -> None:
+    """Write a learner's files into the folder `target`: lessons, stubs, a new variant of each quiz, course.yaml."""
     for unit in source.config.units:
         folder = target / "exercises" / unit.id
         folder.mkdir(parents=True)

@@ -241,6 +241,7 @@ def _graded_cells(db: Any) -> _GradedCells:
 
 
 def _note_on(template: str, names: Iterable[str]) -> tuple[Note, ...]:
+    """Return a note, the template with the sorted names for its `{}`; no note without names."""
     listed = ", ".join(sorted(names))
     return (Note(template.format(listed)),) if listed else ()
 
@@ -294,6 +295,13 @@ def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str
 
 
 def _student_results(graded_cells: _GradedCells, student: str, record: _StudentRecord) -> StudentResults:
+    """Return the results of one student, read from nbgrader's database.
+
+    Args:
+        graded_cells: the cells of the class that hold scores.
+        student: the student's id.
+        record: the student's scores, comments and penalties.
+    """
     exercises: dict[Key, list[tuple[str, _Cell]]] = {}
     for cell, place in graded_cells.cells.items():
         exercises.setdefault(place.exercise, []).append((cell, place))

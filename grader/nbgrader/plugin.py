@@ -240,6 +240,13 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
         return nb, resources
 
     def _save_score(self, cell: NotebookNode, grade: Any, *, by_hand: bool) -> None:
+        """Set the automatic score of a cell, and whether a person must grade it, in nbgrader's database.
+
+        Args:
+            cell: the executed cell.
+            grade: the cell's `nbgrader.api.Grade`.
+            by_hand: whether the cell could not be graded, so that it gets no automatic score.
+        """
         grade.auto_score = None if by_hand else utils.determine_grade(cell, self.log)[0]
         grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
 
@@ -271,6 +278,7 @@ def _submitted(configurable: Any, assignment: str, student: str) -> Path:
 
 
 def _is_test(cell: NotebookNode) -> bool:
+    """Return whether a cell has points and no solution in it, as the cells that call `score` have."""
     return bool(utils.is_grade(cell)) and not utils.is_solution(cell)
 
 

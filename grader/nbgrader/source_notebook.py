@@ -84,6 +84,11 @@ def notebook_lesson(course: Course, unit: Unit) -> Lesson:
 
 
 def _lesson_text(course: Course, unit: Unit) -> str:
+    """Return the text of a unit's lesson.
+
+    Raises:
+        CourseError: the file is not there or cannot be read.
+    """
     file = f"exercises/{unit.id}/{LESSON}"
     try:
         return (course.root / file).read_text(encoding="utf-8")
@@ -193,10 +198,12 @@ def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
 
 
 def _placeholders(exercise: CourseExercise) -> list[str]:
+    """Return the lines of a released stub that the student fills in: assignments of a quiz, or placeholders in code."""
     return assignment_lines(exercise.id, exercise.quiz) if exercise.is_quiz else placeholders(exercise)
 
 
 def _title(exercise: CourseExercise) -> str:
+    """Return the Markdown above an exercise: its id, title and points; for a quiz, also its questions."""
     points = f"{exercise.points:g} point{'' if exercise.points == 1 else 's'}"
     stretch = ", a stretch exercise: the unit is complete without it" if exercise.stretch else ""
     title = f"## `{exercise.id}`: {exercise.declaration.title}\n\n{points}{stretch}"
@@ -215,10 +222,19 @@ def _marked_solution(exercise: CourseExercise) -> str:
 
 
 def _markdown_cell(name: str, source: str) -> dict[str, Any]:
+    """Return a locked Markdown cell in the notebook format; `name` is its id for nbgrader."""
     return {"cell_type": "markdown", "id": _cell_id(name), "metadata": _metadata(name), "source": source}
 
 
 def _code_cell(name: str, source: str, mark: dict[str, str] | None = None, **grading: bool | float) -> dict[str, Any]:
+    """Return a code cell without outputs in the notebook format.
+
+    Args:
+        name: its id for nbgrader.
+        source: its code.
+        mark: further metadata.
+        **grading: the fields of nbgrader's metadata that differ from those of a locked cell without points.
+    """
     return {
         "cell_type": "code",
         "id": _cell_id(name),

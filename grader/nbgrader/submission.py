@@ -148,6 +148,7 @@ def _name_list(paths: Iterable[Path]) -> str:
 
 
 def _must_stay_shut(path: Path) -> bool:
+    """Return whether a file is not to be opened: a link, not a regular file, or too large."""
     return path.is_symlink() or bool(why_unread(path, path.parent))
 
 
@@ -314,6 +315,7 @@ def _pasted_pictures(attachments: object) -> dict[str, dict[str, str]]:
 
 
 def _is_base64(data: object) -> bool:
+    """Return whether a value is a string of base64."""
     return isinstance(data, str) and BASE64.fullmatch(data) is not None
 
 
@@ -352,6 +354,7 @@ def why_unread(path: Path, folder: Path) -> str:
 
 
 def _leads_inside(path: Path, folder: Path) -> bool:
+    """Return whether a path exists and lies in a folder once all links are resolved."""
     return path.exists() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
@@ -406,4 +409,5 @@ def timestamp_in(folder: Path) -> datetime | None:
 
 
 def _warn(text: str) -> None:
+    """Log a warning, on one line, in nbgrader's log."""
     get_logger().warning("%s", one_line(text))

@@ -245,9 +245,11 @@ def key_values(question: TypedQuestion, key: str) -> Any:
 
 
 def _question_as_json(question: TypedQuestion) -> str:
+    """Return a question as JSON, which can be the key of a cache, as a question cannot."""
     return question.model_dump_json()
 
 
 @lru_cache(maxsize=1024)
 def _key_values(kind: type[TypedQuestion], frozen: str, key: str) -> Any:
+    """Return what `key_values` returns; `kind` and `frozen` are the type of the question and its JSON."""
     return next(readings(kind.model_validate_json(frozen), key))

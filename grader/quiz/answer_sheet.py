@@ -227,6 +227,7 @@ def how_to_answer(question: Question | AnswerableQuestion) -> str:
 
 
 def _join_words(words: Iterable[str]) -> str:
+    """Return one or more words as a list in a sentence: "a", "a and b", "a, b and c"."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -146,4 +146,5 @@ def _placeholder_value(match: re.Match[str], values: ParameterValues) -> str:
 
 
 def _number_text(value: float) -> str:
+    """Return a number with at most ten significant digits and without trailing zeros: "0.5", "3"."""
     return f"{value:.10g}"

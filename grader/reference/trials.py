@@ -87,6 +87,7 @@ class TrialsOfRun:
 
     @cached_property
     def _confirmed(self) -> bool:
+        """Check the right answers once, as `confirm` does; return `True`, which is then cached."""
         confirm(self.declaration, self.judged[0], self._random(3))
         return True
 

@@ -162,6 +162,7 @@ def _window(size: int, room: int, wanted: int) -> slice:
 
 
 def _cell(grid: Grid, value: float) -> Cell:
+    """Return the cell of a value: its number, or only its sign in a shaded grid; NaN and infinity are marked."""
     if not math.isfinite(value):
         return Cell(f"{value:g}", mark=NOT_FINITE)
     if value == 0:
@@ -181,10 +182,12 @@ def number(value: float) -> str:
 
 
 def _axis_name(axes: Axes, axis: int) -> str:
+    """Return the name of the axis with this index; `NAMELESS` and the index if it has no name."""
     known = axes[axis] if axis < len(axes) else "_"
     return f"{NAMELESS}{axis}" if known.startswith("_") or known.isdigit() else known
 
 
 def _largest_finite(array: np.ndarray) -> float:
+    """Return the largest absolute value in an array of any shape, NaN and infinity left out; 0.0 if it has no other."""
     finite = np.abs(array[np.isfinite(array)])
     return float(finite.max(initial=0.0))

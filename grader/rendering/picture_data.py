@@ -166,11 +166,13 @@ def dumps_with_pictures(record: Mapping[str, Any], album: Sequence[ExercisePictu
 
 
 def _exercise_json(seen: ExercisePictures) -> dict[str, Any]:
+    """Return the pictures of an exercise as JSON data: its id, a picture for each answer, and the graph or `None`."""
     graph = None if seen.graph is None else _graph_json(seen.graph)
     return {"exercise": seen.exercise, "answers": [_picture_json(picture) for picture in seen.pictures], "graph": graph}
 
 
 def _picture_json(picture: Picture) -> dict[str, Any]:
+    """Return a picture as JSON data: the name of the answer, the trial in words, a note, and the grids."""
     grids = [_grid_json(grid) for grid in picture.grids]
     return {"name": picture.answer, "trial": picture.where, "note": picture.note, "grids": grids}
 
@@ -188,12 +190,14 @@ def _grid_json(grid: Grid) -> dict[str, Any]:
 
 
 def _json_entries(values: Any) -> Any:
+    """Return a number, or numbers in nested lists, with NaN and infinity as strings, which JSON has no numbers for."""
     if isinstance(values, list):
         return [_json_entries(value) for value in values]
     return values if math.isfinite(values) else f"{values:g}"
 
 
 def _graph_json(graph: Graph) -> dict[str, Any]:
+    """Return the graph of a forward pass as JSON data: the key of its output, and its nodes with their operands."""
     nodes = [
         {
             "key": node.key,

@@ -69,6 +69,7 @@ def _first_wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
 
 
 def _is_right(judge: Judge, answer: Answer, sample: Sample) -> bool:
+    """Return whether the array of a sample has the right shape and, up to rounding, the right numbers."""
     return sample.has_shape and is_right(judge.exercise, answer, sample.trial, sample.given)
 
 
@@ -266,6 +267,7 @@ class RecordedMistakes:
         return graph_of(program, trial, wrt, marked) if marked else None
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
+        """Return the first trial that an exercise has with this seed; it is drawn once."""
         key = exercise.id, seed
         if key not in self._trials:
             self._trials[key] = first_trial(declaration, random_numbers(seed, exercise.id))

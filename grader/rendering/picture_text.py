@@ -97,6 +97,7 @@ def _packed_lines(blocks: Sequence[Block], room: int) -> Iterator[Line]:
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Iterator[Line]:
+    """Yield the lines of a row of blocks of any heights, padded so that the blocks stand beside each other."""
     for i in range(max(map(len, blocks))):
         line: Line = ((INDENT, ""),)
         for number, block in enumerate(blocks):
@@ -124,6 +125,7 @@ def _column_width(table: Table) -> int:
 
 
 def _column_count(table: Table) -> int:
+    """Return the number of columns of a table."""
     return max(map(len, table.rows), default=0)
 
 
@@ -148,6 +150,7 @@ def _table_block(table: Table, size: int) -> Block:
 
 
 def _style(cell: Cell) -> Style:
+    """Return the style of a cell: that of its mark, or a colour by the sign and size of its level; empty near zero."""
     if cell.mark:
         return MARK_STYLES[cell.mark]
     if abs(cell.level) < FAINT:
@@ -157,10 +160,12 @@ def _style(cell: Cell) -> Style:
 
 
 def _width(block: Block) -> int:
+    """Return the number of columns in the terminal that the longest line of a block takes."""
     return max(map(_length, block))
 
 
 def _length(line: Line) -> int:
+    """Return the number of characters in a line."""
     return sum(len(text) for text, _ in line)
 
 
@@ -199,6 +204,15 @@ def _tree_lines(
 
 
 def _node_line(graph: Graph, node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[str]) -> Line:
+    """Return the line of a node in the tree: its name, its shape, and the answers that go wrong there.
+
+    Args:
+        graph: the forward pass.
+        node: the node.
+        lead: the text before the node, which draws the branches.
+        is_drawn: whether the node and its operands are drawn further up, so that the line only refers to them.
+        named: the answers whose diagnosis names the edge to this node.
+    """
     name = f"{OUT} = {node.label}" if node.key == graph.out else node.label
     own: Style = "mark" if node.marked else "bold" if node.operands else ""
     line: list[tuple[str, Style]] = [(INDENT + lead, "mark" if named else "dim"), (name, own)]
@@ -234,6 +248,7 @@ def pictures_in_words(shown: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def _picture_sentences(picture: Picture) -> Iterator[str]:
+    """Yield sentences on a picture: how far the answer is off and where, or the entries of every grid."""
     if not picture.grids:
         yield f"{picture.answer}: {picture.note}."
         return
@@ -275,6 +290,7 @@ def _comparison_sentences(name: str, yours: Grid, off: Grid) -> Iterator[str]:
 
 
 def _entry_list(grid: Grid) -> str:
+    """Return the first `MOST_ENTRIES` entries of a grid with three significant digits, and how many more there are."""
     entries = grid.values.ravel()
     more = f", and {entries.size - MOST_ENTRIES} more" if entries.size > MOST_ENTRIES else ""
     return ", ".join(f"{value:.3g}" for value in entries[:MOST_ENTRIES]) + more

@@ -178,6 +178,7 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def _assigned_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the variables that are assigned anywhere in a tree, loops and `with` included."""
     return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
@@ -238,4 +239,5 @@ def _free_names(part: ast.stmt) -> Iterator[str]:
 
 
 def _is_constant(constant: bool, value: ast.expr) -> bool:
+    """Return whether an expression is this very constant, `True` or `False`."""
     return isinstance(value, ast.Constant) and value.value is constant

@@ -154,6 +154,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
+        """Return for each cell how many lines all cells before it have together."""
         return ipython_cells.line_offsets(self.cells)
 
 

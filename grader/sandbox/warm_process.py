@@ -363,6 +363,7 @@ class SpawnedProcess(WarmProcess):
         return reply
 
     def _kill_process(self) -> None:
+        """Kill the process, and mark it as spent, so that it gets no further job."""
         self.is_spent = True
         self.popen.kill()
 

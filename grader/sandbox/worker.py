@@ -75,6 +75,7 @@ class Worker(Closing):
             return reply
 
     def _attempt(self, job: bytes, time_limit: float) -> Reply:
+        """Return the reply of the running process, or of a new one, to a job; drop a process that the job has ended."""
         process = self._ready_process()
         try:
             return process.answer(job, time_limit, self._set_end_job)
