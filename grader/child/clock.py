@@ -127,6 +127,6 @@ def _is_in_learner_code(frame: FrameType | None) -> bool:
 
 
 def _set_timer(seconds: float) -> None:
-    """Arm the timer of real time to send SIGALRM after so many seconds; 0 disarms it. Windows has no such timer."""
+    """Arm the timer of real time to send SIGALRM after `seconds`; 0 disarms it. Windows has no such timer."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -64,7 +64,14 @@ def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) 
 
 
 def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, send: Send | None = None) -> Facts:
-    """Run one job with its imports and captured output, and return its facts; its arrays are added to `sent`."""
+    """Run one job, and return its facts as JSON data.
+
+    Args:
+        header: the header of the job.
+        inputs: the arrays of the job.
+        sent: receives the arrays of the reply.
+        send: as in `answer`.
+    """
     if header.get("tight_memory"):  # free memory between allocations may not count as used
         return_freed_blocks(LARGE)
     folder = header["filename"].rpartition("/")[0]

@@ -309,7 +309,7 @@ def _bypass_recording(kernels: TorchKernels) -> None:
 
 
 def _disable_compiled_entries() -> None:
-    """Replace the compiled functions that lead to a derivative by raising ones, in every module that refers to them."""
+    """Replace torch's compiled functions that compute a derivative by functions that raise, in all of its modules."""
     stand_ins: dict[int, Any] = {}
     for compiled in ("torch._C", "torch._C._functorch"):
         for name, entry in vars(sys.modules.get(compiled, object)).items():

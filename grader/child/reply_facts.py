@@ -141,7 +141,7 @@ def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
 def attribute_facts(tensor: torch.Tensor, sent: ReplyArrays) -> dict[str, Facts]:
     """Describe the attributes that were set on a tensor, `.grad` included, by name.
 
-    `.g` is described with its contents, which `sent` receives; of the others, only the type is told.
+    `.g` is described with its contents, which are added to `sent`; every other attribute by its type alone.
     """
     attributes = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]

@@ -825,7 +825,7 @@ class _LayoutFinder:
         ]
 
     def _in_section(self, root: Folder, info: _EntryInfo) -> list[Submission]:
-        """Return the submissions of a section, a folder or an archive; of an entry that is none, one that says so.
+        """Return the submissions in a section, a folder or an archive; for another entry, one with the problem.
 
         Args:
             root: the folder of the class.

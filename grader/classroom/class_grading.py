@@ -160,7 +160,7 @@ def grade_class(
 
 
 def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tuple[list[Submission], list[Submission]]:
-    """Return the submissions of the students who are graded, and the others.
+    """Return the submissions of the students who are to be graded, and those of all other students.
 
     Args:
         class_folder: the submissions of the class.
@@ -235,7 +235,7 @@ def _write_results(
 
 
 def _write_or_fail(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
-    """Write the result of one submission, or one that says why it has no other; see `_write_outcome`."""
+    """Write the result of one submission as `_write_outcome` does; if that fails, write why instead."""
     try:
         return _write_outcome(results, graded, made_in)
     except ResultsFolderLost:  # nobody's result can be written any more
@@ -270,7 +270,7 @@ def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> 
 
 
 def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, error: Exception) -> None:
-    """Write a record that says why the submission has no other; if that fails too, only a line in the table.
+    """Write a record with the error in place of a submission's result; if that fails too, only a line in the table.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.

@@ -144,7 +144,7 @@ class UnitReport:
 
     @property
     def tried(self) -> int:
-        """Return how many students tried the exercise of it that most of them tried."""
+        """Return how many students have tried the unit: the greatest number that tried one of its exercises."""
         return max(exercise.counts.tried for exercise in self.exercises)
 
 
@@ -602,7 +602,7 @@ def _count_mistake(exercise: _ExerciseTally, student: str, code: str, answer: An
 
 
 def _counts(standings: Counter[Standing], size: int = 0) -> Counts:
-    """Return the counts of standings; if they are fewer than `size`, the others are counted as untried."""
+    """Return how many students have each standing; if they are fewer than `size`, the missing ones count as untried."""
     counts = Counts(*(standings[name] for name in get_args(Standing)))
     return replace(counts, untried=counts.untried + max(size - counts.total, 0))
 

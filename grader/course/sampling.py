@@ -136,7 +136,7 @@ class Sampler:
 
     @property
     def least_trials(self) -> int:
-        """Return the least number of trials in which every value has its turn."""
+        """Return the least number of trials in which every sampler or value that is taken in turn is taken once."""
         turns = max(self.turns, len(alternatives(self.spec)))
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 
@@ -197,8 +197,8 @@ def exact_entries(
 ) -> np.ndarray:
     """Return a copy with about half of the entries rounded to the nearest of `numbers`, and with ties along each axis.
 
-    If 0 is among the numbers, at least one entry is 0; and as many of the others, the smallest and the largest first,
-    are entries as a quarter of the array has room for. A number far from all entries is left out.
+    If 0 is among the numbers, at least one entry is 0. Each of the other numbers is an entry, or, if there are more than
+    a quarter of the array has room for, the smallest and the largest are. A number far from all entries is left out.
 
     Args:
         array: the array to copy.
@@ -499,7 +499,7 @@ def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.
 
 
 def _in_turn(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the numbers below `count`, each as often as the others, in random places; shape: `shape`."""
+    """Return the integers from 0 to `count` - 1, equally often and in random places; shape: `shape`."""
     places = rng.permutation(math.prod(shape)) + rng.integers(count)
     return (places % count).reshape(shape)
 

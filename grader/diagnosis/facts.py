@@ -88,7 +88,7 @@ def zero_answer(samples: Samples) -> Mistake | None:
 def same_shape_in_every_trial(samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array has one shape in every trial, although that of the right array changes.
 
-    Return `None` where that is not so, or the learner's array has one entry.
+    Return `None` if its shape changes, if the right shape does not, or if the learner's array has one entry.
     """
     shapes, expected = {sample.given.shape for sample in samples}, {sample.expected.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
@@ -139,7 +139,8 @@ def ratio_in_each_trial(samples: Samples) -> TrialRatios:
 def varying_ratio(samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array is a multiple of the right one in each trial, by varying factors.
 
-    Return `None` where that is not so, or where fewer than two trials have at least three entries to tell it.
+    Return `None` if it is no multiple or the factor is the same, or if fewer than two trials have three nonzero
+    entries.
     """
     known = [ratio for _, ratio in ratio_in_each_trial(samples)]
     telling = sum(np.count_nonzero(sample.expected) >= 3 for sample in samples)
@@ -153,7 +154,7 @@ def varying_ratio(samples: Samples) -> Mistake | None:
 def training_step(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is w + c * dw, for the variable w, its right gradient dw, and one number c.
 
-    So a step of training makes it: w - 0.1 * dw. Return `None` where it is not so, or c is 1 or -1.
+    This is a step of training, such as w - 0.1 * dw. Return `None` if there is no such c, or if it is 1 or -1.
 
     Args:
         answer: the answer; `None` is returned where it is no gradient.
@@ -177,7 +178,7 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a * new + b * prior with unequal weights, not new + prior.
 
     Here prior is the gradient that was stored before, which must be added to. The weights, such as 0.1 and 0.9, are the
-    same in every trial. Return `None` where it is not so, or too few trials tell it.
+    same in every trial. Return `None` if there are no such weights, or too few trials to determine them.
 
     Args:
         answer: the answer.
@@ -350,8 +351,8 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
     """Return the fact about how an answer depends on the upstream gradient g, from two trials that differ in g alone.
 
     The answer does not depend on g; is divided by g; is g times a factor entry by entry, where the right one mixes
-    entries of g; or is so, as it must be, but with a wrong factor. Return `None` where none of these is true, or no
-    trials differ in g alone.
+    entries of g; or is g times a factor, as it must be, but the factor is wrong. Return `None` where none of these is
+    true, or no trials differ in g alone.
 
     Args:
         answer: the answer.
@@ -400,7 +401,7 @@ def _is_entrywise(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: 
 def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is c * g for the upstream gradient g and a number c, the same in every trial.
 
-    Return `None` where it is not so.
+    Return `None` where there is no such c.
 
     Args:
         answer: the answer.
@@ -496,7 +497,7 @@ def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
 def unknown_mistake(samples: Samples) -> Mistake:
     """Return the fact that an answer is wrong, with the number of wrong entries and the error in the first wrong trial.
 
-    It says, too, whether exactly the batches of one example are right.
+    Its message fields also hold whether the answer is right in batches of one example and in no other.
 
     Args:
         samples: the answer in each trial, wrong in one or more.

@@ -44,7 +44,7 @@ def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
 
 
 def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
-    """Return what only the right values of an option are, such as `3` or `not 0`; empty where nothing is so."""
+    """Return a condition that only the right values of an option meet, such as `3` or `not 0`; empty without one."""
     if right & wrong:
         return ""
     if len(right) == 1:
@@ -57,9 +57,9 @@ def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
 
 
 def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
-    """Return a function argument, and the operations that it has in every wrong trial and in no right one.
+    """Return an argument that is a function, and the operations that it has in every wrong trial and in no right one.
 
-    If no operation is so, such as `x / 2`, a sign may be, such as `/`.
+    If no operation, such as `x / 2`, distinguishes the trials, it may be a sign, such as `/`.
 
     Returns:
         The name of the argument, and the operations in sorted order; an empty name and no operations where there are

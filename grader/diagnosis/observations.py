@@ -470,12 +470,12 @@ def _row_contributions(sample: ProgramSample, place: Place, axis: int, name: str
 
 
 def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that an answer is the sum of what only some rows contribute; `None` where that is not so.
+    """Return the fact that an answer is the sum of the contributions of some rows only; `None` where it is not.
 
     In every trial the answer must be such a sum, and in two trials or more rows must be left out of it.
 
     Args:
-        splits: for each trial what each row of an axis adds to the answer, and the learner's array.
+        splits: for each trial, the contribution of each row of an axis to the answer, and the learner's array.
     """
     counted = [each.counted_rows() for each in splits]
     uneven = [(own, each) for own, each in zip(splits, counted, strict=True) if each is not None and np.ptp(each)]
@@ -495,7 +495,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     derivative is a weight of each row, too.
 
     Args:
-        splits: for each trial what each row of an axis adds to the answer, and the learner's array.
+        splits: for each trial, the contribution of each row of an axis to the answer, and the learner's array.
     """
     several = [each for each in splits if 1 < len(each.parts) <= each.array.size - LEAST_SPARE and each.width > 1]
     weights = [each.weights() for each in several]
@@ -582,7 +582,7 @@ def _before_bijections(program: Program, node: Node) -> Node:
     """Return the node that is left if pointwise functions with derivatives other than 0 are taken off a node's value.
 
     For exp(tanh(x @ w)): the product x @ w; for the product: itself. If the gradient of one of these values is wrong,
-    so are those of the others, so that nobody can say at which the mistake is.
+    so are those of the values between them, so that nobody can say at which the mistake is.
     """
     while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
         ((slot, operand),) = program.forward.edges[node.id]

@@ -449,7 +449,7 @@ def edits_with_factor(case: Case) -> Iterator[Candidate]:
     """Yield `WithFactor`s: an edit of those tried so far, with the answers that may be its gradient times a factor.
 
     These are the answers whose projections in the screens are one multiple of those of the edited program's gradient.
-    Edits that are tried while this goes on have their turn afterwards.
+    Edits that are tried while this iterates are taken afterwards.
     """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
@@ -497,9 +497,9 @@ def pairs_of_edits(case: Case) -> Iterator[Candidate]:
 
 
 def explaining_edits(case: Case) -> list[Edit]:
-    """Return those of the edits that the case knows to explain an answer which lead to an answer not explained so far.
+    """Return the edits that explain an answer, as the case has recorded, and may change an unexplained answer too.
 
-    At most `MOST_KNOWN`, the likeliest first. Whether an edit leads to an answer is told by the edges alone.
+    At most `MOST_KNOWN`, the likeliest first. An edit may change every answer to which a path of edges leads from it.
     """
     edits = (edit for edit in case.explaining if isinstance(edit, Edit))
     return [edit for edit in edits if _may_change(edit, case, case.unexplained)][:MOST_KNOWN]

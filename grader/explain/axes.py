@@ -199,7 +199,7 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
 
 
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
-    """Return whether inputs are taken in which the places of a group have a larger size, and the others theirs."""
+    """Return whether the code takes inputs in which the places of a group, and no others, have a larger size."""
     sizes = _larger(shapes, group), 2 * max(shapes[group[0][0]][group[0][1]], 2)
     return any(takes(with_sizes(shapes, {group: n})) for n in sizes)
 

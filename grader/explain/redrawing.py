@@ -175,7 +175,7 @@ def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nda
 
 
 def is_symmetric(values: np.ndarray) -> bool:
-    """Return whether an array is a matrix, or a batch of matrices, of at least two rows that are symmetric."""
+    """Return whether an array is a symmetric matrix, or a batch of symmetric matrices, of at least two rows."""
     is_square = values.ndim > 1 and values.shape[-1] == values.shape[-2] > 1
     return is_square and bool(np.array_equal(values, values.swapaxes(-1, -2)))
 

@@ -196,7 +196,7 @@ class Drawing:
         loss = partial(loss_of, self.exercise, trial, answer.wrt)
 
         def sample(move: Move) -> np.ndarray | None:
-            """Return the gradient, measured at the input moved by `move`; `None` if the move says no values."""
+            """Return the gradient, measured at the input moved by `move`; `None` if the move has no values."""
             if move.values is None:
                 return None
             nearby = np.asarray(values + size * move.values(values.shape))

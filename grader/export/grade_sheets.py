@@ -324,9 +324,10 @@ def _match_rows(
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
-    """Return whether a row is this student's and of none of the others that fit it.
+    """Return whether a row belongs to this student, though it fits several students.
 
-    It is if the name stands in the row as it is, and the others differ from it in their capitals alone.
+    It does if the student's name stands in the row exactly, and the names of the other students differ from it in
+    capitals alone.
     """
     cells = [sheet.table.values(row)[at] for at in sheet.students]
     return student in cells and {other.casefold() for other in claims} == {student.casefold()}

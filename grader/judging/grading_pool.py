@@ -99,7 +99,7 @@ Read = Callable[[Course, Any], Reading]  # in another process: it is handed over
 
 
 def parts_as_given(course: Course, parts: Iterable[Part]) -> Reading:
-    """Return a reading with these parts and no facts, for a caller that has read the submission itself."""
+    """Return these parts as a `Reading`, for a caller that has read the submission itself."""
     return Reading(tuple(parts))
 
 

@@ -133,7 +133,7 @@ def card_svg(card: Card) -> str:
 
 
 def totals(cards: Sequence[Card]) -> str:
-    """Return how much of the course is solved, in a line."""
+    """Return the totals of the course: "2 of 5 exercises solved, 3 of 8 questions answered"."""
     solved, exercises = sum(len(card.solved) for card in cards), sum(card.exercises for card in cards)
     done, questions = (sum(getattr(card.answers, name) for card in cards) for name in ("questions_done", "questions"))
     return f"{solved} of {exercises} exercises solved, {done} of {questions} questions answered"

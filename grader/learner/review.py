@@ -71,7 +71,7 @@ def make_review(course: Course, progress: Progress, most_questions: int = MOST_Q
     Args:
         course: the course.
         progress: the learner's progress.
-        most_questions: the greatest number of questions; the mistakes take turns until it is reached.
+        most_questions: the greatest number of questions, taken from each mistake in turn.
     """
     mistakes = tuple(_mistakes_on_record(course, progress))[:MOST_MISTAKES]
     in_turn = chain.from_iterable(zip_longest(*(_questions(course, progress, met) for met in mistakes)))
@@ -117,8 +117,8 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """Return the questions in which a mistake can be made, the most closely related first.
 
-    Questions in which it was made come first, then the others of the units in which it was met. For a mistake in the
-    values of a gradient those of earlier units follow; later units may be new to the learner.
+    Questions in which it was made come first, then further questions of the units in which it was met. For a mistake in
+    the values of a gradient those of earlier units follow; later units may be new to the learner.
     """
     order = [unit.id for unit in course.config.units]
     units = {order.index(exercise.unit) for exercise in met.where}

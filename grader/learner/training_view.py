@@ -193,7 +193,7 @@ def svg_of(training: Training) -> str:
 
 
 def _draw_curves(picture: SvgDrawing, training: Training) -> None:
-    """Draw both loss curves of a training in a box at the left, with a scale, the goal as a line, and the last losses."""
+    """Draw both loss curves of a training in a box at the left, with a scale, the goal and the last losses."""
     picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
     for share in (0.0, 0.5, 1.0):
         picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(training, share):.2g}", "small faint", "end")

@@ -370,7 +370,7 @@ def report_lines(session: Session, exercise: CourseExercise, result: ExerciseRes
 
 
 def next_key(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
-    """Return the next step after so many hints on an answer: the key of the next hint, or what to do without one."""
+    """Return the next step after `seen` hints on an answer: the key of the next hint; after the last, another step."""
     return "next hint: h" if seen < len(answer.hints) else after_hint(exercise, answer, seen)
 
 

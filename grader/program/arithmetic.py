@@ -428,7 +428,7 @@ define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 
 
 def matmul_equation(left: int, right: int) -> str:
-    """Return the einsum equation of a matrix product `x @ w` of operands with so many axes each.
+    """Return the einsum equation of a matrix product `x @ w`.
 
     For 2 and 3 axes: `"ik,akj->aij"`; for 3 and 1: `"aik,k->ai"`.
 

@@ -258,7 +258,7 @@ class Program:
 
         Args:
             order: a number for each iteration: `range(n)` changes nothing; `range(n)[::-1]` is a backward pass that
-                reads the values from the first iteration to the last. It applies to every loop of so many iterations.
+                reads the values from the first iteration to the last. It applies to every loop of n iterations.
         """
         nodes = list(self.nodes)
         for ids in self.forward.by_key.values():

@@ -121,7 +121,7 @@ def enter_all(table: Mapping[str, Function], entries: Callable[..., int] | None 
     """Enter every function of a table into `OPERATIONS`.
 
     Args:
-        table: functions by their names, with blanks between them.
+        table: each function under its names, separated by spaces: `"ln log_e loge"`.
         entries: as in `FormulaOperation`, for all of them.
     """
     for names, function in table.items():

@@ -74,7 +74,7 @@ def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "floa
     Args:
         array: the array to judge, of the same, non-empty shape as `reference`.
         reference: the right array.
-        precision: the precision that sets the tolerance.
+        precision: the precision that sets the tolerance, a key of `RTOL`.
     """
     scale = max(float(np.abs(_double(reference)).max()), ATOL_FOR_ZERO[precision])
     gap = np.abs(_double(array) - _double(reference))

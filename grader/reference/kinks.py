@@ -142,7 +142,7 @@ class AllowedGradient:
         return _Samples(self).is_smooth
 
     def drawn(self, count: int) -> list[np.ndarray]:
-        """Return the first `count` samples, fewer where most moves give none; each is drawn once, when first needed."""
+        """Return the first `count` sampled gradients, each drawn once; fewer if most moves of the input give none."""
         samples: list[np.ndarray] = []
         for place in range(TRIES * count):
             if place == len(self._drawn):
@@ -187,7 +187,7 @@ class _Samples:
         return np.asarray(fits)
 
     def _draw(self, count: int) -> None:
-        """Look at so many of the samples, in the order in which they are drawn."""
+        """Take the first `count` samples, in the order in which they are drawn."""
         self._drawn = self.allowed.drawn(count)
 
     def _all(self) -> np.ndarray:
@@ -354,7 +354,7 @@ def wrong_shares(
 
 
 def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float) -> np.ndarray:
-    """Return a mask of the entries in which the last array is wrong together with the others; each is right alone."""
+    """Return a mask of the entries of the last array that do not fit those of the others, though right alone."""
     order = _joint_order([array.size for array in arrays.values()])
     names = tuple(answer.name for answer in arrays)
     allowed: AllowedGradient = trial.remember(
@@ -490,7 +490,7 @@ def _moves(rng: np.random.Generator) -> Iterator[Move]:
 
 
 def _alone(index: tuple[int, ...]) -> Iterator[Move]:
-    """Yield moves of one entry of the input: up, down, and then up or down while the others move at random.
+    """Yield moves of one entry of the input: up, down, and then up or down while all other entries move at random.
 
     So the entry is the largest in some of the windows that contain it, and not in others.
 

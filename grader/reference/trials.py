@@ -220,7 +220,7 @@ def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial |
 def tight_memory_trial(declaration: Declaration, first: Trial, rng: np.random.Generator) -> Trial | None:
     """Draw a trial with so little memory that the array which must never be held does not fit.
 
-    So the kernel tells whether it was held, and no meter in the learner's process.
+    So the kernel detects whether it was held, and not a meter in the learner's process.
 
     Args:
         declaration: the exercise.

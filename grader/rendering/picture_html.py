@@ -264,5 +264,5 @@ def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, n
 
 
 def _shortened(text: str, most: int = LONGEST) -> str:
-    """Return a text, cut to at most so many characters, with an ellipsis at the cut."""
+    """Return a text, cut to at most `most` characters, with an ellipsis at the cut."""
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -76,7 +76,7 @@ def hint_lines(
         answer: the wrong answer.
         width: in columns.
         seen: the number of hints to show.
-        step: returns the next step after so many hints.
+        step: takes the exercise, the answer and the number of hints seen; returns the next step.
     """
     for number, hint in enumerate(answer.hints[:seen], 1):
         yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
@@ -126,7 +126,8 @@ def exercise_report(
         width: in columns.
         seen: the number of hints to show by the name of the answer; 1 for an answer that is not in it.
         title: the name by which the learner knows the exercise; its file if empty.
-        step: returns the next step after so many hints; an empty text is not shown.
+        step: takes the exercise, an answer and the number of hints seen; returns the next step, which is not shown if
+            it is empty.
     """
     title = title or exercise.file
     if {answer.status for answer in result.answers} == {"todo"}:

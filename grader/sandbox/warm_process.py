@@ -117,7 +117,7 @@ class WarmProcess(ABC):
         """Wait for the process's message that it is ready.
 
         Returns:
-            True once it is ready, false if its channel has ended, `None` if there was no message in so many seconds.
+            True once it is ready, false if its channel has ended, `None` if there was no message within `seconds`.
         """
 
     @abstractmethod
@@ -398,7 +398,7 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
 
 
 def is_readable(fd: int, seconds: float) -> bool:
-    """Return whether a file descriptor, of any number, has something to read within so many seconds (not on Windows).
+    """Return whether a file descriptor, of any number, has something to read within `seconds` (not on Windows).
 
     The handle of a process becomes readable when the process ends.
     """

@@ -401,7 +401,7 @@ def cuts(program: Program, place: Place) -> Iterator[Truncation]:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Truncation) -> Program | None:
-    """Leave out the contributions of later iterations to loop-carried values at one iteration, or at every so many.
+    """Leave out the contributions of later iterations to loop-carried values at one iteration, or every k iterations.
 
     With `Truncation((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before
     them, so that the backward pass of h goes through these two only.
