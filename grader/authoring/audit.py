@@ -356,7 +356,7 @@ def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Ite
 
 
 def _check_solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
-    """Yield the answers that the worked solution does not pass."""
+    """Yield a sentence on each answer that is not right in the worked solution."""
     text = worked_text(exercise) if exercise.is_quiz else "\n".join(read_worked(exercise).lines)
     for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "passed":

@@ -411,7 +411,7 @@ def _pattern(formula: str) -> re.Pattern[str]:
 
 
 def _normal(text: str) -> str:
-    """Return a text with one spelling for `out_g` and `out.g`, and for `w.T` and `w.t()`."""
+    """Return a text with `out.g` in place of `out_g`, and `w.t()` in place of `w.T`, to compare it with others."""
     return re.sub(r"\.m?T\b", ".t()", re.sub(r"(?<=\w)_g\b", ".g", text))
 
 

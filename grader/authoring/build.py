@@ -268,7 +268,12 @@ def _region(
 
 
 def _marks(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[int, int]:
-    """Return the lines of the one pair of marks in a text, counted from 1.
+    """Return the line numbers, from 1, of the marks that begin and end the answer in a worked solution.
+
+    Args:
+        file: the name of the solution, for messages.
+        lines: its lines.
+        function: the function that must hold the marks.
 
     Raises:
         CourseError: there is no such pair, or more than one.

@@ -294,7 +294,7 @@ def _moodle_fraction(item: Item, answer: ItemAnswer) -> str:
 
 
 def _moodle_units(question: ET.Element, item: Item) -> None:
-    """Append the units of measurement that may be typed after a number, and need not be."""
+    """Append Moodle's elements for the units of measurement, such as bytes, which may be typed after a number."""
     if item.units:
         units = ET.SubElement(question, "units")
         for name, worth in item.units.items():

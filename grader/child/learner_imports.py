@@ -142,7 +142,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.loaded: list[str] = []
 
     def find_spec(self, name: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
-        """Return how to load a module of this name; `None` if it is neither the submission's nor passed over."""
+        """Return the spec of a module by its name; `None` unless it is a submission's file or a library that draws."""
         if name in self.sources:
             return importlib.util.spec_from_loader(name, self, origin=f"{self.folder}{name}.py")
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None

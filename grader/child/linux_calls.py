@@ -67,7 +67,7 @@ def return_freed_blocks(size: int) -> None:
 
 
 def gather_huge_pages() -> None:
-    """Gather the private writable memory of this process into huge pages, if the kernel (6.1 or later) can."""
+    """Gather the private writable memory of this process into huge pages, if the kernel (6.1 or later) can do so."""
     own = re.findall(r"^(\w+)-(\w+) rw-p", Path("/proc/self/maps").read_text(), re.MULTILINE)
     for first, end in ((int(first, 16), int(end, 16)) for first, end in own):
         _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)

@@ -226,7 +226,7 @@ def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[tuple[
 
 
 def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> File:
-    """Return a member of a tar as a `File` whose name its folder gives; what is no plain file is not read."""
+    """Return a member of a tar as a `File`, still without its name; a link, device or sparse file is not read."""
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
     return File("", int(member.mtime), why, open_stream)
 

@@ -193,7 +193,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
 
 
 def _alternatives(submissions: Sequence[Submission]) -> str:
-    """Return the first names of students, as alternatives in a sentence."""
+    """Return the first few students as alternatives in a sentence: "'ada', 'bob' or 'eve'"."""
     names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
@@ -390,7 +390,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
 
 
 def _is_ambiguous(entry: File | Folder, mark: re.Pattern[str]) -> bool:
-    """Return whether the name of an entry holds a platform's mark more than once."""
+    """Return whether the name of an entry matches a platform's pattern, such as that of an id, more than once."""
     return len(mark.findall(entry.name)) > 1
 
 

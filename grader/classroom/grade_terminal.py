@@ -329,7 +329,7 @@ def _submissions(count: int) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first `MOST_NAMES` of some names, and how many more there are: "ada, bob and 3 more"."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return one_line(plain(", ".join(names[:MOST_NAMES]))) + more
 

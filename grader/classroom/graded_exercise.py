@@ -173,7 +173,7 @@ def number(points: float) -> str:
 
 
 def _cells(unit: str, exercise: str, answer: AnswerResult) -> str:
-    """Return the cells of an answer's line as CSV text."""
+    """Return the line of an answer in the table of a class as CSV text, from its unit to its message."""
     score = None if answer.status == "error" else answer.score
     common = _common_cells(unit, exercise, answer.name, answer.status, score, answer.max_score, answer.code or "")
     message = answer.message if answer.status in ("failed", "error") else ""

@@ -114,7 +114,7 @@ class ResultsFolder:
         return True
 
     def _count_stored(self, name: str, stored: StudentResults, nothing: str) -> None:
-        """Count the stored results of a student; write them again if adjustments or lateness are other ones now.
+        """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
         Args:
             name: the student's key.

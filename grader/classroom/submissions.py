@@ -96,7 +96,7 @@ class AnswerFile:
     is_by_content: bool = False
 
     def read(self) -> AnswerFile:
-        """Return the same with its content, which is read unless that was done before; an error names the file."""
+        """Return this answer file with its content, which is read if that was not done; an error names the file."""
         with path_added_to_errors(self.file):
             return replace(self, content=read_content(self.file)) if self.content is None else self
 
@@ -200,9 +200,11 @@ def _from_file(names: ExerciseNames, file: File, notes: list[str]) -> Iterator[A
 
 
 def _from_exported_notebooks(names: ExerciseNames, others: Sequence[File]) -> Iterator[AnswerFile]:
-    """Yield the answers defined in Python files that were exported from a notebook.
+    """Yield an answer file for each exercise that a Python file exported from a notebook defines.
 
-    Such a file is also kept among those that other answers may import.
+    Args:
+        names: the exercises of the course that are graded.
+        others: the files that no exercise has by name; those returned here may still be imported by other answers.
     """
     python = [file for file in others if file.name.lower().endswith(".py") and names.is_wanted(file.folders)]
     for file in python[:MOST_EXPORTED]:
@@ -543,7 +545,7 @@ def _helpers(others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], 
 
 
 def _why_ignored(file: File) -> str:
-    """Return why a file that is no answer was ignored."""
+    """Return why a file that belongs to no exercise was ignored, as a clause of a note to the student."""
     if is_unread_archive(file.name):
         return "such archives are not read; ask for a .zip or a .tar.gz"
     return file.why_unread or UNKNOWN

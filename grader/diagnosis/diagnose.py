@@ -133,7 +133,7 @@ def find_mistakes(
         wrong: by name of the answer its samples, in the order of the run's trials.
         right: the names of the answers that are known to be right.
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
-            one has the same screens, only what passed these is tried again. The new cases are appended.
+            one has the same screens, only candidates that passed these are tried again. The new cases are appended.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     samples = {

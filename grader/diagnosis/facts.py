@@ -286,9 +286,9 @@ def nonzero_where_zero(samples: Samples) -> Mistake | None:
 
 
 def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
-    """Return the fact that a mask lets the wrong entries of an answer pass: each is 0, or what it is without the mask.
+    """Return the fact that the backward pass uses a wrong mask, such as z < 0 in place of z > 0 for relu.
 
-    So it is for relu with the mask z < 0 in place of z > 0. Return `None` where no item of `closed` fits.
+    Each entry of the answer is then 0, or the gradient without any mask. Return `None` where no item of `closed` fits.
 
     Args:
         answer: the answer.

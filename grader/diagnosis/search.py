@@ -291,7 +291,8 @@ def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     """Yield every edit with an operator in a program: one for each spot of the operator's kind, and each choice there.
 
-    Those at spots of lower rank come first: one operation in all iterations, then wider spots.
+    A spot is a set of places that are edited together. Spots of lower rank come first: one operation in all iterations,
+    then wider spots.
     """
     known = _EDITS.setdefault(program, {})
     listed = known.get(operator)
@@ -304,10 +305,10 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
 
 
 def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[OfOtherStructure]:
-    """Yield the edits with an operator that are possible in trials of other structure than the usual one only.
+    """Yield the edits with an operator that the usual trial does not have, but a trial of another structure has.
 
-    Trials differ in structure where an exercise broadcasts in several ways. See `Case.further_listings`, of which each
-    is the program of one structure; edits that `case.listing` has are left out.
+    Trials differ in structure where an exercise broadcasts in several ways. `case.listing` is the program of the usual
+    trial, and each of `case.further_listings` that of another structure.
     """
     listed = set(edits(operator, case.listing))
     for program in case.further_listings:

@@ -167,7 +167,7 @@ def _for_learners(result: ExerciseResult) -> ExerciseResult:
 
 
 def _answer_for_learners(answer: AnswerResult) -> AnswerResult:
-    """Return an answer's result with short texts; an error's message is replaced, an untouched answer's as well."""
+    """Return an answer's result with shortened texts; an error or untouched answer gets a fixed message, no hints."""
     if answer.status in ("error", "todo"):
         return replace(answer, message=NOT_GRADED if answer.status == "error" else TODO, evidence="", hints=())
     hints = tuple(map(text, answer.hints))

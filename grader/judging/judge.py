@@ -392,7 +392,7 @@ class Examination:
         return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
 
 
-def _pass_shown(what: str, given: BackwardPass) -> str:
-    """Return "called with: <body>" for a backward pass, its body on one line; empty where that is too long."""
+def _pass_shown(label: str, given: BackwardPass) -> str:
+    """Return a label and the body of a backward pass on one line, "called with: <body>"; empty if it is too long."""
     text = body_shown(given.source)
-    return f"{what}: {text}" if 0 < len(text) <= LONGEST_PASS else ""
+    return f"{label}: {text}" if 0 < len(text) <= LONGEST_PASS else ""

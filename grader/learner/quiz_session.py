@@ -41,7 +41,7 @@ class Practice:
     hints: dict[str, int] = field(default_factory=dict)
 
     def question(self, name: str) -> AnswerableQuestion:
-        """Return a question with this learner's numbers, and its answer."""
+        """Return a question with the numbers of this learner's variant, and with its right answer."""
         return question_with_key(self.exercise.quiz, name, self.variant)
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
@@ -132,7 +132,7 @@ class QuizSession(Practice):
             raise self._unreadable_sheet(error) from error
 
     def question(self, name: str) -> AnswerableQuestion:
-        """Return a question with the numbers of the sheet, and its answer."""
+        """Return a question with the numbers of the sheet's variant, and with its right answer."""
         self.variant = self.sheet().variant
         return super().question(name)
 

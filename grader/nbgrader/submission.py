@@ -243,7 +243,7 @@ def _write_copy(path: Path, name: str) -> Path:
 
 
 def _write_as_copy(notebook: NotebookNode, path: Path, place: Path) -> None:
-    """Write a notebook that stands for another one, to be made anew whenever the submission is graded.
+    """Write a notebook that stands for a submitted one, and mark it as a copy, so that the next grading replaces it.
 
     Args:
         notebook: the notebook.

@@ -223,7 +223,7 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
 def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], SourceExpression]:
     """Return where the forward pass is at this moment: the instructions being executed, and the current expression.
 
-    The author is who wrote the forward pass. The expression is the innermost one of a file that is neither of torch nor
+    The expression is the innermost one of a file that is neither of torch nor
     of this package, with its source text, line, and the variables that its value is assigned to. Where a function only
     returns the value, these are the variables that its call is assigned to, or the text of the call.
 

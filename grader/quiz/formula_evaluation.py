@@ -105,7 +105,11 @@ class Evaluation:
         raise ExpressionError("there is something in it that only a program has, such as :=")
 
     def _sign(self, sign: ast.AST, operands: Sequence[ast.expr]) -> Any:
-        """Return the result of an operator, such as `ast.Add`."""
+        """Return the result of an operator, such as `ast.Add`, on operands that are evaluated first.
+
+        Raises:
+            ExpressionError: the operator is `in`, which only stands behind `for`.
+        """
         if type(sign) not in SIGNS:
             raise ExpressionError("in has no place here but behind for")
         name = SIGNS[type(sign)]

@@ -197,7 +197,7 @@ def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
     if kind == "number":
         return [("number", written.replace(",", "."))]
     if kind == "text":
-        if meaningless := next((sign for sign in written if not _is_plain(sign) and sign not in "…·⊗"), ""):
+        if meaningless := next((sign for sign in written if not _is_plain_ascii(sign) and sign not in "…·⊗"), ""):
             raise ExpressionError(_meaningless(meaningless))
         return [("text", written[1:-1].replace("…", "..."))]
     if written == ".T":
@@ -205,14 +205,14 @@ def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
     return [("name" if kind == "word" and written.isalpha() else "sign" if kind == "word" else kind, written)]
 
 
-def _is_plain(sign: str) -> bool:
+def _is_plain_ascii(sign: str) -> bool:
     """Return whether a character is printable ASCII, a tab or a line break."""
     return sign.isascii() and (sign.isprintable() or sign in "\t\n\r")
 
 
 def _meaningless(sign: str) -> str:
     """Return the message for a sign that has no meaning in formulas."""
-    if _is_plain(sign):
+    if _is_plain_ascii(sign):
         return f"the sign {sign} has no meaning here: use + - * / @ ** and brackets"
     name = unicodedata.name(sign, f"U+{ord(sign):04X}")
     return f"it contains {name}, which is not on every keyboard: use plain letters and signs"

@@ -239,7 +239,12 @@ class _Samples:
         return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_common_relations(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of a tie whose shares do not add up as they do in every sample."""
+        """Return a mask of the entries at a tie whose sum along some axes is not the one that it has in every sample.
+
+        Args:
+            array: the gradient to judge.
+            other: a mask, shaped like it, of the entries that differ from torch's.
+        """
         broken = np.zeros(array.shape, bool)
         self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
         varies = self.varies(KINK)

@@ -883,7 +883,7 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
 
     For gain * x + bias, the edge of x and the choice 2, the number of edges from the sum back to x: `g *= gain` gives x
     its right gradient, but bias gets g * gain, and gain gets g * gain * x. These are the contributions of the further
-    operands of the chain's readers. Returns `None` where this trial has no chain of so many edges.
+    operands of the chain's readers. Returns `None` where this trial has no chain of `choice` edges.
     """
     chain = chain_of(program, place, choice)
     if chain is None:
