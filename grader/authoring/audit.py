@@ -321,7 +321,11 @@ def _check_exercise(exercise: CourseExercise, checks: Iterable[tuple[str, str, C
 
 
 def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Check], ...]:
-    """Return the checks of an exercise but for its numbers: the file, the beginning of the findings, and the check."""
+    """Return the checks of an exercise, except that of its numbers.
+
+    Returns:
+        For each the file that its findings are about, the text that they begin with, and a function that yields them.
+    """
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:
         return (

@@ -341,7 +341,7 @@ def check_code_hints() -> Iterator[str]:
 
 @functools.cache
 def _names_of_facts() -> set[str]:
-    """Return every string in the modules that state facts, among which are the names of all facts."""
+    """Return all string literals in the modules of `grader.diagnosis`, which include the names of all facts."""
     (folder,) = map(Path, diagnosis.__path__)
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
@@ -416,7 +416,9 @@ def _normal(text: str) -> str:
 
 
 def check_signature(exercise: CourseExercise) -> Iterator[str]:
-    """Yield whether the worked function takes other inputs than declared, and which its docstring does not describe.
+    """Yield a sentence on each argument that the docstring of the worked function does not describe.
+
+    If its arguments are not those that spec.py declares, yield a sentence on that alone.
 
     Raises:
         CourseError: the worked solution cannot be read.

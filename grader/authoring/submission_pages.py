@@ -91,10 +91,13 @@ def read_page(path: Path) -> list[Submission]:
 
 
 def read_head(line: str) -> tuple[str, Expected]:
-    """Return the title of a cell, and the codes that its answers may get.
+    """Read the first line of a cell, such as `# %% wrong: no transpose | w.g: transposed or unknown`.
+
+    Returns:
+        The title, and by the name of each answer that fails the codes that it may get.
 
     Raises:
-        ValueError: the line is no head, or its kind does not fit what it lists.
+        ValueError: the line has another form, or lists codes for a right submission, or none for a wrong one.
     """
     match = HEAD.fullmatch(line)
     if match is None:

@@ -189,7 +189,9 @@ def _load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Cal
 
 
 def _add_unusual_imports(own: Mapping[str, str], facts: Facts) -> None:
-    """Add the unusual imports in the submission's other files to the facts, once these files were imported.
+    """Add to the facts the imports, in the submission's other files, of modules that a graded run does not have.
+
+    Only files that learner code has imported are read.
 
     Args:
         own: the texts of these files by the names of their modules.

@@ -281,7 +281,18 @@ def results_path(plan: ClassPlan, name: str | None) -> Path:
 
 
 def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, option: str, *at: str) -> None:
-    """Raise a `UsageError` if an option names another file than `class.yaml` does."""
+    """Check that an option names the same file as `class.yaml`, if both name one.
+
+    Args:
+        plan: the `class.yaml`.
+        given: the file that the option names; `None` without the option.
+        said: the file that `class.yaml` names; `None` if it names none.
+        option: the option, such as `--roster`.
+        *at: the keys that lead to the line in `class.yaml`.
+
+    Raises:
+        UsageError: they are two files.
+    """
     if given is not None and said is not None and os.path.realpath(given) != os.path.realpath(said):
         raise UsageError(f"{plan.line(*at)} says {said}: leave out {option}, or change the line.")
 

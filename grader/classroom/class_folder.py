@@ -609,7 +609,7 @@ class _LayoutFinder:
         return infos
 
     def _info(self, entry: File | Folder) -> _EntryInfo:
-        """Return the description of one entry."""
+        """Return what the name of an entry and the entries of a folder reveal about the layout."""
         if isinstance(entry, File):
             return _EntryInfo(
                 entry, moodle_submission(entry), canvas_submission(entry), self._is_of_course(entry), entry.is_archive

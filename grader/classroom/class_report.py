@@ -501,7 +501,7 @@ class Tally:
         return self._place.get(key, len(self._place)), *key
 
     def _title(self, units: Collection[str]) -> str:
-        """Return the title of the report: the course's title, if it has any of these units, or the ids of the courses."""
+        """Return the title of the report: the course's if it has any of these units, else the ids of the courses."""
         course_units = {unit.id for unit in self._config.units} if self._config else set()
         return self._config.title if self._config and course_units & set(units) else ", ".join(sorted(self._course_ids))
 

@@ -125,7 +125,7 @@ class GradeComparison:
         return sum(_gain(line) < 0 for line in self._totals())
 
     def text(self) -> str:
-        """Return the text of `changes.csv`."""
+        """Return the text of `changes.csv`: for each change student, exercise, points before and after, and reason."""
         rows = [
             [no_formula(plain(line.student)), no_formula(line.exercise), _points(line.before), _points(line.after),
              line.why]

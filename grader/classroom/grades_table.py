@@ -249,7 +249,7 @@ class GradesTable:
         )
 
     def _blank(self, student: str, note: str) -> list[str]:
-        """Return the cells of a student who has no points, not even 0."""
+        """Return the row of a student without points: empty cells for the score and the exercises, and the note."""
         blanks = [""] * (len(self.names.points) + len(self.names.wanted) + 1)
         return [no_formula(plain(student)), "", _number(self.max_score), *blanks, no_formula(plain(note))]
 

@@ -94,7 +94,7 @@ class _Record(BaseModel):
 
     @property
     def results(self) -> StudentResults:
-        """Return the results; the reason is theirs only if no exercise says why there is no score."""
+        """Return the record as results; `reason`, why there is no score, stays empty if an exercise holds an error."""
         parts = {name: getattr(self, name) for name in PARTS}
         is_error = any(exercise.status == "error" for exercise in self.exercises)
         return StudentResults(**{**parts, "reason": "" if is_error else self.reason})

@@ -225,7 +225,7 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
     """Refuse units of which not every exercise was graded.
 
     Args:
-        course: the course at hand.
+        course: the course.
         results: those of any student.
         units: the ids of the units.
         source: the folder of the results, for the message.

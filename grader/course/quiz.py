@@ -44,7 +44,7 @@ class Quiz:
 
     @property
     def title(self) -> str:
-        """Return its title for lists."""
+        """Return the title of the quiz in lists, "Quiz of 8 questions"."""
         return f"Quiz of {len(self.questions)} questions"
 
     @cached_property

@@ -218,7 +218,7 @@ def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
 
 
 def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int, ...]) -> bool:
-    """Return whether an axis is the first of a matrix, nowhere a later one, and the first of the output, if any."""
+    """Return whether an axis may be the batch: the first of a matrix, nowhere a later one, the first of the output."""
     if not _can_vary(axis) or any(i for _, i in axis.places) or all(len(shapes[name]) < 2 for name, _ in axis.places):
         return False
     out = out_shape(with_sizes(shapes, {axis.places: max(axis.others)}))

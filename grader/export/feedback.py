@@ -76,7 +76,7 @@ def _by_unit(record: StudentResults) -> dict[str, list[ExerciseResult]]:
 
 
 def summary(course: Course, record: StudentResults) -> list[str]:
-    """Return the HTML lines with the total points, those of each unit that was tried if several were, and changes."""
+    """Return the HTML lines with the total points, the points of attempted units, adjustments and lateness."""
     titles = {unit.id: unit.title for unit in course.config.units}
     tried = {unit for unit, results in _by_unit(record).items() if any(map(_is_tried, results))}
     rows = [

@@ -364,7 +364,7 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
 
 
 def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that identify a submission, from the runner's variables; those without a value are left out."""
+    """Return the fields of `OF_RUNNER` that identify a submission, from a runner's environment, without empty ones."""
     fields = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
     fields["review"] = fields["review"] or fields["commit"]
     return {name: value for name, value in fields.items() if value}

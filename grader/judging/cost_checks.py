@@ -46,7 +46,12 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
 
 
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
-    """Return a diagnosis if leaving this gradient out of the request saves no work, although work was counted."""
+    """Return a diagnosis if leaving this gradient out of the request saves no work, although work was counted.
+
+    Args:
+        answer: the answer whose gradient is left out.
+        rounds: each trial with the call of the learner's function in it.
+    """
     first = rounds[0][0]
     alike = {requested_gradients(trial.arguments): (trial, call) for trial, call in rounds
              if trial.setting == first.setting}  # fmt: skip
@@ -61,7 +66,15 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
 def with_measured_flags(
     exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, Nudged]
 ) -> ExerciseResult:
-    """Return the result with each right gradient that was measured flagged, or failed if the policy says so."""
+    """Return the result with a flag on each right gradient that the learner measured by finite differences.
+
+    If the course's policy forbids to measure, these answers fail instead.
+
+    Args:
+        exercise: the exercise.
+        result: its result.
+        nudged: how the learner's code nudged each argument, by name; without those that it did not.
+    """
     measured = {
         answer.name: _measured_message(answer, nudged[answer.wrt])
         for answer, judged in zip(exercise.function.answers, result.answers, strict=True)

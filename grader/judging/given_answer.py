@@ -225,8 +225,8 @@ class GivenAnswer:
     def check_dtype(self) -> Diagnosis | None:
         """Return a diagnosis if the dtype is wrong; `None` if it is right.
 
-        A gradient has the dtype of what it belongs to, and a value that of the first array among the arguments; where
-        there is no array, any floating-point dtype is right.
+        A gradient must have the dtype of its input, and a value that of the first array among the arguments; without
+        any array, it may be float32 or float64.
         """
         for given in self.values:
             owner = given.trial.arguments.get(self.answer.wrt)

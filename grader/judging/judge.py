@@ -301,7 +301,7 @@ class Examined:
 
     @property
     def is_judged_rightly(self) -> bool:
-        """Return whether every call rejected it if it is wrong, and none if it is right."""
+        """Return whether every call of the test rejects a wrong backward pass, or no call rejects a right one."""
         return self.rejections == {self.is_wrong}
 
 

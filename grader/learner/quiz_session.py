@@ -74,7 +74,7 @@ class Practice:
         return ""
 
     def as_shown(self, name: str, answer: str) -> str:
-        """Return an answer as the learner knows it: a choice by its letter."""
+        """Return an answer as the learner types it: choices as letters, such as "a c"; any other answer unchanged."""
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return answer

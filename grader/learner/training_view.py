@@ -65,7 +65,7 @@ def loss_at(training: Training, height: float) -> float:
 
 
 def _scale(training: Training) -> tuple[float, float]:
-    """Return the least and the greatest loss of the scale."""
+    """Return the losses at the bottom and the top of the chart, between which torch's curve and the goal lie."""
     losses = training.torchs.losses
     low = min([*losses, training.model.goal])
     return low, max([*losses, 2 * low])

@@ -136,7 +136,7 @@ def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) 
 
 
 def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
-    """Return the mistake in a wrong number: a wrong sign, or an unknown one."""
+    """Return the mistake in a wrong number: a wrong sign, or else the mistake `unknown`."""
     has_other_sign = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
     return SIGN if has_other_sign else QuizMistake(code="unknown", says=NOT_IT)
 

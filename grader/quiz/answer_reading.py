@@ -99,7 +99,7 @@ def _unquoted(text: str) -> str:
 
 
 def _known_word(question: TypedQuestion, text: str) -> str | None:
-    """Return the declared answer that a text is, right or wrong, if it is a single word; else `None`."""
+    """Return the text in small letters if it is a single word that the question declares; `None` if it is not."""
     word = text.rstrip(".").lower()
     known = {key.lower() for key in (question.right, *question.wrong)} if isinstance(question, Word) else set()
     return word if word in known and word.isalpha() else None
@@ -230,7 +230,13 @@ def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
 def _points(
     given: tuple[tuple[str, Given], ...], names: tuple[str, ...], sizes: tuple[tuple[str, float], ...]
 ) -> tuple[Point, ...]:
-    """Return the points for some variables, further axis names, and axes of fixed size."""
+    """Return the random points at which formulas are compared.
+
+    Args:
+        given: the name of each variable with its axes and range.
+        names: the names of further axes.
+        sizes: the name and the size of each axis whose size is fixed.
+    """
     from grader.course.shapes import axes_of
 
     from .formula_equivalence import Variable, draw_points

@@ -411,9 +411,9 @@ def _variance(
 
 
 def _norm(a: Array, axis: Any, keepdims: bool, p: Any = 2.0, ord: Any = None) -> Any:
-    """Return the p-norm of `a` along `axis`, all axes if it is `None`; by default the Euclidean norm.
+    """Return the norm (sum of abs(a)**p)**(1 / p) of `a` along `axis`, all axes if it is `None`.
 
-    p is the argument `p`, as in torch, or `ord`, as in numpy; if both are given, it is `ord`.
+    p is the argument `p`, as in torch, or `ord`, as in numpy; if both are given, it is `ord`; if none is, 2.
     """
     power = float(p if ord is None else ord)
     return np.sum(np.abs(a) ** power, axis=axis, keepdims=keepdims) ** (1 / power)

@@ -230,7 +230,7 @@ class _Samples:
         return self._within(array)
 
     def _is_far_from_kinks(self, gap: float) -> bool:
-        """Return whether no entry is at a kink, as far as the samples show, so that none explains such a gap."""
+        """Return whether no kink can explain an entry's error `gap`: it is large, and the samples do not differ."""
         return gap > KINK * self._scale and not self.varies(KINK).any()
 
     def _within(self, array: np.ndarray) -> np.ndarray:

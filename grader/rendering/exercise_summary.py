@@ -22,7 +22,7 @@ def formula(exercise: CourseExercise) -> str:
 
 
 def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
-    """Return the text of `formula`, and whether it is a formula."""
+    """Return the text that `formula` returns, and whether it is a formula, not a title or docstring."""
     declaration = exercise.declaration
     if not isinstance(declaration, Exercise):
         return declaration.title, False

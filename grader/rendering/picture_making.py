@@ -121,7 +121,7 @@ def shade(grid: Grid) -> Grid:
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
-    """Return the expected array, which exists in every trial that is compared."""
+    """Return the right array of an answer in a trial that is compared, where it is never `None`."""
     expected = trial.expected[answer.name]
     assert expected is not None
     return expected

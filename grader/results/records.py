@@ -292,7 +292,7 @@ class StudentResults:
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
-        """Return the points reached and possible in each unit, as JSON values; `None` where there is no score."""
+        """Return for each unit, as JSON values, `"id"`, `"score"` (`None` where there is none) and `"max_score"`."""
         ungraded, is_blank = {exercise.unit for exercise in self.ungraded}, bool(self.reason and not self.adjustments)
         units = dict.fromkeys(exercise.unit for exercise in self.exercises)
         return [
