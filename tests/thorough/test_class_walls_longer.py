@@ -27,7 +27,8 @@ def test_archives_of_a_gigabyte_leave_the_process_of_the_class_small(course: Cou
     tracemalloc.stop()
     assert most < 50 << 20
     assert not summary.errors
-    assert [each["id"] for each in record(out, "eve")["exercises"]] == ["lin_grad"]
+    exercises = record(out, "eve")["exercises"]
+    assert [exercise["id"] for exercise in exercises if exercise["status"] != "todo"] == ["lin_grad"]
     assert "02.tgz was ignored: it and the archives beside it hold and unpack to more than 128 MiB" in "\n".join(
         record(out, "eve")["notes"]
     )
