@@ -148,7 +148,7 @@ def _is_of_commands(block: str) -> bool:
 
 
 def test_the_stub_that_instructors_are_shown_is_the_one_that_students_get() -> None:
-    page = Document(ROOT / "docs/instructors.md", (ROOT / "docs/instructors.md").read_text("utf-8"))
+    page = Document(ROOT / "docs/nbgrader.md", (ROOT / "docs/nbgrader.md").read_text("utf-8"))
     (shown,) = [body for language, body in page.blocks if language == "python"]
     real = stub(load_course(ROOT).find("lin_grad"))
     first, last = shown.split("    ...\n", 1)
@@ -220,16 +220,16 @@ def test_documents_install_handgrad_in_the_one_way_that_there_is() -> None:
     assert {name for name, _ in told} == {"learners.md", "instructors.md"}
     assert [each for each in told if not each[1].startswith(INSTALL)] == []
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    for page, command, extra in (("instructors", INSTALL_NBGRADER, "nbgrader"), ("cluster", INSTALL_DASK, "dask")):
+    for page, command, extra in (("nbgrader", INSTALL_NBGRADER, "nbgrader"), ("cluster", INSTALL_DASK, "dask")):
         assert f"\n{command}\n" in (ROOT / f"docs/{page}.md").read_text("utf-8")
         assert shlex.split(command)[2:] == extras[extra]
 
 
-def test_the_folder_for_nbgrader_is_made_as_instructors_are_shown(
+def test_the_folder_for_nbgrader_is_made_as_its_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("nbgrader")
-    page = Document(ROOT / "docs/instructors.md", (ROOT / "docs/instructors.md").read_text("utf-8"))
+    page = Document(ROOT / "docs/nbgrader.md", (ROOT / "docs/nbgrader.md").read_text("utf-8"))
     (sample,) = [body for _, body in page.blocks if body.startswith("$ handgrad nbgrader init my-class")]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["handgrad", "nbgrader", "init", "my-class"])

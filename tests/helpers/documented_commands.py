@@ -30,16 +30,18 @@ RUNS: Runs = {
         ("grade submissions/ --seed N", 0, "grades/ada.json"),
         ("report grades/", 0, "grades/report.html"),
         ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
-        ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
-        ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
-        ("export --gradebook sqlite:///gradebook.db --to feedback", 0, "exported/feedback/ada.feedback.html"),
-        ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
     ],
     "junit.md": [("export grades/student.json --to junit --out test-reports/", 0, "test-reports/junit.xml")],
     "moodle.md": [
         GRADE,
         ("export grades/ --to moodle --fill worksheet.csv --unit 04_linear", 0, "exported/moodle/moodle.csv"),
         ("export grades/ada.json --to vpl --out-of 100 --out -", 0, ""),
+    ],
+    "nbgrader.md": [
+        ("nbgrader init my-class", 0, "my-class/nbgrader_config.py"),
+        ("report --gradebook sqlite:///gradebook.db", 0, "report.html"),
+        ("export --gradebook sqlite:///gradebook.db --to feedback", 0, "exported/feedback/ada.feedback.html"),
+        ("grade submissions/ --out grades/ --gradebook sqlite:///gradebook.db", 0, "gradebook.db"),
     ],
     "prairielearn.md": [
         ("export grades/student.json --to prairielearn --out /grade/results", 0, "grade/results/results.json")
@@ -79,7 +81,7 @@ SHOWN = {
         "submissions: 2 sections": "classroom/test_class_layouts.py",
         "lovelaceada_201_9001": "classroom/test_hand_ins.py",
     },
-    "instructors.md": {"$ handgrad nbgrader init": "test_documents.py", "def lin_grad": "test_documents.py"},
+    "nbgrader.md": {"$ handgrad nbgrader init": "test_documents.py", "def lin_grad": "test_documents.py"},
     "learners.md": {"$ handgrad check": "test_documents.py"},
 }
 """By page, the first words of each block that is more than commands, and the test that compares it; or why none can."""
