@@ -120,7 +120,7 @@ def _unknown_names(declaration: Declaration) -> Iterator[str]:
 
 
 def _name_of(misconception: Misconception) -> str:
-    """Return a misconception's code and answer, for messages."""
+    """Return a misconception as the subject of a message: "the misconception transposed about w.g"."""
     return f"the misconception {misconception.code} about {misconception.answer}"
 
 
@@ -502,7 +502,7 @@ def _name_with_values(name: str, values: ParameterValues) -> str:
 
 
 def _question_problems(question: AnswerableQuestion) -> Iterator[str]:
-    """Yield what is wrong with one question with its numbers in it."""
+    """Yield a sentence on each fault of a question in one variant: placeholders, right and wrong answers, mistakes."""
     if question.params:
         texts = [question.ask, question.because, *question.hints, *_answer_texts(question)]
         for placeholder in (match for text in texts for match in PLACEHOLDER.findall(text)):

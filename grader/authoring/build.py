@@ -104,7 +104,7 @@ class WorkedSolution:
 
     @property
     def regions(self) -> list[tuple[int, int]]:
-        """Return the lines of every pair of marks, in order."""
+        """Return the line numbers, from 1, of the two marks of every pair, in rising order."""
         return sorted([*self.in_classes, (self.begin, self.end)])
 
 

@@ -41,7 +41,7 @@ def _agree(number: str, other: str) -> bool:
 
 
 def _last_digit(number: str) -> float:
-    """Return how much one more in the last digit of a number is."""
+    """Return the value of one unit in the last digit of a number: 0.01 for "3.14"."""
     digits, _, exponent = number.lower().partition("e")
     return float(10.0 ** (int(exponent or 0) - len(digits.partition(".")[2])))
 
@@ -54,13 +54,13 @@ class _ProblemRunner(doctest.DocTestRunner):
         self.problems: list[str] = []
 
     def report_failure(self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
-        """Keep that an example prints something else."""
+        """Add the problem that an example prints `got`, and not the text that the lesson shows; doctest calls it."""
         self._add(example, f"prints {_in_one_line(got)}, and not {_in_one_line(example.want)}")
 
     def report_unexpected_exception(
         self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
     ) -> None:
-        """Keep that an example raises."""
+        """Add the problem that an example raises an exception; doctest calls it."""
         self._add(example, f"raises {_in_one_line(traceback.format_exception_only(*exc_info[:2])[-1])}")
 
     def _add(self, example: doctest.Example, problem: str) -> None:

@@ -254,7 +254,7 @@ def _xml_bytes(root: ET.Element) -> bytes:
 
 
 def _moodle_question(root: ET.Element, item: Item) -> None:
-    """Append a question to the root of a Moodle file."""
+    """Append a question to the root of a Moodle file: its text, answers, units of measurement and hints."""
     question = ET.SubElement(root, "question", type=TYPES[item.kind])
     _moodle_text(question, "name", item.id.partition("-")[2])
     _moodle_text(question, "questiontext", as_html(item.ask, item.listing), format="html")
@@ -448,7 +448,7 @@ def _qti_compared(parent: ET.Element, item: Item, answer: ItemAnswer) -> None:
 
 
 def _qti_test(unit: str, items: Iterable[Item]) -> ET.Element:
-    """Return the file of a test with all questions of a unit."""
+    """Return the root element of a QTI file that lists all questions of a unit as a test."""
     root = _qti_root("assessmentTest", QTI, SCHEMA, identifier=f"quiz_{unit}", title=f"Quiz {unit}")
     part = _add(root, "testPart", identifier="part", navigationMode="nonlinear", submissionMode="individual")
     section = _add(part, "assessmentSection", identifier="section", title=f"Quiz {unit}", visible="true")

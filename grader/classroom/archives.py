@@ -359,7 +359,7 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
-    """Return nested entries of an archive as a folder."""
+    """Return the entries of an archive, nested by their paths, as a folder that lists them when it is read."""
     return Folder(name, None, partial(_list_archive_folder, entries))
 
 
@@ -449,7 +449,7 @@ class SubmissionWalk:
         yield from self._files_below(folder, (*archive.folders, archive.name), depth + 1, is_clone=False)
 
     def _ignore(self, file: File, why: str) -> None:
-        """Note that a file was ignored."""
+        """Add to `notes` that a file was ignored, and why: a clause."""
         self.notes.append(f"{file.path} was ignored: {why}")
 
 

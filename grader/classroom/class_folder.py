@@ -104,7 +104,7 @@ class Submission:
 
     @property
     def student(self) -> str:
-        """Return the name of the student in the results."""
+        """Return the name that the student has in the results: the key without unprintable characters."""
         return printable_name(self.key)
 
     @property
@@ -161,7 +161,7 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
 
 
 def _named_titles(submissions: Sequence[Submission]) -> str:
-    """Return the titles of submissions as a list in a sentence."""
+    """Return the titles of submissions as a list in a sentence: "a.zip, b.zip and c.zip"."""
     titles = [submission.title for submission in submissions]
     return " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
 
@@ -240,7 +240,7 @@ class ClassFolder:
 
     @property
     def heading(self) -> str:
-        """Return the layout and the counts of the class in one phrase."""
+        """Return the layout and the number of students in one phrase: "a download from Moodle, 30 students"."""
         count = len(self.submissions)
         parts = [self.layout, f"{count} student{'' if count == 1 else 's'}"]
         if repeated := sum(bool(submission.earlier) for submission in self.submissions):
@@ -395,7 +395,7 @@ def _is_ambiguous(entry: File | Folder, mark: re.Pattern[str]) -> bool:
 
 
 def _folder_of(name: str, files: Sequence[File]) -> Folder:
-    """Return a folder with these files, which is not on disk."""
+    """Return a folder of this name that contains these files, though no such folder is on disk."""
     return Folder(name, None, partial(tuple, files))
 
 
@@ -540,7 +540,7 @@ class _LayoutFinder:
             layout: its layout; recognised if `None`.
 
         Raises:
-            UsageError: the folder is laid out like the submission of one student, or not at all as `layout` says.
+            UsageError: the folder is laid out like the submission of one student, or has another layout than `layout`.
         """
         infos = self._infos(self._entries(root))
         while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0]):
@@ -895,13 +895,13 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first `MOST_NAMED` of some names, and how many more there are: "a, b, c and 3 more"."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
-    """Return the submissions in groups of one key, in their order."""
+    """Return the submissions grouped by their key, which names the student, in the order of their first ones."""
     groups: dict[str, list[Submission]] = {}
     for submission in submissions:
         groups.setdefault(submission.key, []).append(submission)

@@ -211,7 +211,12 @@ def _pending(
 
 
 def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionReader:
-    """Return the reader of the submissions of this class."""
+    """Return a reader of submissions for the exercises that the results folder is for.
+
+    Args:
+        results: the results folder.
+        keeps_parts: whether to keep the answers that it reads, as is needed to grade them elsewhere.
+    """
     wanted = tuple(exercise.id for exercise in results.names.wanted)
     return SubmissionReader(wanted, results.digest, keeps_parts)
 

@@ -48,12 +48,12 @@ class Counts:
 
     @property
     def tried(self) -> int:
-        """Return how many are right, wrong or begun."""
+        """Return the number of students whose work is right, wrong or begun."""
         return self.passed + self.wrong + self.begun
 
     @property
     def total(self) -> int:
-        """Return how many there are in all."""
+        """Return the number of students, whatever their standing."""
         return self.tried + self.unread + self.untried + self.ungraded
 
 
@@ -304,7 +304,7 @@ class ClassReport:
         return tuple(sorted(lines, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 
     def _bin(self, line: StudentLine) -> int:
-        """Return the tenth of the points that a score is in, from 0."""
+        """Return the index of the bar of the histogram, from 0 to `BINS` - 1, that a student's score belongs to."""
         share = line.score / self.max_score if self.max_score else 0.0
         return min(max(int(share * BINS + 1e-9), 0), BINS - 1)
 
@@ -506,7 +506,7 @@ class Tally:
         return self._config.title if self._config and course_units & set(units) else ", ".join(sorted(self._course_ids))
 
     def _count(self, student: str, exercise: GradedExercise) -> None:
-        """Count one exercise of one student."""
+        """Add the result of one exercise of one student to the counts of standings, mistakes and questions."""
         tally = self._exercises[exercise.key]
         tally.points = max(tally.points, exercise.max_score)
         tally.standings[exercise.standing] += 1

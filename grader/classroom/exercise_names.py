@@ -56,7 +56,7 @@ class ExerciseNames:
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """Return the points of the exercises that are graded, by unit."""
+        """Return by unit the sum of the points of its exercises that are graded."""
         units = dict.fromkeys(exercise.unit for exercise in self.wanted)
         return {unit: total(exercise.points for exercise in self.wanted if exercise.unit == unit) for unit in units}
 
@@ -111,7 +111,7 @@ class ExerciseNames:
 
     @cached_property
     def _units(self) -> dict[str, str]:
-        """Return the id of each unit by its id without case."""
+        """Return the id of each unit by its casefolded id."""
         return {unit.id.casefold(): unit.id for unit in self.course.config.units}
 
     @cached_property

@@ -92,7 +92,7 @@ class _Echo:
     """Act as a file whose `write` returns the text, so that `csv` returns its lines."""
 
     def write(self, text: str) -> str:
-        """Return the text."""
+        """Return the text, so that `csv.writer` returns the line that it writes."""
         return text
 
 
@@ -105,7 +105,7 @@ class GradedExercise(ExerciseResult):
 
     @classmethod
     def for_counting(cls, result: ExerciseResult) -> GradedExercise:
-        """Return the result of an exercise in the form for counting."""
+        """Return the result of an exercise as a `GradedExercise`, with its answers sorted by name."""
         if isinstance(result, cls):
             return result
         answers = tuple(sorted(result.answers, key=lambda answer: answer.name))
@@ -157,7 +157,7 @@ class GradedExercise(ExerciseResult):
 
 
 def standing_with(answer: AnswerResult) -> Standing:
-    """Return the standing of a student in an answer."""
+    """Return the standing of a student with an answer: a `Standing` such as "passed", "wrong" or "untried"."""
     return "unread" if answer.status == "failed" and answer.code in UNREAD else STANDING_OF_STATUS[answer.status]
 
 

@@ -168,7 +168,7 @@ def breakdown(counts: Counts) -> str:
 
 
 def segments(counts: Counts) -> Iterator[Segment]:
-    """Yield the parts of a bar that stands for the whole class."""
+    """Yield the parts of a bar of width 100 that stands for the whole class, one for each standing that occurs."""
     x = 0.0
     for name in STANDINGS:
         width = 100 * getattr(counts, name) / max(counts.total, 1)
@@ -186,7 +186,7 @@ def columns(report: ClassReport) -> Iterator[Column]:
 
 
 def _anchors(report: ClassReport) -> dict[Key, str]:
-    """Return the id of each exercise's element on the page."""
+    """Return by unit and id of an exercise the HTML id of its element on the page, such as "exercise-1"."""
     keys = [(exercise.unit, exercise.id) for unit in report.units for exercise in unit.exercises]
     return {key: f"exercise-{number}" for number, key in enumerate(keys, 1)}
 

@@ -571,7 +571,7 @@ def _unused_helper_notes(
 
 
 def _words(content: FileContent) -> Iterator[bytes]:
-    """Yield the words in a file or in the cells of a notebook."""
+    """Yield every word, as bytes, in the text of a file or in the cells of a notebook."""
     if isinstance(content, bytes):
         yield from WORD.findall(content)
     elif isinstance(content, tuple):

@@ -279,7 +279,7 @@ def _weak_questions(class_report: ClassReport) -> str:
 
 
 def _questions(class_report: ClassReport) -> Iterator[tuple[ExerciseReport, AnswerReport]]:
-    """Yield every question of every quiz, with its quiz."""
+    """Yield for every question of every quiz the report on the quiz and the report on the question."""
     for unit in class_report.units:
         for exercise in unit.exercises:
             if exercise.is_quiz:

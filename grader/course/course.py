@@ -191,7 +191,7 @@ class Course:
 
     @property
     def policy(self) -> Policy:
-        """Return how the exercises are graded."""
+        """Return the `policy` of `course.yaml`, which sets how answers are graded."""
         return self.config.policy
 
     @cached_property

@@ -49,7 +49,7 @@ class Quiz:
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """Return one answer for each question, named by its id."""
+        """Return an `Answer` for each question, which is named by the id of the question."""
         return tuple(Answer(name, kind="value") for name in self.questions)
 
     @property

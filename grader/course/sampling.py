@@ -418,7 +418,7 @@ def withheld(sampler: Sampler) -> Sampler:
 
 
 def sized(sampler: Sampler, **sizes: tuple[int, ...]) -> Sampler:
-    """Return the sampler with some axes restricted to these sizes."""
+    """Return the sampler with axes that only take these sizes: `sized(normal("n d"), d=(2, 4))`."""
     return replace(sampler, sizes=sizes)
 
 

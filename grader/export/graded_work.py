@@ -106,7 +106,7 @@ class GradedAnswer(NamedTuple):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return the verdict, and each help behind its label."""
+        """Return the verdict on the answer, and its evidence and hints, each as "label: text"."""
         return (self.verdict, *(f"{label}: {words}" for label, words in self.helps))
 
 

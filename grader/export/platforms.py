@@ -198,7 +198,7 @@ def junit(course: Course, record: StudentResults, options: ExportOptions) -> dic
 
 
 def _test_case(answer: GradedAnswer) -> ET.Element:
-    """Return the test case of an answer."""
+    """Return an answer as a `<testcase>` element of a JUnit report."""
     case = ET.Element("testcase", classname=text(answer.exercise.unit), name=answer.name, time="0")
     if tag := TAGS.get(answer.answer.status):
         outcome = ET.SubElement(case, tag, message=answer.verdict)
@@ -276,7 +276,7 @@ def prairielearn(course: Course, record: StudentResults, options: ExportOptions)
 
 
 def _prairielearn_test_entry(answer: GradedAnswer) -> dict[str, Any]:
-    """Return PrairieLearn's test entry of one answer."""
+    """Return an answer as an entry of `tests` in PrairieLearn's results, with its points and messages."""
     return {
         "name": answer.name,
         "description": answer.exercise.unit,

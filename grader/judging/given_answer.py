@@ -151,7 +151,7 @@ class GivenAnswer:
         return self._wrong_among(usual) or self._wrong_among(exact)
 
     def _wrong_among(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return those of some samples that are not right."""
+        """Return the samples whose array is not right, or does not fit those of earlier answers at a tie."""
         return [
             sample
             for sample in samples

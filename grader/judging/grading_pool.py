@@ -135,7 +135,7 @@ class _Task:
 
     @property
     def graded(self) -> Graded:
-        """Return the outcome of the submission."""
+        """Return the outcome of the submission: its results, facts and failure under its key."""
         return Graded(self.key, self.results, self.facts, self.failure)
 
 
@@ -472,7 +472,7 @@ def _why_not_judged(is_timeout: bool, code: int | None, limit: float) -> tuple[s
 
 
 def _exit_phrase(code: int | None) -> str:
-    """Return how a process ended, as a clause."""
+    """Return how a process with this exit code ended, as a clause; `None` stands for a process that does not answer."""
     return "it did not answer any more" if code is None else f"it ended with {code}"
 
 

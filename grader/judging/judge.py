@@ -223,7 +223,7 @@ class Judge:
 
     @cached_property
     def _examination(self) -> Examination:
-        """Return what the learner's test made of every backward pass."""
+        """Return the `Examination` of every backward pass, right or wrong, that the learner's test was called with."""
         return Examination(self.exercise, self.source, self._trial_calls)
 
     @cached_property

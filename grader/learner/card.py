@@ -90,7 +90,7 @@ def card_of(course: Course, progress: Progress, unit: str) -> Card:
 
 
 def card_lines(card: Card) -> Iterator[Line]:
-    """Yield the card as text."""
+    """Yield the lines of a card: the unit, its totals, the solved exercises and the mistakes."""
     yield ((f"{card.unit}  {card.title}", "bold"),)
     yield ((_totals_of_card(card), "good" if len(card.solved) == card.exercises else ""),)
     yield from (((f"  {line}", "dim"),) for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS))
@@ -152,7 +152,7 @@ def mistakes_in(cards: Sequence[Card]) -> list[CardMistake]:
 
 
 def certificate_lines(cards: Sequence[Card]) -> Iterator[Line]:
-    """Yield the certificate as text."""
+    """Yield the lines of the certificate: the course, its totals, those of each unit, and the counts of mistakes."""
     yield ((cards[0].course, "bold"),)
     yield ((totals(cards), ""),)
     for card in cards:

@@ -162,7 +162,7 @@ class QuizSession(Practice):
         return mistake
 
     def result(self) -> ExerciseResult:
-        """Return the verdicts on the sheet."""
+        """Return the verdict on every question of the sheet, which is read from its file."""
         content = self.exercise.path.read_bytes()
         from grader.judging.quiz_sheets import grade_quiz
 

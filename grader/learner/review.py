@@ -83,7 +83,7 @@ def make_review(course: Course, progress: Progress, most_questions: int = MOST_Q
 
 
 def as_json(review: Review) -> dict[str, object]:
-    """Return a review as JSON values."""
+    """Return a review as JSON values, under the keys "mistakes", "questions" and "exercises"."""
     return {
         "mistakes": [
             {"code": met.code, "times": met.times, "where": [exercise.id for exercise in met.where]}

@@ -34,7 +34,7 @@ LINE_HEIGHT, MOST_LINES, TEXT_COLUMNS = 18, 16, 42
 
 
 def progress_line(training: Training) -> str:
-    """Return how far the training is, in one line."""
+    """Return the step and both losses of a training in one line, "step 100 of 500: loss 0.3, with torch's ... 0.3"."""
     steps = len(training.yours.losses)
     losses = f"loss {training.yours.last:.4g}, with torch's gradients {training.torchs.last:.4g}"
     return f"step {steps} of {training.model.steps}: {losses}"

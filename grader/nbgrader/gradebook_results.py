@@ -59,7 +59,7 @@ class _Notebook:
     solutions: dict[str, str] = field(default_factory=dict)
 
     def exercise(self, name: str) -> Key:
-        """Return the key of the exercise with this name."""
+        """Return the key, which is the unit and the id, of the exercise with this name in the notebook."""
         return self.assignment, self.prefix + name
 
     def cell(self, name: str, points: float) -> _Cell:
@@ -198,7 +198,7 @@ def _without_code_marks(text: str) -> str:
 
 
 def _graded_cells(db: Any) -> _GradedCells:
-    """Read the cells that count, and notes on those that do not."""
+    """Read from nbgrader's database the cells with points that are graded, and notes on assignments that are not."""
     from nbgrader.api import Assignment, Grade, GradeCell, SourceCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
 

@@ -98,7 +98,7 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
 
 
 def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
-    """Return a size for each axis, in order."""
+    """Return by axis the size at its position in `sizes`, an array of integers."""
     return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
 
 

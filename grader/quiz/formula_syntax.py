@@ -467,7 +467,7 @@ class _Applications(ast.NodeTransformer):
 
 
 def _piece(token: Token) -> str:
-    """Return the text of a token in Python."""
+    """Return the Python source that stands for a token of a formula."""
     if token.kind == "number":
         number = float(token.text)
         return "1e999" if math.isinf(number) else repr(number)

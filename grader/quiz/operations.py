@@ -380,7 +380,7 @@ enter_all({"addmm addmv baddbmm": _added("@"), "addr": _added("outer")})
 
 @operation("multi_dot chain_matmul")
 def multi_dot(work: Work, arrays: Sequence[Array]) -> Any:
-    """Return the matrix product of several arrays."""
+    """Return the matrix product of several arrays, from the left to the right."""
     first, *others = arrays
     for other in others:
         first = perform(work, "@", [first, other])
@@ -625,13 +625,13 @@ def eye(rows: int, columns: int | None = None) -> Any:
 
 
 def _range(*ends: Any) -> tuple[float, float, float]:
-    """Return start, stop and step of a range."""
+    """Return start, stop and step of a range, of which one (stop) to three are given."""
     first, last, step = (0.0, *ends, 1.0) if len(ends) == 1 else (*ends, 1.0) if len(ends) == 2 else ends
     return float(first), float(last), float(step)
 
 
 def _range_entries(*ends: Any) -> int:
-    """Return how many numbers a range has."""
+    """Return a bound on how many numbers a range with these ends has; its arguments are those of `_range`."""
     first, last, step = _range(*ends)
     return int(min(max((last - first) / step if step else math.inf, 0), 1e18)) + 1
 

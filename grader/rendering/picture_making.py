@@ -229,7 +229,7 @@ def graph_of(
 
 
 def _shape(node: Node, name: str, trial: Trial) -> str:
-    """Return the shape of a value with the names of its axes."""
+    """Return the shape of a node's value as text; the axes are named as those of the argument `name`, or guessed."""
     axes = trial.axes(name) if name else None
     return describe(node.value.shape, axes) if axes else describe_guessed(node.value.shape, trial.setting.sizes)
 

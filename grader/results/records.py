@@ -111,7 +111,7 @@ class ExerciseResult:
 
     @cached_property
     def why_unusable(self) -> str:
-        """Return why it cannot be counted; empty if it can."""
+        """Return why the result is unusable, missing or doubled answers or a score that is no number; else empty."""
         names = [answer.name for answer in self.answers]
         if not names or len(set(names)) < len(names):
             return f"{self.id} has no answers, or one of them twice"
@@ -196,7 +196,7 @@ class PointsChange(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Return name, points and reason."""
+        """Return the change as text: name, points and reason, as in "late (-0.7 points): 2 days"."""
         return f"{self.name} ({self.signed} points): {self.reason}"
 
 
