@@ -82,27 +82,34 @@ def limit(header: dict[str, Any], in_use: Memory) -> None:
     _is_limited["now"] = True
 
 
-def _is_importing() -> bool:
-    """Return whether the audited call comes from an import, which may read further files."""
+def _is_importing(runner: types.CodeType) -> bool:
+    """Return whether the audited call comes from an import, which may read further files.
+
+    Args:
+        runner: the code of the function that runs all learner code, also that of an imported file.
+    """
     frame: types.FrameType | None = sys._getframe(2)  # the caller of the audit hook
-    while frame is not None and frame.f_code.co_name != "run_statements":  # which runs learner code, imported or not
+    while frame is not None and frame.f_code is not runner:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
     return False
 
 
-def forbid_accidents() -> None:
+def forbid_accidents(runner: types.CodeType) -> None:
     """Make learner code fail if it starts processes or threads, sends signals, or opens files or connections.
 
     A check refuses what a graded run cannot allow. Python's own imports still read modules. Nothing is refused before
     `limit` is called.
+
+    Args:
+        runner: the code of the function that runs all learner code, also that of an imported file.
     """
     sys.dont_write_bytecode = True
 
     def refuse_event(event: str, arguments: tuple[Any, ...]) -> None:
         """Raise `PermissionError` for a forbidden audit event of learner code; the null device may be opened."""
-        if event in FORBIDDEN and _is_limited["now"] and arguments[:1] != (os.devnull,) and not _is_importing():
+        if event in FORBIDDEN and _is_limited["now"] and arguments[:1] != (os.devnull,) and not _is_importing(runner):
             raise PermissionError(f"an exercise may not do this ({event})")
 
     def refuse_to_write(*_args: object, **_kwargs: object) -> NoReturn:

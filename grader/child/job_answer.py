@@ -224,7 +224,7 @@ def _run_cell(
     facts["unusual"] += unusual_imports(cell, parsed.tree, header.get("modules", {}))
     former = names.get(function)
     try:
-        clock.run(_run_statements, parsed.tree, filename, names)
+        clock.run(run_statements, parsed.tree, filename, names)
     finally:
         if names.get(function) is not former:
             definitions = {getattr(node, "name", ""): node for node in parsed.tree.body}
@@ -240,7 +240,7 @@ def _run_text(text: str, filename: str, names: dict[str, Any]) -> None:
         names: the namespace of its module.
     """
     names.update({name: value for name, value in _notebook_names().items() if name not in names})
-    _run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
+    run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
 
 
 def _notebook_names() -> dict[str, PassedOver]:
@@ -248,7 +248,7 @@ def _notebook_names() -> dict[str, PassedOver]:
     return {name: PassedOver(owner) for name, owner in NOTEBOOK_NAMES.items()}
 
 
-def _run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
+def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
     """Run the statements of a module; go on after those that a graded run cannot run.
 
     The name of an import that fails is bound to an `Absent`, which raises the reason when it is used. After a statement

@@ -28,7 +28,7 @@ import torch.jit
 
 from . import preloaded_modules, protocol
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
-from .job_answer import answer
+from .job_answer import answer, run_statements
 from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, gather_huge_pages, malloc, prctl
 from .no_autograd import raising_function, remove_autograd
 
@@ -62,7 +62,7 @@ def main() -> None:
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
     confinement = _prepare(isolation)
-    forbid_accidents()
+    forbid_accidents(run_statements.__code__)
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     if sys.argv[1] == "pipe":
