@@ -343,13 +343,13 @@ def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[t
 
 
 def _if_callable(exercise: CourseExercise, check: Check) -> Iterator[str]:
-    """Yield from a check that calls the worked function, unless it takes other inputs, which is one finding already."""
+    """Yield the findings of a check that calls the worked function; none if it takes other inputs than declared."""
     if takes_declared_inputs(exercise):
         yield from check()
 
 
 def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
-    """Yield whether the learner's file is out of date, and which answers in it are not still to be written."""
+    """Yield a sentence if the learner's file is out of date, and one on each answer that is not `todo` in the stub."""
     text = stub(exercise)
     if is_stale(exercise.path, text):
         state = "is not what its worked solution gives" if exercise.path.is_file() else "is missing"

@@ -142,7 +142,7 @@ def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: 
 
 
 def _is_at_kink(exercise: Exercise, trial: Trial) -> bool:
-    """Return whether some gradient is another one very near to the inputs than at the inputs."""
+    """Return whether some gradient changes when the inputs of a trial are moved very slightly."""
     answers = [answer for answer in derivative_answers(exercise) if trial.expected[answer.name] is not None]
     return not all(allowed_gradient(exercise, answer, trial).is_smooth for answer in answers)
 
@@ -349,7 +349,7 @@ def _names_of_facts() -> set[str]:
 
 
 def _check_steps(owner: str, steps: Sequence[str]) -> Iterator[str]:
-    """Yield whether one of some hints is empty or there twice; `owner` names a hint in the message."""
+    """Yield a sentence if a hint is empty, and one if a hint is repeated; `owner` names the hint in it."""
     if not all(step.strip() for step in steps):
         yield f"{owner} is empty: write it."
     if len({step.strip() for step in steps}) < len(steps):
@@ -357,7 +357,7 @@ def _check_steps(owner: str, steps: Sequence[str]) -> Iterator[str]:
 
 
 def check_giveaways(exercise: CourseExercise) -> Iterator[str]:
-    """Yield the hints and facts that contain a formula of the worked solution.
+    """Yield a sentence on each hint and other text for learners that contains a formula of the worked solution.
 
     Raises:
         CourseError: the worked solution cannot be read.
@@ -476,7 +476,7 @@ def check_quiz(exercise: CourseExercise) -> Iterator[str]:
 
 
 def _quiz_giveaways(quiz: CourseExercise) -> Iterator[str]:
-    """Yield the questions that contain a formula of a worked solution of their unit."""
+    """Yield a sentence on each question of a quiz that contains a formula of a worked solution of its unit."""
     exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
     answers: set[str] = set()
     for exercise in exercises:

@@ -130,7 +130,7 @@ def read_worked(exercise: CourseExercise) -> WorkedSolution:
 
 
 def computed_keys(exercise: CourseExercise) -> str:
-    """Return the content of a quiz's file of computed keys, empty if it needs none.
+    """Return the text of a quiz's file of computed keys, the right answers that code computes; empty if there are none.
 
     Raises:
         SpecError: a listing cannot be run.

@@ -48,7 +48,7 @@ class NotThere(ModuleNotFoundError):
 
 
 def absence(error: ImportError) -> str:
-    """Return the learner's message for an import that failed; for a missing module, it says which ones there are."""
+    """Return the learner's message for an import that failed; for a missing module, it lists the modules there are."""
     message = str(error.msg)[:200]
     return f"{message}; {HAS}" if type(error) is ModuleNotFoundError else message
 

@@ -619,7 +619,7 @@ class _LayoutFinder:
         return _EntryInfo(entry, moodle_submission(entry), None, self._is_of_course(entry), has_exercises, inside)
 
     def _is_hidden_submission(self, entry: File | Folder) -> bool:
-        """Return whether an entry that is called like something that tools leave behind contains a submission."""
+        """Return whether an entry with the name of a hidden file or a cache contains a submission."""
         if isinstance(entry, File):
             return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
         inside = entry.all_entries(MOST_ENTRIES)

@@ -42,7 +42,7 @@ SHAPE_ERRORS = ("RuntimeError", "ValueError", "IndexError")
 
 
 def mistake_name(answer: AnswerResult) -> str:
-    """Return the name that a wrong answer is counted under: its code, with what failed after the code `error`."""
+    """Return the name that a wrong answer is counted under: its code, and for an error its kind: `error: arguments`."""
     if answer.code != ERROR:
         return answer.code or UNNAMED
     kind = _error_kind(answer.message)
@@ -61,7 +61,7 @@ def is_error(name: str) -> bool:
 
 
 def _error_kind(message: str) -> str:
-    """Return what failed, by a message of `diagnosis.exceptions`; empty if the message names no exception."""
+    """Return the kind of an error from a message of `diagnosis.exceptions`; empty if the message names no exception."""
     if "; it is called as " in message:
         return "arguments"
     raised = RAISED.match(message)

@@ -140,7 +140,7 @@ class Roster:
 
 
 def _agreed(matches: Sequence[Match]) -> Match:
-    """Return the students whom names mean: those whom a name means alone, or else all whom any name may mean."""
+    """Return the students of the matches that mean a single student; without any, those of all matches."""
     certain = [match for match in matches if len(match.places) == 1] or [match for match in matches if match.places]
     places = tuple(sorted({place for match in certain for place in match.places}))
     return Match(places, min((match.certainty for match in certain), key=CERTAINTIES.index, default="derived"))
@@ -243,10 +243,10 @@ def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     """Return the same submissions, each under its student's key on the roster.
 
-    A submission of nobody on the roster keeps its own name. One whose key is that of a student goes before others that
-    may be of the same student, and one whose name matches goes before one of which a part matches. Of several others
-    the newest counts if a platform says which that is. If a submission may be of several students, it is an error, and
-    so is each of them who has no other.
+    A submission of nobody on the roster keeps its own name. If several submissions may be of one student, the one whose
+    key is the student's counts, else one whose whole name matches, else the newest, if a platform says which that is.
+    A submission that may be of several students becomes an error, for itself and for each of these students who has no
+    other submission.
     """
     matches = [(submission, roster.find(submission)) for submission in class_folder.submissions]
     by_place = defaultdict[int, list[tuple[Submission, Match]]](list)
@@ -333,7 +333,7 @@ def _table(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _column_fault(column: int, people: Sequence[tuple[int, Sequence[str]]]) -> str:
-    """Return why a column does not tell all people apart, a predicate with the lines; empty if it does."""
+    """Return why a column does not identify every person, such as "is blank in line 3"; empty if it does."""
     lines_of = defaultdict[str, list[int]](list)
     for line, row in people:
         lines_of[_composed(row[column].strip()) if column < len(row) else ""].append(line)

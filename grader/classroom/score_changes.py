@@ -154,7 +154,7 @@ def score_changes(plan: ClassPlan, name: str, class_folder: ClassFolder, exercis
 
 
 def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[str, datetime]:
-    """Return when each student has to hand in an assignment, by key; nobody if it has no due date.
+    """Return by the student's key when each student has to hand in an assignment; empty if it has no due date.
 
     Raises:
         UsageError: an extension is of nobody in the class.

@@ -140,7 +140,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
 
 
 def _asked(results: StudentResults) -> tuple[object, ...]:
-    """Return the course, its version, and the exercises and points of a run, the same for all who were graded in it."""
+    """Return the course, its version, and the exercises with their points, which all results of one run share."""
     exercises = tuple((exercise.unit, exercise.id, exercise.max_score) for exercise in results.exercises)
     return results.course, results.course_digest, exercises
 
@@ -211,7 +211,7 @@ def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
 
 
 def _counted(line: bytes) -> GradedExercise:
-    """Return the exercise in a line of JSON, in the form for counting."""
+    """Return the exercise in a line of JSON as a `GradedExercise`."""
     return GradedExercise.for_counting(EXERCISE.validate_json(line))
 
 

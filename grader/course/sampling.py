@@ -428,7 +428,7 @@ def accumulating(sampler: Sampler) -> Sampler:
 
 
 def taking_turns(*samplers: Sampler) -> Sampler:
-    """Sample an array from each of these samplers in turn, one for each trial; they must have the same spec."""
+    """Sample the array of each trial from the next of these samplers, in turn; they must have the same spec."""
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
         return samplers[setting.turn % len(samplers)].draw(rng, setting, shape)
@@ -460,7 +460,7 @@ def number(low: float, high: float) -> Sampler:
 
 
 def each_of(*values: Any) -> Sampler:
-    """Sample each of these values in turn, one for each trial; there are enough trials for all of them."""
+    """Sample the next of these values in each trial, in turn; there are enough trials for all of them."""
     return Sampler("", lambda _rng, setting, _shape: values[setting.turn % len(values)], turns=len(values))
 
 

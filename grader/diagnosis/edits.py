@@ -500,8 +500,8 @@ def explained_factor(
     """Return the factor between two arrays as an expression of sizes and constants that holds in every trial.
 
     Such as 1 / bs, where the factor is 1/4 in a trial with bs = 4 and 1/7 in one with bs = 7. `None` where the arrays
-    of a trial have no common factor, no expression gives it in all of them, or fewer than `LEAST_ENTRIES` entries tell
-    it.
+    of a trial have no common factor, no expression gives it in all of them, or fewer than `LEAST_ENTRIES` entries
+    determine it.
 
     Args:
         case: the case, of whose trials those count that have a learner's array for the target.
@@ -560,7 +560,7 @@ class EditInRows(ExplanatoryRewriting):
 
     @property
     def code(self) -> str:
-        """Return the code of an answer that is right for a part of the batch."""
+        """Return the public code of the mistake: that of an answer that is right for a part of the batch."""
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:

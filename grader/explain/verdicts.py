@@ -652,7 +652,7 @@ def _state_outside_ctx(code: Code, call: CodeCall, alone: CallReport) -> Iterato
 
 
 def _faults_of_single_gradients(code: Code, call: CodeCall, whole: CallReport) -> Iterator[Finding]:
-    """Yield a failed verdict on each gradient that is lost or another one if it alone is required.
+    """Yield a failed verdict on each gradient that is missing or different when it alone is required.
 
     Args:
         code: the function, which learns from `ctx.needs_input_grad` which gradients are required.

@@ -218,7 +218,7 @@ class Judge:
 
     @cached_property
     def _changed_inputs(self) -> dict[bool, Diagnosis]:
-        """Return the diagnosis of a changed argument, if there is one; see `structure_checks.check_inputs`."""
+        """Return the diagnosis of the first argument that a call changed, as `structure_checks.check_inputs` does."""
         return structure_checks.check_inputs(self._trial_calls, self.observed)
 
     @cached_property
@@ -296,7 +296,7 @@ class Examined:
 
     @property
     def rejections(self) -> set[bool]:
-        """Return {True} if every call rejected it, {False} if none did, and {True, False} if only some did."""
+        """Return {True} if every call of the test rejected the backward pass, {False} if none did, both if some did."""
         return {call.error is not None for call in self.calls}
 
     @property
@@ -321,7 +321,7 @@ class Examination:
 
     @cached_property
     def _all(self) -> list[Examined]:
-        """Return every backward pass that the test was called with, in the author's order, with these calls."""
+        """Return every backward pass that the test was called with, and its calls, in the author's order."""
         trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
         examined = []
         for index in sorted(trials):

@@ -100,7 +100,7 @@ def _shortened(answer: str) -> str:
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
-    """Say that a question is not answered, or answered under a name that no question has."""
+    """Return the message that a question is not answered, or is answered under a name that no question has."""
     likely = [key for key in unknown[:MOST_MISNAMED] if abs(len(key) - len(name)) <= len(name) // 2]
     near = difflib.get_close_matches(name, likely, 1)
     meant = next((key for key in likely if key in near), None)

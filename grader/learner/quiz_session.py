@@ -54,7 +54,7 @@ class Practice:
         return _mistake_in(self.question(name), self.with_choice_names(name, typed))
 
     def with_choice_names(self, name: str, typed: str) -> str:
-        """Return what was typed, with the letters of choices replaced by their words."""
+        """Return a typed answer with each choice's letter replaced by its name; any other answer, stripped."""
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return typed.strip()

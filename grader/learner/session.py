@@ -134,11 +134,14 @@ class Session(Closing):
 
         An exercise that failed last, or has changed since, is left out: most likely it must be checked alone.
         """
-        likely = [exercise for exercise in exercises if not exercise.is_quiz and self._is_likely_plain(exercise)]
+        likely = [exercise for exercise in exercises if not exercise.is_quiz and self._may_need_no_search(exercise)]
         self._prefetch = Prefetch(likely, lambda parts: self.grader.together(parts, self.warm_up()))
 
-    def _is_likely_plain(self, exercise: CourseExercise) -> bool:
-        """Return whether an exercise has never been checked, or passed or was not begun and has not changed since."""
+    def _may_need_no_search(self, exercise: CourseExercise) -> bool:
+        """Return whether an exercise may need no search for a mistake.
+
+        It was never checked, or was right or not begun at its last check and has not changed since.
+        """
         result = self.progress.result(exercise)
         return result.status in ("passed", "todo") if result else exercise.id not in self.progress.exercises
 

@@ -324,7 +324,7 @@ def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Uni
 
 
 def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
-    """Return what `nbgrader generate_assignment` makes of a unit's source notebook."""
+    """Return a unit's notebook as students get it: what `nbgrader generate_assignment` makes of its source notebook."""
     try:
         lesson = notebook_lesson(course, unit)
     except CourseError:

@@ -235,7 +235,7 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
 
 
 def _write_copy(path: Path, name: str) -> Path:
-    """Write a copy of a submitted notebook under another name, with a note that says so, and return its path."""
+    """Write a copy of a submitted notebook under another name, with a note of its former name, and return its path."""
     notebook = read_submitted(path.read_bytes())
     add_notes(notebook, [f"It was handed in as {name_as_markdown(path.name)}, not as `{name}`."])
     _write_as_copy(notebook, path, path.with_name(name))

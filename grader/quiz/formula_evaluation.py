@@ -182,7 +182,7 @@ class Evaluation:
         raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
     def _known_names(self) -> str:
-        """Return the end of a message that lists the names of all variables."""
+        """Return the end of a message, which lists the names of all variables."""
         return f"; there is {', '.join(map(shown_name, self.values))}" if self.values else ": a number is wanted"
 
     def _constant(self, name: str) -> Any:

@@ -105,7 +105,12 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bound_names(statement: ast.stmt, literals_count: bool) -> Iterator[str]:
-    """Yield the names that a statement binds by `def`, `class`, import, or assignment of a value that counts."""
+    """Yield the names that a statement binds by `def`, `class`, import or assignment.
+
+    Args:
+        statement: the statement.
+        literals_count: whether names that are assigned a literal, such as a number, are yielded too.
+    """
     if isinstance(statement, DEFINING):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
