@@ -23,6 +23,7 @@ from .results_folder import (
     ResultsFolder,
     ResultsFolderLost,
     course_digest,
+    is_record,
     not_made,
     open_results_folder,
     run_digest,
@@ -399,7 +400,7 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
 
 
 def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> StudentResults:
-    """Grade the submission of one student, and write the record to a file, which is removed before.
+    """Grade the submission of one student, and write the record to a file; an older record there is removed before.
 
     Args:
         course: the course.
@@ -409,11 +410,13 @@ def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *,
         yes: whether to give 0 points if there is nothing to grade; the record has no score otherwise.
 
     Raises:
-        UsageError: the path does not exist, or `out` is no file.
+        UsageError: the path does not exist, or `out` is something else than a record.
         NoGradedRuns: learner code cannot be run here.
         InfrastructureError: the record cannot be written.
     """
     try:
+        if out.exists() and not (out.is_file() and is_record(out)):
+            raise UsageError(f"{out} exists, and is no record of a student: name another file with --out.")
         out.unlink(missing_ok=True)
     except OSError as error:
         message = f"{out} cannot be replaced ({error.strerror}): name another file with --out."

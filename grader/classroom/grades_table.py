@@ -179,7 +179,7 @@ class GradesTable:
             mistakes: exercise, answer and code of each mistake.
         """
         if results.why_no_score and not results.ungraded:
-            return self._blank(results.student, "; ".join((results.why_no_score, *results.notes)))
+            return self._blank(results.student, _notes(results))
         units = {unit["id"]: unit["score"] for unit in results.units}
         ungraded = {exercise.id for exercise in results.ungraded}
         points = {e.id: None if e.id in ungraded else e.score for e in results.exercises}
@@ -191,7 +191,7 @@ class GradesTable:
             no_formula(plain(results.student)), _number(results.score, ""), _number(self.max_score),
             *(_number(units[unit], "") for unit in self.names.points),
             *(_number(points[exercise.id]) for exercise in self.names.wanted),
-            no_formula(mistake_list), no_formula(plain("; ".join(results.notes))),
+            no_formula(mistake_list), no_formula(plain(_notes(results))),
         ]  # fmt: skip
 
     def text(self) -> str:
@@ -273,6 +273,13 @@ def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
         for answer in exercise.answers
         if answer.status == "failed"
     ]
+
+
+def _notes(results: StudentResults) -> str:
+    """Return why there is no score, the notes on a submission, and each change of points, joined by semicolons."""
+    changes = (change.sentence for change in results.changes)
+    sentences = (results.why_no_score, *results.notes, *changes)
+    return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
 def _line(cells: list[str]) -> str:

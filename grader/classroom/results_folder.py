@@ -110,18 +110,19 @@ class ResultsFolder:
         stored = self._stored(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
-        self._count_stored(submission.key, stored, facts.nothing)
+        self._count_stored(submission.key, stored, facts.nothing, facts.notes)
         return True
 
-    def _count_stored(self, name: str, stored: StudentResults, nothing: str) -> None:
+    def _count_stored(self, name: str, stored: StudentResults, nothing: str, notes: tuple[str, ...] = ()) -> None:
         """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
         Args:
             name: the student's key.
             stored: the results.
             nothing: why nothing could be graded; empty if something could.
+            notes: the notes on the submission; where 0 points were entered, the reason stands before them.
         """
-        is_zero = bool(nothing) and stored.notes[:1] == (nothing,)
+        is_zero = bool(nothing) and stored.notes == (nothing, *notes)
         base = replace(stored, adjustments=(), late=None, reason="" if is_zero else nothing)
         if self.changes.apply(name, base) != stored:
             self.write(name, base)
@@ -289,7 +290,7 @@ class ResultsFolder:
     def remove_absent_students(self) -> None:
         """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
         for path in sorted(self.out.glob("*.json")):
-            if path.name not in self._file_names and path.is_file() and _is_record(path):
+            if path.name not in self._file_names and path.is_file() and is_record(path):
                 self._move_to_removed(path)
 
     def _file(self, name: str) -> Path:
@@ -542,8 +543,8 @@ def run_digest(names: ExerciseNames, course: str, isolated: bool) -> str:
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 
-def _is_record(path: Path) -> bool:
-    """Return whether a file begins like a record of handgrad."""
+def is_record(path: Path) -> bool:
+    """Return whether a file begins like a record of handgrad; raise an `OSError` if it cannot be read."""
     with path.open("rb") as file:
         return file.read(len(RECORD_START)) == RECORD_START
 

@@ -30,6 +30,7 @@ from grader.results.records import (
     Adjustment,
     AnswerResult,
     ExerciseResult,
+    Lateness,
     StudentResults,
     dumps,
     exit_code,
@@ -124,6 +125,33 @@ def test_zeros_that_were_entered_stay_and_are_written_for_the_absent_as_well(gra
     put(tmp_path / "in", {"fay/lin_grad.py": MEAN})
     graded()
     assert scores(out) == {"ada": "3", "ben": "0", "fay": "2"}
+
+
+def test_a_second_run_enters_no_zero_for_a_broken_archive(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben.zip": "no archive", "cy/hw.ipynb": "{"})
+    out, unscored = tmp_path / "out", {"ada": "3", "ben": "", "cy": ""}
+    first = graded()
+    assert (len(first.nothing), scores(out)) == (2, unscored)
+    why = {entry.student: entry.why for entry in first.nothing}
+    assert {row["student"]: row["notes"] for row in rows(out / "grades.csv") if not row["score"]} == why
+    second = graded()
+    assert (second.reused, second.gained, second.nothing, scores(out)) == (3, 0, first.nothing, unscored)
+    assert graded(yes=True).entered
+    assert (graded().entered, scores(out)) == (True, {"ada": "3", "ben": "0", "cy": "0"})
+
+
+def test_the_table_says_why_a_score_is_blank_or_was_changed(course) -> None:
+    failed = ExerciseResult("lin_grad", "04_linear", (AnswerResult("w.g", "error", 0.0, 3.0, "error", "no worker"),))
+    right = ExerciseResult("lin_grad", "04_linear", (AnswerResult("w.g", "passed", 3.0, 3.0),))
+    table = GradesTable(ExerciseNames(course, course.select(["lin_grad"])))
+    table.count("ada", StudentResults("c", "ada", (failed,)))
+    late = Lateness("2026-11-30T18:00", "2026-12-01T18:00", 1, -0.25, "1 day late: 10 % a day")
+    table.count("ben", StudentResults("c", "ben", (right,), adjustments=(Adjustment("", -0.5, "oral"),), late=late))
+    notes = {row["student"]: row["notes"] for row in csv.DictReader(io.StringIO(table.text(), newline=""))}
+    assert notes == {
+        "ada": "lin_grad could not be graded: no worker",
+        "ben": "adjustment (-0.5 points): oral; lateness (-0.25 points): 1 day late: 10 % a day",
+    }
 
 
 def test_an_error_is_blank_in_every_total(course) -> None:
@@ -247,8 +275,17 @@ def test_one_submission_replaces_the_last_record_before_it_begins(course, tmp_pa
     with pytest.raises(UsageError):
         grade_submission(course, tmp_path / "in/nobody", out, grading, yes=False)
     assert not out.exists()
-    with pytest.raises(UsageError, match="cannot be replaced"):
+    with pytest.raises(UsageError, match="is no record"):
         grade_submission(course, tmp_path / "in/ada", tmp_path / "in", grading, yes=False)
+
+
+def test_one_submission_is_never_removed_in_favour_of_its_record(course, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    work, grading = tmp_path / "in/ada/lin_grad.py", Grading(1, "none", 7, course.select(["lin_grad"]))
+    for path in (work, work.parent):
+        with pytest.raises(UsageError, match="is no record of a student: name another file with --out"):
+            grade_submission(course, path, work, grading, yes=False)
+    assert work.read_text() == RIGHT
 
 
 def test_one_submission_passes_only_if_all_that_was_asked_passed(course, tmp_path) -> None:
