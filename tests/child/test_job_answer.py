@@ -232,6 +232,12 @@ def test_a_missing_module_is_named(ask: Any) -> None:
     assert "nonesuch" in error.message
 
 
+def test_a_file_that_is_imported_opens_none_either(ask: Any) -> None:
+    reply = ask("import helpers\ndef probe(x): ...", modules={"helpers": "open('/dev/zero')"})
+    error = reply.facts.error
+    assert (error.type, error.file, error.lines) == ("PermissionError", "helpers.py", [1])
+
+
 AUTOGRAD = {
     "backward": "y = x.clone().requires_grad_()\n    (y * y).sum().backward()\n    return y.grad",
     "autograd.grad": "y = x.clone().requires_grad_()\n    return torch.autograd.grad((y * y).sum(), y)[0]",
