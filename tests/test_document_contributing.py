@@ -189,7 +189,7 @@ def test_the_platform_writes_files_from_records(fork: Path) -> None:
     assert "relu_grad inp.g: out.g is missing [missing-upstream]\n" in text
     done = in_fork(fork, "export", "grades/", "--to", "mail")
     assert done.returncode == 3, done.stderr
-    assert (fork / "class/exported/eve.mail.txt").read_text("utf-8").startswith("This could not be graded")
+    assert (fork / "class/exported/mail/eve.mail.txt").read_text("utf-8").startswith("This could not be graded")
 
 
 @pytest.mark.slow
