@@ -353,7 +353,7 @@ def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET
 
 
 def _qti_item(item: Item) -> ET.Element:
-    """Return the file of a question: what is right, what is shown, the score, and the feedback."""
+    """Return the root element of a QTI file of a question: right responses, its body, the scoring and the feedback."""
     fixed = {"adaptive": "false", "timeDependent": "false"}
     root = _qti_root("assessmentItem", QTI, SCHEMA, identifier=item.id, title=item.id.partition("-")[2], **fixed)
     _qti_declarations(root, item)

@@ -249,7 +249,7 @@ def _expect_new(course: Course, name: str, unit: str) -> None:
     """Check that an exercise of this name can be added to the unit.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: it cannot; the message gives the reason.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")

@@ -127,7 +127,7 @@ def _source(title: str, bodies: Mapping[str, Sequence[str]]) -> str:
 
 
 def _is_changes(body: Sequence[str]) -> bool:
-    """Return whether a cell holds the changes of another one, and no whole submission."""
+    """Return whether the lines of a cell are changes to the submission of an earlier cell, and no whole submission."""
     return bool(body) and body[0].startswith(BASE)
 
 

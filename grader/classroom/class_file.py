@@ -131,7 +131,7 @@ class ClassPlan:
     content: ClassFile = field(default_factory=ClassFile)
 
     def write_layout(self, assignment: str, layout: LayoutName) -> bool:
-        """Write the layout of an assignment into the file; return whether it could be added as a line.
+        """Write the layout of an assignment as a line of `class.yaml`; return whether there was a place for the line.
 
         Raises:
             UsageError: the file cannot be written.

@@ -599,7 +599,7 @@ class _LayoutFinder:
         return kept
 
     def _infos(self, entries: Sequence[File | Folder]) -> list[_EntryInfo]:
-        """Return the description of each entry."""
+        """Return the `_EntryInfo` of each entry, in order."""
         infos = list[_EntryInfo]()
         for entry in entries:
             try:
@@ -869,7 +869,7 @@ def _failing_submission(entry: File | Folder, error: Exception) -> Submission:
 
 
 def _is_from_platform(infos: Sequence[_EntryInfo]) -> bool:
-    """Return whether entries are an export from Gradescope, or a download from Moodle or Canvas."""
+    """Return whether the entries of a folder make up an export from Gradescope or a download from Moodle or Canvas."""
     is_export = any(info.entry.name == METADATA_FILE for info in infos)
     return is_export or _are_most(infos, "moodle") or _are_most(infos, "canvas")
 

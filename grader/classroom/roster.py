@@ -107,7 +107,7 @@ class Roster:
         self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
 
     def find(self, submission: Submission) -> Match:
-        """Return who submitted something.
+        """Return the students on the roster who may have made a submission.
 
         A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
         and accents, in the same order. The names of one submission must agree. Only if no name is known at all, a part

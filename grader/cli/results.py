@@ -159,7 +159,7 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 def _with_first_results(entries: Entries) -> tuple[Entries, StudentResults | None]:
-    """Return the same entries, and the first results of a student; `None` where there are none."""
+    """Read entries up to the first student's results; return all entries again, and these results or `None`."""
     from grader.classroom.student_results import Note, UnreadableResult
     from grader.results.records import StudentResults
 

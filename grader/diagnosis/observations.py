@@ -300,9 +300,9 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mis
 
 
 def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
-    """Return the fact that a mask, such as that of relu, lets the wrong entries of a gradient pass; else `None`.
+    """Return the fact that the backward pass uses a wrong mask, such as z < 0 for z > 0 in that of relu; else `None`.
 
-    Each entry of the answer is then either 0 or what it would be without the mask, but not where it must be.
+    Each entry of the answer is then 0 or what it would be without any mask, but not at the right entries.
 
     Args:
         case: the case, whose forward pass has the masks.

@@ -537,7 +537,7 @@ def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
     """Yield `TwoEdits` of edits tried so far whose moves of an answer's projections add up to the learner's.
 
-    The edits have a rank up to `LIKELY`; the likeliest `MOST_SUMS` pairs of each answer come.
+    Only edits of a rank up to `LIKELY` are paired, and only the likeliest `MOST_SUMS` pairs of each answer are yielded.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)

@@ -226,7 +226,7 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
 
 
 def _with_names(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
-    """Return the axes with names, in the order of the inputs; the first that `is_batch` accepts is the batch."""
+    """Return the axes, named `bs`, `n` and so on, in input order; `bs` is the first that `is_batch` accepts."""
     order = {place: number for number, place in enumerate(_places(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])
     batch = next(filter(is_batch, in_order), None)

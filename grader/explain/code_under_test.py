@@ -150,7 +150,7 @@ def code_of_numbers(gradients: Gradients) -> Code:
 def code_of_function(function: Any) -> Code:
     """Return the code that runs a `torch.autograd.Function` or a callable, and its own backward pass by torch.
 
-    What `backward` of a Function returns is judged unchanged: torch would sum, stretch and cast it without a word.
+    What `backward` of a Function returns is judged unchanged: torch would silently sum, broadcast and cast it.
 
     Raises:
         TypeError: `function` is neither.

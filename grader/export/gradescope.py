@@ -105,7 +105,7 @@ def results_json(course: Course, record: StudentResults, options: ExportOptions)
 
 
 def _test_entry(answer: GradedAnswer, number: int, is_scored: bool) -> dict[str, Any]:
-    """Return the test entry of an answer.
+    """Return an answer as an entry of `tests` in Gradescope's `results.json`.
 
     Args:
         answer: the answer's result.

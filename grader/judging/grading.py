@@ -98,7 +98,7 @@ class Grader:
         return same_for_every_answer(exercise, diagnosis)
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
-        """Return the code of a submission with its trials, without unchanged copies of the stub below the answer."""
+        """Return a submission's code and the trials it is run on; copies of the stub below the answer are left out."""
         source = without_copied_stubs(exercise, Source.of(content, exercise.file, beside))
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 

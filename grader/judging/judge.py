@@ -332,7 +332,7 @@ class Examination:
 
     @cached_property
     def _counted(self) -> list[Examined]:
-        """Return the backward passes that count for the score: all but the probes, which have names."""
+        """Return the backward passes that count for the score: those without a name, as a named one is only a probe."""
         return [each for each in self._all if not each.given.name]
 
     @cached_property

@@ -217,7 +217,7 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
 
 
 def _state_and_losses(observed: checked_reply.CheckedReply, before: Curve) -> tuple[torch.Tensor, list[float]]:
-    """Return the state and the losses in a reply.
+    """Return the weights and speeds after some steps of training, and the loss of each step, from a child's reply.
 
     Args:
         observed: the reply.

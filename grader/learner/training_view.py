@@ -288,5 +288,5 @@ def as_json(training: Training, picture: Path, weights: Path) -> str:
 
 
 def _finite(losses: list[float]) -> list[float | None]:
-    """Replace losses that are not finite by `None`."""
+    """Return the losses, with `None` in place of each that is not finite, which JSON cannot hold."""
     return [loss if abs(loss) < float("inf") else None for loss in losses]

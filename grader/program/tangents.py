@@ -23,7 +23,7 @@ TangentRules = Callable[[Node], TangentRule | None]
 
 
 def no_rule(node: Node) -> None:
-    """Return `None` for any node: the default `rules` of `push`, with which it computes each tangent rightly.
+    """Return `None` for any node: as the default `rules` of `push`, it replaces no rule, so that tangents are right.
 
     Args:
         node: not read.

@@ -294,7 +294,12 @@ def _loop_names(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def _joined(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
-    """Yield the tokens with `out.g` as one name, and `^T` as an attribute."""
+    """Yield the tokens, with `out.g` as one name, and with `^T` as the attribute `.T`.
+
+    Args:
+        tokens: the tokens of a formula.
+        known: the names of variables; `out.g(` is a name and a bracket only if it is one of them.
+    """
     ahead = [*tokens, END, END, END]
     place, before = 0, END
     while place < len(tokens):

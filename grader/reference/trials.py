@@ -451,7 +451,7 @@ def _shapes(inputs: Mapping[str, Any]) -> str:
 
 
 def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -> Axes:
-    """Return the axes of the output: the declared ones, else those that its sizes give away."""
+    """Return the axes of the output: the declared ones, else those that have its sizes in the trial."""
     declared = next((given.spec for given in exercise.inputs.values() if isinstance(given, Marker)), "")
     return axes_of(declared) or guess_axes(shape, setting.sizes)
 

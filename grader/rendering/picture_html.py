@@ -201,7 +201,7 @@ def _spread(wished: Sequence[float], sizes: Sequence[float]) -> list[float]:
 
 
 def _positioned(across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]]) -> Layout:
-    """Return the layout in which the leftmost place begins at the margin.
+    """Return the layout of a graph from the places of its nodes, moved so that the leftmost one begins at the margin.
 
     Args:
         across: horizontal places of nodes and passing edges.

@@ -58,13 +58,13 @@ class Definition:
 def definitions(texts: Sequence[str], names: Collection[str], *, literals_count: bool = False) -> list[Definition]:
     """Return where any of some names is bound at the top level of a file or of cells, in their order.
 
-    Functions, classes, imports and assignments of a value that may be a function count.
+    A name is bound by a function, a class, an import, or an assignment of a value that may be a function.
     Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
 
     Args:
         texts: of the cells; a file is one cell.
         names: to be searched for.
-        literals_count: whether an assignment of a number, text or list counts, too.
+        literals_count: whether an assignment of a number, text or list binds a name, too.
     """
     places = list[Definition]()
     for number, text in enumerate(texts):
