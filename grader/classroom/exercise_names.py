@@ -127,7 +127,7 @@ class ExerciseNames:
 
     @cached_property
     def _in_unit(self) -> dict[str, dict[str, CourseExercise]]:
-        """Return the exercises of each unit by the names of their files."""
+        """Return for each unit, by its id, the exercises by the names of their files."""
         units: dict[str, dict[str, CourseExercise]] = {}
         for exercise in self.course.exercises:
             units.setdefault(exercise.unit, {})[exercise.name] = exercise

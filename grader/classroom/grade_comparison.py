@@ -160,7 +160,7 @@ def _points(points: float | None) -> str:
 
 
 def grades_to_json(grades: Mapping[str, StoredGrades]) -> bytes:
-    """Return grades by file as JSON, for a run that goes on after this one was stopped."""
+    """Return the grades, by the name of a student's record, as JSON, for a run that continues a stopped one."""
     return json.dumps(grades, ensure_ascii=True).encode()
 
 

@@ -335,7 +335,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _units(summary: ClassSummary) -> Table:
-    """Return a table of the units: how many submitted something of it, and their mean."""
+    """Return a table with a row for each unit: how many students submitted something of it, and their mean score."""
     table = Table("unit", "handed in", "mean", box=None, pad_edge=False, title_justify="left")
     for name, unit in summary.units.items():
         table.add_row(name, str(unit.students), f"{unit.mean_score:.2f} of {unit.max_score:g}")

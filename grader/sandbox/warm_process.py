@@ -234,7 +234,7 @@ class ForkingProcess(WarmProcess):
         self.control.close()
 
     def is_ready_within(self, seconds: float) -> bool | None:
-        """Wait for a message on the socket, as the base class says."""
+        """Wait for a message on the socket; return `True` if it came, `False` at the end, `None` after `seconds`."""
         if not is_readable(self.control.fileno(), seconds):
             return None
         with contextlib.suppress(OSError):
@@ -338,7 +338,7 @@ class SpawnedProcess(WarmProcess):
             self.jobs.close()
 
     def is_ready_within(self, seconds: float) -> bool | None:
-        """Wait for the first frame, as the base class says."""
+        """Wait for the first frame; return `True` once it is there, `False` at the end, `None` after `seconds`."""
         try:
             return self.replies.get(timeout=seconds) is not None
         except queue.Empty:
