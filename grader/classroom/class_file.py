@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from grader.course.yaml_file import line_of, parse_yaml, with_entry
 from grader.errors import UsageError
@@ -98,6 +98,13 @@ class Assignment(_Part):
     due: Moment | None = None
     late: LatePolicy = LatePolicy()
     extensions: Mapping[str, Moment] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_due(self) -> Self:
+        """Raise a `ValueError` if late work would lose nothing, because nobody has a due date."""
+        if self.late != LatePolicy() and self.due is None and not self.extensions:
+            raise ValueError("late work is late after a due date: add a line with due")
+        return self
 
 
 class ClassFile(_Part):

@@ -119,17 +119,20 @@ def _days(count: int) -> str:
     return f"{count} day{'' if count == 1 else 's'}"
 
 
-def score_changes(plan: ClassPlan, name: str, class_folder: ClassFolder, exercises: Collection[str]) -> ScoreChanges:
+def score_changes(
+    plan: ClassPlan, name: str, class_folder: ClassFolder, exercises: Mapping[str, float]
+) -> ScoreChanges:
     """Return what changes the graded points of an assignment.
 
     Args:
         plan: the `class.yaml`, with `adjustments.csv` beside it.
         name: the name of the assignment; empty for a run without one, in which nothing changes points.
         class_folder: the submissions of the class, whose keys or names the files use.
-        exercises: the ids of the exercises that are graded.
+        exercises: the points of the exercises that are graded, by id.
 
     Raises:
-        UsageError: a file names a student, an exercise or an assignment that does not exist; names the line.
+        UsageError: a file names a student, an exercise or an assignment that does not exist, or gives an exercise more
+            than its points; names the line.
     """
     rows = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
     if not name:
@@ -145,6 +148,11 @@ def score_changes(plan: ClassPlan, name: str, class_folder: ClassFolder, exercis
             raise UsageError(f"{where}: nobody here is called {row.student!r}: {nearest(row.student, students)}")
         if row.exercise and row.exercise not in exercises:
             raise UsageError(f"{where}: {name} has no exercise {row.exercise!r}: {nearest(row.exercise, exercises)}")
+        if row.exercise and row.points > exercises[row.exercise]:
+            most = f"{row.exercise} has {shown(exercises[row.exercise])} points"
+            raise UsageError(
+                f"{where}: {most}, and not {shown(row.points)}: leave out the exercise to add to the total."
+            )
         same = [other for other in adjustments.get(row.student, ()) if other.exercise == row.exercise != ""]
         if same:
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")

@@ -169,7 +169,8 @@ def grade(
         workers, "none", seed, _chosen(course, options.units, options.exercises), frozenset(student or ())
     )
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    changes = score_changes(plan, options.assignment, class_folder, names.wanted_ids)
+    points = {exercise.id: exercise.points for exercise in names.wanted}
+    changes = score_changes(plan, options.assignment, class_folder, points)
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     if changes.undated:
         undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))

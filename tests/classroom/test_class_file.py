@@ -25,6 +25,9 @@ assignments:
 """
 
 
+NO_DUE = "assignments:\n  week-1:\n    submissions: x\n    late: {per_day: 0.1}\n"
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -52,6 +55,7 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         ("layout: sections", "layout: rows", 8, "layout"),
         ("week-1:", "../x:", 5, "it names a folder"),
         ("due: 2026-11-30", "due: soon", 9, "due"),
+        (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
         ("roster: people.csv", "roster: [", 3, "not valid YAML"),
         (TEXT, "- a list", 1, "the file must map names"),
     ],

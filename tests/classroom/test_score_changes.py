@@ -108,6 +108,7 @@ HEAD = "assignment,student,exercise,points,reason\n"
         (HEAD + "week-1,ada,a_gard,1,x\n", "line 2: week-1 has no exercise 'a_gard': did you mean a_grad?"),
         (HEAD + "week-1,ada,,one,x\n", "line 2: 'one' is no number of points"),
         (HEAD + "week-1,ada,a_grad,-1,x\n", "line 2: '-1' is no number of points"),
+        (HEAD + "week-1,ada,a_grad,25,x\n", "line 2: a_grad has 3 points, and not 25: leave out the exercise to add"),
         (HEAD + "week-1,ada,,nan,x\n", "line 2: 'nan' is no number of points"),
         (HEAD + "week-1,ada,,1,\n", "line 2: it gives no reason"),
         (HEAD + "week-1,ada,a_grad,1,x\nweek-1,ada,a_grad,2,y\n", "line 3: line 2 sets a_grad of ada too"),
@@ -119,7 +120,7 @@ def test_a_mistake_in_adjustments_is_told_with_its_line(tmp_path: Path, text: st
     content = ClassFile.model_validate({"assignments": {"week-1": {"submissions": "x"}}})
     plan, people = ClassPlan(tmp_path / "class.yaml", "", content), ClassFolder((Submission("ada", ()),), "")
     with pytest.raises(UsageError) as raised:
-        score_changes(plan, "week-1", people, {"a_grad", "b_grad"})
+        score_changes(plan, "week-1", people, {"a_grad": 3.0, "b_grad": 1.0})
     assert str(raised.value).startswith(f"adjustments.csv, {sentence}")
 
 
@@ -134,4 +135,4 @@ def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
     content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", "extensions": {"eve": DUE}}}})
     plan, people = ClassPlan(tmp_path / "class.yaml", text, content), ClassFolder((Submission("ada", ()),), "")
     with pytest.raises(UsageError, match=r"class\.yaml, line 5: nobody here is called 'eve'"):
-        score_changes(plan, "w", people, {"a_grad"})
+        score_changes(plan, "w", people, {"a_grad": 3.0})
