@@ -175,6 +175,32 @@ _DUAL_HINTS = {
 }
 
 
+def _inherited(name, rule, code):
+    """The rules of dual numbers that write other operations as products and powers, of which one rule is wrong.
+
+    a / b is a * b ** -1, and often -a is a * -1 and a - b is a + b * -1. A plain number in front of a product, or of a
+    quotient, is lifted to be the first factor, or becomes the second one.
+    """
+    if name == "pow":
+        quotient = _of_inverse(lambda a, da, b, db: da * b + a * db, rule)
+        yield {name: rule, "div values": quotient, "rdiv": quotient}
+        if code == "missing-upstream":  # else a number, which has the tangent 0, passes on 0
+            yield {name: rule, "div": quotient}
+    if name == "mul":
+        quotient, second = _of_inverse(rule), lambda a, da, b, db: rule(b, db, a, da)
+        yield from ({"mul values": rule, of: quotient} for of in ("div values", "div"))
+        negative = {"neg": lambda a, da: rule(a, da, -1, 0.0), "sub": lambda a, da, b, db: da + rule(b, db, -1, 0.0)}
+        for numbers in ({}, {"rmul": second}):
+            for quotients in ({}, {"div": quotient}, {"div": quotient, "rdiv": _of_inverse(second)}):
+                for negatives in ({}, negative):
+                    yield {"mul": rule, **numbers, **quotients, **negatives}
+
+
+def _of_inverse(product, power=lambda a, da, n: n * a ** (n - 1) * da):
+    """The rule of a / b that is written as a * b ** -1."""
+    return lambda a, da, b, db: product(a, da, 1 / b, power(b, db, -1))
+
+
 def _by_other_rules(code, says, forward_mode):
     return Misconception(code, "return", forward_mode.push, says, _DUAL_HINTS.get(code, ()))
 
@@ -221,6 +247,8 @@ jvp_dual = Routine(
         *(_by_other_rules(code, says, ForwardMode({f"{name}{which}": rule}))
           for name, rule, code, says in _WRONG_RULES for which in (("", " values") if name in _BOTH else ("",))),
         *(_by_other_rules(code, says, ForwardMode(number=number)) for number, code, says in _WRONG_NUMBERS),
+        *(_by_other_rules(code, says, ForwardMode(rules)) for name, rule, code, says in _WRONG_RULES
+          for rules in _inherited(name, rule, code)),
     ),
 )  # fmt: skip
 
@@ -246,7 +274,7 @@ jacobian_by_columns = Routine(
                       lambda f, x: _jacobian(f, x).sum(1, keepdim=True).expand(-1, len(x)),
                       says="every column is the same: all entries of x move at once",
                       hints=("How does one entry move while the others stay?",)),
-        Misconception("overwritten", "return", lambda f, x: _jacobian(f, x).cumsum(1),
+        Misconception("stale-gradient", "return", lambda f, x: _jacobian(f, x).cumsum(1),
                       says="each column has all the ones before it in it: the direction keeps the 1s of earlier turns",
                       hints=("What does your direction look like in the second turn? Begin each with zeros.",)),
         Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x).flip(1),
@@ -283,10 +311,10 @@ jacobian_by_rows = Routine(
         ),
     },
     misconceptions=(
-        Misconception("broadcast-accident", "return", lambda vjp, x, m: vjp(x, x.new_ones(m)).expand(m, -1),
+        Misconception("extra-batch-sum", "return", lambda vjp, x, m: vjp(x, x.new_ones(m)).expand(m, -1),
                       says="every row is the sum of all rows: all outputs are asked for at once",
                       hints=("Which upstream gradient asks for one output, and no other?",)),
-        Misconception("overwritten", "return", lambda vjp, x, m: _rows(vjp, x, m).cumsum(0),
+        Misconception("stale-gradient", "return", lambda vjp, x, m: _rows(vjp, x, m).cumsum(0),
                       says="each row has all the rows before it in it: the upstream gradient keeps the 1s",
                       hints=("What does your upstream gradient look like in the second turn? Begin each with zeros.",)),
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m).flip(0),

@@ -211,7 +211,7 @@ def jacobian_by_columns(f, x):
     return torch.stack(columns, 1)
 
 
-# %% wrong: direction never reset | return: overwritten
+# %% wrong: direction never reset | return: stale-gradient
 import torch
 
 

@@ -54,7 +54,7 @@ def jacobian_by_rows(vjp, x, m):
     return torch.stack(rows, 1)
 
 
-# %% wrong: all outputs at once | return: broadcast-accident
+# %% wrong: all outputs at once | return: extra-batch-sum
 import torch
 
 
@@ -66,7 +66,7 @@ def jacobian_by_rows(vjp, x, m):
     return torch.stack(rows)
 
 
-# %% wrong: upstream gradient never reset | return: overwritten
+# %% wrong: upstream gradient never reset | return: stale-gradient
 import torch
 
 

@@ -2874,3 +2874,112 @@ def to_dual(o):
 
 def jvp_dual(f, x, v):
     return f(Dual(x, v)).t * v
+
+
+# %% right: negatives, differences and quotients are made of products
+class Dual:
+    def __init__(self, value, tangent):
+        self.value, self.tangent = value, tangent
+
+    def __add__(self, other):
+        other = lift(other)
+        return Dual(self.value + other.value, self.tangent + other.tangent)
+
+    def __mul__(self, other):
+        other = lift(other)
+        return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+
+    def __pow__(self, n):
+        return Dual(self.value**n, n * self.value ** (n - 1) * self.tangent)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + lift(other) * -1
+
+    def __rsub__(self, other):
+        return self * -1 + other
+
+    def __truediv__(self, other):
+        return self * lift(other) ** -1
+
+    def __rtruediv__(self, other):
+        return self**-1 * other
+
+    def __getitem__(self, i):
+        return Dual(self.value[i], self.tangent[i])
+
+    def sin(self):
+        return Dual(self.value.sin(), self.value.cos() * self.tangent)
+
+    def cos(self):
+        return Dual(self.value.cos(), self.value.sin() * self.tangent * -1)
+
+    def exp(self):
+        return Dual(self.value.exp(), self.value.exp() * self.tangent)
+
+    def sum(self):
+        return Dual(self.value.sum(), self.tangent.sum())
+
+
+def lift(number):
+    return number if isinstance(number, Dual) else Dual(number, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).tangent
+
+
+# %% wrong: product follows the first factor, and so quotients do | return: missing-path
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+#+         return Dual(self.value * other.value, self.tangent * other.value)
+
+
+# %% wrong: product follows the second factor, and so differences and quotients do | return: missing-path
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+#+         return Dual(self.value * other.value, self.value * other.tangent)
+
+
+# %% wrong: product follows the second factor, a number is lifted to be the first factor of a quotient | return: missing-path
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+#+         return Dual(self.value * other.value, self.value * other.tangent)
+
+#-         return self**-1 * other
+#+         return lift(other) * self**-1
+
+
+# %% wrong: product rule with a minus, and so quotients | return: wrong-sign
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+#+         return Dual(self.value * other.value, self.tangent * other.value - self.value * other.tangent)
+
+
+# %% wrong: tangents multiplied in a product, and so in a quotient | return: wrong-local
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+#+         return Dual(self.value * other.value, self.tangent * other.tangent)
+
+
+# %% wrong: exponent not lowered, and quotients are made of powers | return: wrong-local
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value**n, n * self.value ** (n - 1) * self.tangent)
+#+         return Dual(self.value**n, n * self.value**n * self.tangent)
+
+
+# %% wrong: exponent missing as a factor, and quotients are made of powers | return: missing-local
+# base: negatives, differences and quotients are made of products
+
+#-         return Dual(self.value**n, n * self.value ** (n - 1) * self.tangent)
+#+         return Dual(self.value**n, self.value ** (n - 1) * self.tangent)
