@@ -1,6 +1,6 @@
 """Exercises of unit 11: one weight, many moments."""
 
-from handgrad import Exercise, Routine, Sampler, normal, output, stored, weights
+from handgrad import Exercise, Misconception, Routine, Sampler, normal, output, stored, weights
 
 
 def _states(x, h, wx, wh, b):
@@ -325,4 +325,20 @@ clip_grad_norm = Routine(
         )
         for place in range(3)
     },
-)
+    misconceptions=(
+        Misconception("missing-local", "return", lambda grads, limit: [grad * (limit / _norm(grads)) for grad in grads],
+                      says="the factor is not capped at 1: gradients that are shorter than the limit are stretched",
+                      hints=("Take a limit that is far larger than the norm. What should come back?",)),
+        Misconception("missing-local", "return",
+                      lambda grads, limit: [grad * min(1.0, float(limit / _norm(grads) ** 2)) for grad in grads],
+                      says="the root of the norm is missing: the factor has the sum of the squares",
+                      hints=("Double every gradient. What must the norm do, and what does yours?",)),
+        Misconception("wrong-local", "return",
+                      lambda grads, limit: [_clipped([grad], limit)[0] for grad in grads],
+                      says="each array is scaled by its own norm: there is one norm, of all of them together",
+                      hints=("Is the direction of all entries together the same before and after?",)),
+        Misconception("wrong-local", "return", lambda grads, limit: [grad.clamp(-limit, limit) for grad in grads],
+                      says="every entry is clamped to the limit by itself, which changes the direction",
+                      hints=("The limit is one for the norm of all entries. By what are all of them multiplied?",)),
+    ),
+)  # fmt: skip

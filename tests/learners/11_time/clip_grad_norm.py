@@ -33,18 +33,18 @@ def clip_grad_norm(grads, limit):
     return [(g.double() * (limit / math.sqrt(square))).float() for g in grads]
 
 
-# %% wrong: each array clipped by its own norm | *: wrong-factor
+# %% wrong: each array clipped by its own norm | *: wrong-local
 def clip_grad_norm(grads, limit):
     return [g * min(1.0, limit / float(g.norm())) for g in grads]
 
 
-# %% wrong: norm without the square root | *: wrong-factor
+# %% wrong: norm without the square root | *: missing-local
 def clip_grad_norm(grads, limit):
     norm = sum((g**2).sum() for g in grads)
     return [g * min(1.0, limit / float(norm)) for g in grads]
 
 
-# %% wrong: scaled up as well as down | *: wrong-factor
+# %% wrong: scaled up as well as down | *: missing-local
 def clip_grad_norm(grads, limit):
     norm = sum((grad**2).sum() for grad in grads) ** 0.5
     scale = limit / float(norm)
@@ -93,7 +93,7 @@ def clip_grad_norm(grads, limit):
     return [scale * grad for grad in grads]
 
 
-# %% wrong: every entry clamped at the limit | *: unknown
+# %% wrong: every entry clamped at the limit | *: wrong-local
 def clip_grad_norm(grads, limit):
     return [g.clamp(-limit, limit) for g in grads]
 
