@@ -1,6 +1,8 @@
 """Exercises of unit 09: normalisation, in which every entry looks at its neighbours."""
 
-from handgrad import Exercise, Sampler, in_steps, indices, normal, output, positive, sized, step, stored
+from functools import wraps
+
+from handgrad import Exercise, Misconception, Sampler, in_steps, indices, normal, output, positive, sized, step, stored
 
 _EPS = 1e-5
 _SEVERAL = (4, 5, 6, 7)  # with two or three entries a variance is mostly an accident
@@ -39,6 +41,44 @@ def _number_of_groups(_rng, setting, _shape):
     channels = setting.sizes["c"]
     proper = [groups for groups in range(2, channels) if channels % groups == 0]
     return proper[setting.turn % len(proper)] if proper else channels
+
+
+def _through_hat(inv, hat, hat_g):
+    """The gradient of a row that is standardized, from that of hat; the wrong inv and hat are the learner's."""
+    return inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+
+
+def _part(rule, place):
+    """The rule for one of two gradients that a rule returns."""
+    return wraps(rule)(lambda **given: rule(**given)[place])
+
+
+def _by_root_of_std(inp, gamma, out_g):
+    """`inp.g` and `gamma.g` of layer norm where std stands for var in (var + 1e-5) ** -0.5."""
+    inv = (inp.std(-1, unbiased=False, keepdim=True) + _EPS) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    return _through_hat(inv, hat, out_g * gamma), (out_g * hat).sum((0, 1))
+
+
+def _in_other_groups(count):
+    """A rule for `inp.g` and `gamma.g` of group norm with another number of groups, made of that of channels."""
+
+    def rule(inp, gamma, out_g, groups):
+        x = inp.reshape(len(inp), count(inp.shape[1], groups), -1)
+        inv = (x.var(-1, unbiased=False, keepdim=True) + _EPS) ** -0.5
+        hat = (x - x.mean(-1, keepdim=True)) * inv
+        inp_g = _through_hat(inv, hat, (out_g * gamma.unsqueeze(-1)).reshape(x.shape))
+        return inp_g.reshape(inp.shape), (out_g * hat.reshape(inp.shape)).sum((0, 2))
+
+    return rule
+
+
+_OTHER_GROUPS = (
+    (lambda channels, groups: channels // groups,
+     "groups is taken for the number of channels in a group: it is the number of groups"),
+    (lambda channels, groups: channels,
+     "each channel is standardized by itself, as in instance norm: the channels of a group share mean and variance"),
+)  # fmt: skip
 
 
 embedding_grad = Exercise(
@@ -164,6 +204,8 @@ batchnorm_grad = Exercise(
     },
 )
 
+_OF_BATCH = "mean and variance are those of the batch, and must be the running ones that come in"
+_WHOSE_STATISTICS = ("Two of the arguments were collected in training. Where do you use them?",)
 batchnorm_eval_grad = Exercise(
     title="Batch norm with running statistics, backwards",
     forward=lambda inp, gamma, beta, mean, var: gamma * (inp - mean) / (var + _EPS).sqrt() + beta,
@@ -193,7 +235,17 @@ batchnorm_eval_grad = Exercise(
             "The axis that numbers the examples disappears.",
         ),
     },
-)
+    misconceptions=(
+        Misconception("wrong-point", "inp.g",
+                      lambda inp, gamma, out_g: out_g * gamma * (inp.var(0, unbiased=False) + _EPS) ** -0.5,
+                      _OF_BATCH, _WHOSE_STATISTICS),
+        Misconception("wrong-point", "gamma.g",
+                      lambda inp, out_g: (
+                          out_g * (inp - inp.mean(0)) * (inp.var(0, unbiased=False) + _EPS) ** -0.5
+                      ).sum(0),
+                      _OF_BATCH, _WHOSE_STATISTICS),
+    ),
+)  # fmt: skip
 
 layernorm_grad = Exercise(
     title="Layer norm, backwards",
@@ -222,7 +274,15 @@ layernorm_grad = Exercise(
             "Only the last axis of out.g may remain.",
         ),
     },
-)
+    misconceptions=tuple(
+        Misconception("wrong-operand", answer,
+                      _part(_by_root_of_std, place),
+                      "the standard deviation is under the power of -0.5, where the variance belongs: "
+                      "the root is taken twice",
+                      ("Of a row that is twice as wide, how large is hat?",))
+        for place, answer in enumerate(("inp.g", "gamma.g"))
+    ),
+)  # fmt: skip
 
 rmsnorm_grad = Exercise(
     title="RMS norm, backwards",
@@ -247,7 +307,7 @@ groupnorm_grad = Exercise(
     title="Group norm, backwards",
     forward=_groupnorm,
     inputs={
-        "inp": sized(normal("bs c l"), c=(6, 8)),  # not 4, of which the groups are as many as they are long
+        "inp": sized(normal("bs c l"), c=(6, 8), l=_SEVERAL),  # of 4 channels groups are as many as long
         "gamma": normal("c"),
         "beta": normal("c"),
         "out": output(),
@@ -271,4 +331,10 @@ groupnorm_grad = Exercise(
             "Only the axis c of out.g may remain.",
         ),
     },
-)
+    misconceptions=tuple(
+        Misconception("summed-wrong-axis", answer, _part(_in_other_groups(count), place), says,
+                      ("Into how many rows is one example cut, and how many channels does each of them have?",))
+        for count, says in _OTHER_GROUPS
+        for place, answer in enumerate(("inp.g", "gamma.g"))
+    ),
+)  # fmt: skip

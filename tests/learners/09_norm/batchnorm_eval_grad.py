@@ -38,7 +38,7 @@ def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     inp.g = out.g @ torch.diag(gamma / (var + 1e-5).sqrt())
 
 
-# %% wrong: the batch's own mean and variance | gamma.g: wrong-point or wrong-operand or unknown; inp.g: wrong-point or wrong-operand or unknown or wrong-local or wrong-factor
+# %% wrong: the batch's own mean and variance | inp.g, gamma.g: wrong-point
 def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
     inp.g = out.g * gamma * inv

@@ -60,7 +60,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: each channel its own group | inp.g, gamma.g: hard-coded or wrong-point or unknown or broadcast-accident
+# %% wrong: each channel its own group | inp.g, gamma.g: summed-wrong-axis
 def groupnorm_grad(inp, gamma, beta, out, groups):
     inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
     hat = (inp - inp.mean(-1, keepdim=True)) * inv
@@ -70,7 +70,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: groups taken for the size of a group | inp.g, gamma.g: hard-coded or reshape-for-transpose or wrong-point or unknown
+# %% wrong: groups taken for the size of a group | inp.g, gamma.g: summed-wrong-axis
 def groupnorm_grad(inp, gamma, beta, out, groups):
     x = inp.reshape(len(inp), inp.shape[1] // groups, -1)
     inv = (x.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5

@@ -259,3 +259,13 @@ def layernorm_grad(inp, gamma, beta, out):
     inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
     gamma.g = (out.g * hat).sum((0, 1))
     beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: the standard deviation under the power, in place of the variance | inp.g, gamma.g: wrong-operand
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.std(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))
