@@ -98,6 +98,14 @@ class IterationsToKeep:
     end: Literal["first", "last"]
     count: int
 
+    @property
+    def code(self) -> str:
+        """Return the public code: `overwritten` where the iteration that the backward pass visits last is kept alone.
+
+        That is what an assignment in place of a sum leaves; whoever stops too early keeps the iterations at the end.
+        """
+        return "overwritten" if self.end == "first" and self.count == 1 else "missing-path"
+
     def dropped_edges(self, places: tuple[Place, ...]) -> tuple[Place, ...]:
         """Return the edges whose contributions are left out: all but those of `self.count` iterations at `self.end`.
 
@@ -121,14 +129,16 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
 
 @operator(
     "iterations-dropped",
-    code="missing-path",
+    code=lambda choice: choice.code,
     rank=1.0,
     at=values,
     choices=kept_iterations,
     message="of what {step} contributes to {value} in each iteration, only {which} left",
     fields=lambda program, place, choice: {
         "step": describe_edge_kind(program, choice.edge_kind),
-        "which": f"that of the {choice.end} one is"
+        "which": "that of the first one, which the backward pass visits last, is"
+        if choice.code == "overwritten"
+        else f"that of the {choice.end} one is"
         if choice.count == 1
         else f"those of the {choice.end} {choice.count} are",
     },

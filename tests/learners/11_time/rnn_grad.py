@@ -91,7 +91,7 @@ def rnn_grad(x, h0, wx, wh, b, out):
     wx.g, wh.g, h0.g = w_g[: len(wx)], w_g[len(wx) :], g
 
 
-# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten or missing-path
+# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten
 import torch
 
 

@@ -206,7 +206,7 @@ def rnn_states_grad(x, h0, wx, wh, b, out):
     h0.g = h_g
 
 
-# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten or missing-path
+# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten
 import torch
 
 

@@ -214,7 +214,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten or missing-path
+# %% wrong: only one moment's weight gradients are kept | wx.g, wh.g, b.g: overwritten
 import torch
 
 

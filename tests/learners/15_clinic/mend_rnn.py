@@ -210,7 +210,7 @@ def mend_rnn(x, h, wx, wh, b, out):
         h.g = sums_g @ wh.t()
 
 
-# %% wrong: mended, but wx.g is replaced | wx.g: overwritten or missing-path
+# %% wrong: mended, but wx.g is replaced | wx.g: overwritten
 import torch
 
 
