@@ -112,6 +112,11 @@ def function_name(func: Function) -> str:
     return name
 
 
+def operation_name(name: str) -> str:
+    """Return the name of the operation that a torch function with a given name computes: `div` for `__rtruediv__`."""
+    return ALIASES.get(name, REVERSED.get(name, name))
+
+
 def read_call(call: TorchCall) -> OperationCall:
     """Return the operation that a call of a torch function computes, with its operands and options.
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from .constants import Constants
 from .operation import Array, NoCandidate, Operand, Operation, Options
 
 Key = tuple[Hashable, ...]
@@ -277,6 +278,7 @@ class Forward:
         names: by id the name of a value, where the exercise declares one.
         observed: the ids of the values that the forward pass has looked at as Python numbers, so that its course may
             depend on them.
+        constants: the calls that made constants which nodes read, such as masks.
     """
 
     nodes: tuple[Node, ...]
@@ -285,6 +287,7 @@ class Forward:
     targets: Mapping[str, int]
     names: Mapping[int, str] = field(default_factory=dict)
     observed: frozenset[int] = frozenset()
+    constants: Constants = field(default_factory=Constants)
 
     @cached_property
     def edges(self) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from .calls import Arguments, Function, Keywords, TorchCall, function_name, read_call
 from .composites import COMPOSITES, has_special_numbers
+from .constants import ConstantCall, Constants
 from .forward import INPUT, Forward, Key, Node
 from .operation import OPERATIONS, Array, Operand, Operation, Options
 from .program import Program
@@ -45,6 +46,7 @@ OUTSIDE = {"numpy", "__array__", "__dlpack__"}
 RANDOM = {"bernoulli", "bernoulli_", "multinomial", "normal_", "uniform_", "rrelu", "gumbel_softmax", "alpha_dropout",
           "rand_like", "randn_like", "randint_like",
           "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"}  # fmt: skip
+DRAWING = RANDOM | {"rand", "randn", "randint", "randperm", "normal", "poisson"}  # also of no recorded value
 ASSIGNING = {"copy_", "fill_", "zero_"}
 
 
@@ -116,7 +118,9 @@ def record(
             raise ValueError(
                 f"the upstream gradient has the shape {g.shape}, and the output {recorder.nodes[i].value.shape}"
             )
-    recorded = Forward(tuple(recorder.nodes), recorder.inputs, ids, asked, names, frozenset(recorder.observed))
+    recorded = Forward(
+        tuple(recorder.nodes), recorder.inputs, ids, asked, names, frozenset(recorder.observed), recorder.constants
+    )
     return Program(recorded, gradients, output_name=output_name, upstream_name=upstream_name)
 
 
@@ -338,6 +342,7 @@ class _Recorder(TorchFunctionMode):
         self.memories: dict[int, _Memory] = {}
         self.iterations: dict[Key, int] = {}
         self.composite = ""
+        self.constants = Constants()
 
     def take_input(self, name: str, value: object) -> object:
         """Make nodes of the tensors and arrays in an input, and return the input as the forward pass is to get it.
@@ -364,7 +369,10 @@ class _Recorder(TorchFunctionMode):
         kwargs, name = kwargs or {}, function_name(func)
         known = [tensor for tensor in _tensors((*args, *kwargs.values())) if self._is_recorded(tensor)]
         if not known:
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+            if isinstance(result, torch.Tensor) and name not in DRAWING and not _writes_in_place(name):
+                self._note_constant(func, name, args, kwargs, result)
+            return result
         if name in COMPOSITES:
             try:
                 if not has_special_numbers(name, args, kwargs):
@@ -385,6 +393,22 @@ class _Recorder(TorchFunctionMode):
                 elif any(True for _ in _tensors((part,))):
                     raise _unrecordable("returns tensors inside each other")
         return result
+
+    def _note_constant(
+        self, func: Function, name: str, args: Arguments, kwargs: Keywords, result: torch.Tensor
+    ) -> None:
+        """Remember the call of a torch function that read no recorded value.
+
+        Args:
+            func: the function, such as `torch.arange`.
+            name: its name.
+            args: its arguments by position.
+            kwargs: its arguments by name.
+            result: the tensor that it returned.
+        """
+        instructions, expression = _current_position()
+        key = (*instructions, name)
+        self.constants.add(ConstantCall(func, name, args, kwargs, result, key, expression.text))
 
     def read(self, value: object) -> int:
         """Return the id of the node whose value is that of a tensor now, after all that was written to its memory.
@@ -661,7 +685,11 @@ class _Recorder(TorchFunctionMode):
             result_number: which of several results of a call it is, from 0.
             known: the node ids of some operands by their Python identity `id(tensor)`.
         """
-        node = self._append(value, operation, *self._resolve(operands, known), options, result_number)
+        edges, values = self._resolve(operands, known)
+        node = self._append(value, operation, edges, values, options, result_number)
+        for slot, operand in enumerate(operands):
+            if slot not in dict(edges) and isinstance(operand, torch.Tensor):
+                self.constants.note_reader((node, slot), operand, np.asarray(values[slot]))
         memory = self.memories.get(_address(result))
         self.handles[id(result)] = _Handle(result, node, len(memory.writes) if memory else 0)
 

@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
+from grader.program.calls import operation_name
+from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
-from grader.program.operation import OPERATIONS, Array
+from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, Program
 from grader.program.queries import idle_edges, loop_carried_values
 from grader.program.selectors import ComputedValue, NamedValue, ValueName, values_by_name
@@ -727,6 +729,195 @@ def _() -> Example:
         return {"q": p * (g - (p * g).sum(-1, keepdim=True)) / root @ k}
 
     return Example(forward, wrong, {"q": "t n", "k": "s n"})
+
+
+# Numbers in the constants of a forward pass ---------------------------------------------------------------------------
+
+TIMES_TEN: Mapping[str, Callable[[float], float]] = {
+    "ten times too great": lambda c: c * 10,
+    "ten times too small": lambda c: c / 10,
+}
+BY_ONE = ("one too great", "one too small")
+COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
+MASK_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le")  # their numbers say where a mask ends
+CONSTANT_NUMBERS = (*MASK_NUMBERS, *SUMS, *PRODUCTS, "pow", "roll")
+
+
+@dataclass(frozen=True)
+class ConstantChange:
+    """A choice of a number in a call that makes a constant of the forward pass, and of a wrong number in its place.
+
+    Args:
+        key: the key of the call.
+        name: the name of its operation, such as `triu`.
+        argument: the position of the number among its arguments, or its keyword; `None` for all entries of the result.
+        how: what becomes of the number, a key of `OTHER_NUMBERS` or `TIMES_TEN`.
+    """
+
+    key: tuple[object, ...]
+    name: str
+    argument: int | str | None
+    how: str
+
+    @property
+    def code(self) -> str:
+        """Return the public code: `inverted-mask` where the number says where a mask ends."""
+        return "inverted-mask" if self.name in MASK_NUMBERS else "wrong-point"
+
+    def number(self, call: ConstantCall) -> float:
+        """Return the right number in a call; 0 where it is left out, as in `mask.triu()`."""
+        return _numbers_of_call(call)[self.argument]
+
+    def run(self, call: ConstantCall) -> Tensor:
+        """Return what a call returns with the wrong number in it.
+
+        Raises:
+            KeyError: it has no such number.
+        """
+        change = {**OTHER_NUMBERS, **TIMES_TEN}[self.how]
+        if self.argument is None:
+            return call.run() + int(change(0))
+        number = self.number(call)
+        other = change(number)
+        other = int(other) if isinstance(number, int) and other == int(other) else other
+        if isinstance(self.argument, str):
+            return replace(call, kwargs={**call.kwargs, self.argument: other}).run()
+        return replace(call, args=(*call.args[: self.argument], other, *call.args[self.argument + 1 :])).run()
+
+
+def _numbers_of_call(call: ConstantCall) -> dict[int | str | None, float]:
+    """Return the plain numbers among the arguments of a call, by position or keyword; a `triu` without any has 0."""
+    arguments: list[tuple[int | str, object]] = [*enumerate(call.args), *call.kwargs.items()]
+    numbers: dict[int | str | None, float] = {
+        name: value for name, value in arguments if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    if operation_name(call.name) in ("triu", "tril") and len(call.args) == 1 and not call.kwargs:
+        numbers[1] = 0
+    return numbers
+
+
+def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]:
+    """Yield `ConstantChange`s: a number in a call that makes a constant which nodes read, and what becomes of it.
+
+    For `torch.ones(t, t).triu(1)`: `triu` with 2 and with 0. For `torch.arange(c)`: every entry one greater, and one
+    smaller. For `10000 ** x`: 1000, 100000, and so on.
+
+    Args:
+        program: the program of a trial.
+        place: not read: the constants of the whole program are meant.
+    """
+    for call in {call.key: call for call in program.forward.constants.read_calls}.values():
+        name = operation_name(call.name)
+        if name in COUNTING:
+            yield from (ConstantChange(call.key, name, None, how) for how in BY_ONE)
+        elif name in CONSTANT_NUMBERS:
+            for argument, number in _numbers_of_call(call).items():
+                is_scale = name in (*PRODUCTS, "pow") and number not in (0, 1)
+                further = ("doubled", "halved", *TIMES_TEN) if is_scale else ()
+                yield from (ConstantChange(call.key, name, argument, how) for how in (*BY_ONE, *further))
+
+
+def constant_fields(program: Program, place: Place, choice: ConstantChange) -> dict[str, str]:
+    """Return the fields `what`, `how` and `where` of a message: the number with its call, the change, and both passes.
+
+    Args:
+        program: the program of a trial.
+        place: not read.
+        choice: the call, the number in it, and what becomes of that.
+    """
+    call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
+    step = f"`{call.text or call.name}`"
+    what = f"every number of {step}" if choice.argument is None else f"the number {choice.number(call):g} in {step}"
+    return {"what": what, "how": choice.how, "where": describe_affects(program, "all")}
+
+
+@operator(
+    "constant-mistaken",
+    code=lambda choice: choice.code,
+    rank=3.6,  # after the numbers that are missing
+    at=outputs.where(lambda program, place: place[1] == 0),
+    choices=constant_changes,
+    fields=constant_fields,
+    message="{what} is {how} {where}",
+)
+def change_constant(program: Program, place: Place, choice: ConstantChange) -> Program | None:
+    """Compute both passes with a constant in which a number is wrong: the mask `triu(2)` for `triu(1)`.
+
+    Args:
+        program: the right program.
+        place: not read: the whole program is meant.
+        choice: the call that makes the constant, the number in it, and what becomes of that.
+
+    Returns:
+        The rewritten program; `None` where no node of this trial reads such a constant.
+
+    Raises:
+        NoCandidate: the constant cannot be made with this number, or gets another shape.
+    """
+    try:
+        constants = program.right.forward.constants.changed(choice.key, choice.run)
+    except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
+        raise NoCandidate(f"no constant: {error}") from error
+    by_node: dict[int, dict[int, Array]] = {}
+    for (reader, slot), constant in constants.items():
+        if np.shape(constant) != np.shape(program.nodes[reader].values[slot]):
+            raise NoCandidate("the constant has another shape")
+        by_node.setdefault(reader, {})[slot] = constant
+
+    def with_constants(slots: Mapping[int, Array]) -> Change:
+        def change(node: Node) -> Node:
+            for slot, constant in slots.items():
+                node = node.with_operand(slot, constant)
+            return node
+
+        return change
+
+    return program.with_nodes({reader: with_constants(slots) for reader, slots in by_node.items()}) if by_node else None
+
+
+@change_constant.example
+def _() -> Example:
+    """Show rows rotated by t / 10 ** (i / c) whose gradient takes 100 in place of 10."""
+
+    def forward(x: Tensor) -> Tensor:
+        angle = torch.arange(x.shape[0])[:, None] / 10 ** (torch.arange(x.shape[1]) / x.shape[1])
+        return x * angle.cos() + x.square() * angle.sin()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        angle = torch.arange(x.shape[0])[:, None] / 100 ** (torch.arange(x.shape[1]) / x.shape[1])
+        return {"x": g * (angle.cos() + 2 * x * angle.sin())}
+
+    return Example(forward, wrong, {"x": "t n"})
+
+
+@change_constant.example
+def _() -> Example:
+    """Show a causal attention in whose gradient each row also sees the next: the mask is `triu(2)`, not `triu(1)`."""
+
+    def forward(scores: Tensor, v: Tensor) -> Tensor:
+        later = torch.ones(scores.shape).triu(1).bool()
+        return scores.masked_fill(later, float("-inf")).softmax(-1) @ v
+
+    def wrong(scores: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = scores.masked_fill(torch.ones(scores.shape).triu(2).bool(), float("-inf")).softmax(-1)
+        dp = g @ v.T
+        return {"scores": p * (dp - (p * dp).sum(-1, keepdim=True)), "v": p.T @ g}
+
+    return Example(forward, wrong, {"scores": "t t", "v": "t m"})
+
+
+@change_constant.example
+def _() -> Example:
+    """Show x times its position, counted from 0, whose gradient counts from 1."""
+
+    def forward(x: Tensor) -> Tensor:
+        return (x * torch.arange(x.shape[1]).sqrt()).tanh()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        position = torch.arange(1, x.shape[1] + 1).sqrt()
+        return {"x": g * (1 - (x * position).tanh() ** 2) * position}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 # Functions ----------------------------------------------------------------------------------------------------------
