@@ -104,6 +104,9 @@ class Program:
             everywhere.
         is_value: whether the learner was asked for the value of the output alone, so that there is no backward pass.
         sizes: the sizes of this trial by the names of the axes, where these are known.
+        numbers: by name the inputs that are whole numbers; these are no nodes.
+        record_with_number: takes the name of such an input and another number; records the forward pass once more with
+            it, and returns the right program of that, which may have other nodes; `None` where that is not possible.
     """
 
     forward: Forward
@@ -116,6 +119,8 @@ class Program:
     upstream_name: str = "out.g"
     is_value: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    record_with_number: Callable[[str, int], Program] | None = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -536,6 +541,8 @@ class Program:
             upstream_name=self.upstream_name,
             is_value=self.is_value,
             sizes=self.sizes,
+            numbers=self.numbers,
+            record_with_number=self.record_with_number,
         )
         return program
 

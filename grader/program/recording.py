@@ -121,7 +121,21 @@ def record(
     recorded = Forward(
         tuple(recorder.nodes), recorder.inputs, ids, asked, names, frozenset(recorder.observed), recorder.constants
     )
-    return Program(recorded, gradients, output_name=output_name, upstream_name=upstream_name)
+
+    def with_number(name: str, number: int) -> Program:
+        """Record the forward pass with another number as the input of a name."""
+        changed = {**inputs, name: number}
+        return record(forward, changed, upstream, targets=targets, output_name=output_name, upstream_name=upstream_name)
+
+    numbers = {name: value for name, value in inputs.items() if isinstance(value, int) and not isinstance(value, bool)}
+    return Program(
+        recorded,
+        gradients,
+        output_name=output_name,
+        upstream_name=upstream_name,
+        numbers=numbers,
+        record_with_number=with_number,
+    )
 
 
 def _array(value: object) -> Array:

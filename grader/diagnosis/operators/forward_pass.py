@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import normal, positive, sized
+from grader.course.sampling import each_of, normal, positive, sized
 from grader.program.calls import operation_name
 from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
@@ -918,6 +919,118 @@ def _() -> Example:
         return {"x": g * (1 - (x * position).tanh() ** 2) * position}
 
     return Example(forward, wrong, {"x": "bs n"})
+
+
+@dataclass(frozen=True)
+class InputNumber:
+    """A choice of an input that is a whole number, and of the wrong number in its place.
+
+    Args:
+        name: the name of the input, such as `k`.
+        by: what is added to it: 1 or -1.
+        code: the public code.
+    """
+
+    name: str
+    by: int
+    code: str
+
+    def recorded(self, program: Program) -> Program | None:
+        """Return the right program of the same trial with the wrong number; `None` where that would be less than 1.
+
+        Raises:
+            NoCandidate: there is no such program.
+        """
+        number = program.right.numbers.get(self.name, 0) + self.by
+        if program.right.record_with_number is None or number < 1:  # with a step of 0 a loop might not end
+            return None
+        try:
+            return program.right.record_with_number(self.name, number)
+        except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
+            raise NoCandidate(f"nothing for {self.name} = {number}: {error}") from error
+
+
+def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
+    """Yield `InputNumber`s: an input that is a whole number, such as k, and k - 1 or k + 1 in its place.
+
+    The code is `wrong-point` where the output is another one with it. Else only the backward pass is: `missing-path` if
+    it has fewer edges, `wrong-local` if it has not. Nothing where the answer is a value.
+
+    Args:
+        program: the program of a trial.
+        place: not read: the whole program is meant.
+    """
+    for name in program.numbers if not program.is_value else ():
+        for by in (-1, 1):
+            try:
+                other = InputNumber(name, by, "").recorded(program)
+            except NoCandidate:
+                continue
+            if other is not None:
+                output, wrong = (each.nodes[each.forward.outputs[0]].value for each in (program, other))
+                edges, fewer = (sum(map(len, each.forward.uses)) for each in (program, other))
+                code = "missing-path" if fewer < edges else "wrong-local"
+                yield InputNumber(name, by, code if np.allclose(output, wrong) else "wrong-point")
+
+
+@operator(
+    "input-number-mistaken",
+    code=lambda choice: choice.code,
+    rank=3.6,  # as a wrong number in a constant
+    at=outputs.where(lambda program, place: place[1] == 0),
+    choices=input_numbers,
+    fields=lambda program, place, choice: {
+        "name": choice.name,
+        "wrong": f"{choice.name} {'-' if choice.by < 0 else '+'} 1",
+    },
+    message="the gradient is that of {wrong} in place of {name}",
+)
+def change_input_number(program: Program, place: Place, choice: InputNumber) -> Program | None:
+    """Return all gradients as they are with a wrong whole number as an input, such as k - 1 for k.
+
+    Args:
+        program: the right program.
+        place: not read: the whole program is meant.
+        choice: the name of the input, and what is added to it.
+
+    Returns:
+        The rewritten program; `None` where the number would be less than 1.
+
+    Raises:
+        NoCandidate: the forward pass cannot be recorded with this number.
+    """
+    other = choice.recorded(program)
+    for name in program.forward.targets if other is not None else ():
+        program = program.with_result(name, partial(_gradient_of_other, other, name))
+    return program if other is not None else None
+
+
+def _gradient_of_other(other: Program, name: str, program: Program, gradient: Array) -> Array:
+    """Return the gradient of a target in another program, in place of the given one."""
+    return other.gradient(name)
+
+
+@change_input_number.example
+def _() -> Example:
+    """Show a recurrence whose last k iterations alone are gone back through, and one fewer in the wrong gradient."""
+
+    def forward(x: Tensor, w: Tensor, k: int) -> Tensor:
+        h = torch.zeros_like(x[0])
+        for t in range(len(x)):
+            h = (x[t] + (h.detach() if t == len(x) - k else h) * w).tanh()
+        return h
+
+    def wrong(x: Tensor, w: Tensor, k: int, g: Tensor) -> dict[str, Tensor]:
+        states = [torch.zeros_like(x[0])]
+        for t in range(len(x)):
+            states.append((x[t] + states[-1] * w).tanh())
+        dx = torch.zeros_like(x)
+        for t in reversed(range(max(0, len(x) - k + 1), len(x))):
+            dx[t] = g * (1 - states[t + 1] ** 2)
+            g = dx[t] * w
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": "t n", "w": "n", "k": each_of(2, 3)})
 
 
 # Functions ----------------------------------------------------------------------------------------------------------
