@@ -1000,9 +1000,11 @@ def change_input_number(program: Program, place: Place, choice: InputNumber) -> 
         NoCandidate: the forward pass cannot be recorded with this number.
     """
     other = choice.recorded(program)
-    for name in program.forward.targets if other is not None else ():
+    if other is None:
+        return None
+    for name in program.forward.targets:
         program = program.with_result(name, partial(_gradient_of_other, other, name))
-    return program if other is not None else None
+    return program
 
 
 def _gradient_of_other(other: Program, name: str, program: Program, gradient: Array) -> Array:

@@ -123,7 +123,7 @@ def checkpoint_grad(x, w, b, out, every):
 #+         g = out.g
 
 
-# %% wrong: w.g of the last step that is walked alone | w.g: missing-path
+# %% wrong: w.g of the last step that is walked alone | w.g: overwritten
 # base: pieces by a dictionary of kept states
 
 #-             w.g += states[i].t() @ s
