@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -576,10 +577,10 @@ def _computed_by_torch(call: TorchCall) -> OperationCall:
     """Return a call of a function that `OPERATIONS` lacks as a new operation, which torch runs and differentiates.
 
     Its operands are all tensors among the arguments; its options are the plain numbers, truth values and words, by the
-    names of the parameters, or as `argument_1`, `argument_2`, ... where Python does not know these.
+    names of the parameters, or as `argument_1`, `argument_2`, ... where neither Python nor torch knows these.
     """
     operands: list[torch.Tensor] = []
-    names = _parameter_names(call.func)
+    names = _parameter_names(call.func, call.name, len(call.args))
     options: dict[str, object] = {}
 
     def template(value: object) -> object:
@@ -615,12 +616,26 @@ def _computed_by_torch(call: TorchCall) -> OperationCall:
     return OperationCall(torch_operation(call.name, run, len(operands)), tuple(operands), options)
 
 
-def _parameter_names(func: Function) -> list[str]:
-    """Return the names of a function's parameters, in order.
+def _parameter_names(func: Function, name: str, count: int) -> list[str]:
+    """Return the names of a function's parameters, in order; of a function written in C, those that torch declares.
 
-    The list is empty where Python does not know them, as of a function written in C.
+    Of several forms of such a function the names are those of the first one that takes so many arguments by position.
+    The list is empty where neither Python nor torch knows them.
+
+    Args:
+        func: the function.
+        name: the name that torch declares it under, such as `cumprod`.
+        count: how many arguments it was given by position.
     """
     try:
         return list(inspect.signature(func).parameters)
     except (TypeError, ValueError):
-        return []
+        forms = _declared_parameters(name)
+        return list(next((names for names in forms if len(names) >= count), ()))
+
+
+@cache
+def _declared_parameters(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the parameters by position of each form of an operator of torch; empty if it has none of this name."""
+    forms = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+    return tuple(tuple(item.name for item in form.arguments if not item.kwarg_only) for form in forms)

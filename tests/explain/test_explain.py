@@ -15,11 +15,13 @@ from grader.course.exercise import Exercise, stored
 from grader.course.sampling import normal as normal_entries
 from grader.course.sampling import output
 from grader.course.trial_sizes import Setting
+from grader.diagnosis import diagnose
+from grader.diagnosis.operators import OPERATORS, contract, places
 from grader.explain import verdicts
 from grader.explain.axes import with_small_sizes
 from grader.explain.trials import are_gradients_confirmed
 from grader.reference.trials import make_trial
-from grader.results.codes import CODES
+from grader.results.codes import CODES, VALUE_CODES
 from handgrad import explain
 
 NORMAL = torch.Generator().manual_seed(7)
@@ -407,6 +409,18 @@ def test_a_finding_has_its_place_its_evidence_and_its_record():
     assert "bs = 7 here" in one.says
     assert one.evidence.startswith("nudge b[")
     assert one.mistake.facts[0].parameters["sizes"] == "bs"
+
+
+@pytest.mark.parametrize("code", sorted(VALUE_CODES - {operator.code for operator in OPERATORS}))
+def test_an_operator_may_have_any_public_code(code: str, monkeypatch: pytest.MonkeyPatch):
+    """Codes that no operator of handgrad has rank as any other: nothing lists which codes operators may have."""
+    monkeypatch.setattr(contract, "REGISTRY", {})
+    register = contract.operator("cubed", code=code, rank=1.0, at=places.edges.of("tanh"), message="it is cubed")
+    cubed = register(lambda program, place, choice: program.with_vjp(place, lambda at: at.right() ** 3))
+    monkeypatch.setattr(diagnose, "OPERATORS", (*OPERATORS, cubed))
+    wrong = {"backward": lambda out, out_g, x: {"x": (out_g * (1 - out**2)) ** 3}}
+    (one,) = explain(torch.tanh, {"x": normal(4, 6)}, **wrong, seed=0).mistakes
+    assert (one.code, one.says) == (code, "it is cubed")
 
 
 def test_the_text_has_the_axes_and_a_line_for_each_gradient():

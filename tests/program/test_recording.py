@@ -179,6 +179,27 @@ class Doubled(torch.autograd.Function):
         return g
 
 
+@pytest.mark.parametrize(
+    ("forward", "options"),
+    [
+        (lambda x, w: torch.conv1d(x, w, None, 2, 1, 3), {"stride": (2,), "padding": (1,), "dilation": (3,)}),
+        (
+            lambda x, w: torch.conv1d(x, w, stride=2, padding=1, dilation=3),
+            {"stride": (2,), "padding": (1,), "dilation": (3,)},
+        ),
+        (lambda x, w: x.cumsum(1), {"dim": 1}),
+        (lambda x, w: x.cumprod(1), {"dim": 1}),
+        (lambda x, w: torch.cumprod(x, dim=1), {"dim": 1}),
+        (lambda x, w: x.logcumsumexp(-1), {"dim": -1}),
+        (lambda x, w: x.diagonal(1, 0, 2), {"offset": 1, "dim1": 0, "dim2": 2}),
+    ],
+)
+def test_an_option_has_its_name_also_where_it_is_given_by_position(forward, options: dict[str, object]) -> None:
+    node = record(forward, draw(x=(2, 3, 9), w=(4, 3, 2))).nodes[-1]
+    assert {name: node.options[name] for name in options} == options
+    assert not any(name.startswith("argument") for name in node.options)
+
+
 def test_results_beside_nothing_are_recorded() -> None:
     torch.manual_seed(0)
     model = torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True, dtype=torch.float64)

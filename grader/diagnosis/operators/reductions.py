@@ -1371,12 +1371,7 @@ def differentiate_product_as_sum(program: Program, place: Place, choice: str) ->
 
     The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim).
     """
-
-    def rule(at: EdgeContext) -> Array:
-        (dim,) = at.node.options.values()  # `dim`; given by position, it is named `argument_1`
-        return SUMS_FOR_PRODUCTS[choice](at.g, int(str(dim)))
-
-    return program.with_vjp(place, rule)
+    return program.with_vjp(place, lambda at: SUMS_FOR_PRODUCTS[choice](at.g, int(str(at.node.options["dim"]))))
 
 
 @differentiate_product_as_sum.example
