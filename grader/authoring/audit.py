@@ -40,6 +40,7 @@ LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
 WORDS_FILE = "grader/diagnosis/words.yaml"
+FEW_SUBMISSIONS = 8  # that one process grades in less time than a second one takes to start
 PAGE_SEED = 1  # the same in every run, so that a finding about a submission can be seen again
 
 
@@ -157,7 +158,8 @@ def run_pages(
     course, findings = next(iter(pages)).course, dict[tuple[str, int], AuditFinding]()
     submissions = {(e.id, s.line): (e, s) for e, page in pages.items() for s in page}
     jobs = [(key, (Part(exercise.id, s.source.encode()),)) for key, (exercise, s) in submissions.items()]
-    with GradingPool(course, "none", os.cpu_count() or 1, PAGE_SEED) as pool:
+    processes = min(os.cpu_count() or 1, 1 + len(jobs) // FEW_SUBMISSIONS)
+    with GradingPool(course, "none", processes, PAGE_SEED) as pool:
         for graded in pool.grade(jobs):
             if graded is None:
                 continue

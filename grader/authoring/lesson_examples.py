@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import doctest
 import re
+import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 FENCE = re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+TIME_LIMIT = 30.0  # seconds for an example: those of a lesson take milliseconds, also on a busy machine
+
+
+class _OutOfTime(BaseException):
+    """Ends an example that takes longer than `TIME_LIMIT`; no `except Exception` of the example catches it."""
 
 
 class SameMeaning(doctest.OutputChecker):
@@ -53,6 +61,10 @@ class _ProblemRunner(doctest.DocTestRunner):
         super().__init__(SameMeaning(), optionflags=doctest.ELLIPSIS)
         self.problems: list[str] = []
 
+    def report_start(self, out: Any, test: doctest.DocTest, example: doctest.Example) -> None:
+        """Give each example its own time."""
+        _set_alarm(TIME_LIMIT)
+
     def report_failure(self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
         """Add the problem that an example prints `got`, and not the text that the lesson shows; doctest calls it."""
         self._add(example, f"prints {_in_one_line(got)}, and not {_in_one_line(example.want)}")
@@ -60,7 +72,11 @@ class _ProblemRunner(doctest.DocTestRunner):
     def report_unexpected_exception(
         self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
     ) -> None:
-        """Add the problem that an example raises an exception; doctest calls it."""
+        """Add the problem that an example raises or does not end; doctest calls it. After one without end it stops."""
+        if exc_info[0] is _OutOfTime:
+            self.optionflags |= doctest.FAIL_FAST
+            self._add(example, f"does not end within {TIME_LIMIT:g} seconds")
+            return
         self._add(example, f"raises {_in_one_line(traceback.format_exception_only(*exc_info[:2])[-1])}")
 
     def _add(self, example: doctest.Example, problem: str) -> None:
@@ -73,7 +89,8 @@ class _ProblemRunner(doctest.DocTestRunner):
 def example_problems(lesson: Path) -> Iterator[str]:
     """Yield the examples of a lesson, lines that begin with `>>>`, that do not print what the lesson shows.
 
-    The examples are run one after the other, in this process.
+    The examples are run one after the other, in this process. One that does not end is stopped, with those behind it,
+    but on Windows and outside of the main thread, where nothing can interrupt it.
 
     Args:
         lesson: the path of the lesson.
@@ -87,8 +104,38 @@ def example_problems(lesson: Path) -> Iterator[str]:
     runner = _ProblemRunner()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a lesson may show what PyTorch warns of
-        runner.run(examples)
+        with _alarm():
+            runner.run(examples)
     yield from runner.problems
+
+
+@contextmanager
+def _alarm() -> Iterator[None]:
+    """Let the alarms of `_set_alarm` raise `_OutOfTime` inside the block."""
+    if not _can_interrupt():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _raise_out_of_time)
+    try:
+        yield
+    finally:
+        _set_alarm(0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise_out_of_time(number: int, frame: object) -> None:
+    raise _OutOfTime
+
+
+def _set_alarm(seconds: float) -> None:
+    """Send this process an alarm in so many seconds, and another one each second after it; none for 0."""
+    if _can_interrupt():
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0 if seconds else 0.0)
+
+
+def _can_interrupt() -> bool:
+    """Return whether an alarm can interrupt what runs here."""
+    return hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
 
 
 def _in_one_line(text: str) -> str:

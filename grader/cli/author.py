@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -53,6 +54,9 @@ def audit(
     pages: Annotated[
         bool, typer.Option("--pages", help="Run every page of submissions, also in a large course.")
     ] = False,
+    output: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")
+    ] = "text",
 ) -> None:
     """For authors: prove that every exercise of the course is sound.
 
@@ -75,11 +79,16 @@ def audit(
         count = sum(map(len, submissions.values()))
         if not (is_left_out := not (targets or pages) and count > MOST_SUBMISSIONS):
             findings += run_pages(submissions, show)
+    if output == "json":
+        listed = [{"file": finding.file, "says": finding.says} for finding in findings]
+        names = [exercise.id for exercise in exercises]
+        print(json.dumps({"exercises": names, "findings": listed, "submissions_not_run": count * is_left_out}))
+        raise typer.Exit(1 if findings else 0)
     for finding in findings:
         print(f"{finding.file}: {finding.says}")
     if is_left_out:
         print(f"{count} submissions were not run: name a unit, or add --pages.", file=sys.stderr)
-    known = f"in {len(exercises)} exercise{'s' * (len(exercises) > 1)}."
-    sound = f"All {len(exercises)} exercises are sound." if len(exercises) > 1 else "The exercise is sound."
+    known = f"in {len(exercises)} exercise{'s' * (len(exercises) != 1)}."
+    sound = "The exercise is sound." if len(exercises) == 1 else f"All {len(exercises)} exercises are sound."
     print(f"{len(findings)} finding{'s' * (len(findings) > 1)} {known}" if findings else sound)
     raise typer.Exit(1 if findings else 0)

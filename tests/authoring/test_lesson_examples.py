@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import signal
 from pathlib import Path
 
 import pytest
 
+from grader.authoring import lesson_examples
 from grader.authoring.lesson_examples import SameMeaning, example_problems
 
 LESSON = "# A lesson\n\n```pycon\n>>> x = 2\n>>> {source}\n{output}\n```\n\nText behind the example.\n"
@@ -32,6 +34,18 @@ def test_an_example_that_prints_something_else_is_a_problem(
     lesson = tmp_path / "README.md"
     lesson.write_text(LESSON.format(source=source, output=output), encoding="utf-8")
     assert list(example_problems(lesson)) == problems
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="nothing interrupts an example on Windows")
+@pytest.mark.parametrize("source", ["while True: pass", "import time; time.sleep(3600)"])
+def test_an_example_that_does_not_end_is_a_problem(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lesson_examples, "TIME_LIMIT", 0.2)
+    lesson = tmp_path / "README.md"
+    lesson.write_text(LESSON.format(source=source, output=">>> nonsense"), encoding="utf-8")
+    says = f"line 5: `{source}` does not end within 0.2 seconds: correct the example or its output."
+    assert list(example_problems(lesson)) == [says]
 
 
 @pytest.mark.parametrize(
