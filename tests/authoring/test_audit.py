@@ -495,3 +495,8 @@ def test_a_unit_without_exercises_says_how_to_begin_one(root: Path, findings: Ch
     (root / "solutions/07_new/spec.py").write_text("")
     (finding,) = findings()
     assert finding.says.endswith("07_new has no exercise yet: begin one with: handgrad new EXERCISE --unit 07_new")
+
+
+def test_a_misconception_of_a_routine_may_return_another_number_of_entries():
+    exercise = load_course(ROOT).find("topological_order")
+    assert list(audit_exercise.check_numbers(exercise, Grader(SEED))) == []
