@@ -266,6 +266,8 @@ def _assignment_name(content: ClassFile, submissions: str | None) -> str:
         if names:
             raise UsageError(f"Name the assignment: handgrad grade {names[0]} (or {', '.join(names[1:])}).")
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
+    if names and submissions not in names and not Path(submissions).exists():
+        raise UsageError(f"There is no assignment or folder {submissions!r}: {nearest(submissions, names)}")
     return submissions if submissions in names else ""
 
 

@@ -36,6 +36,9 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
         content = yaml.load(text, Loader=_LOADER)
         if not isinstance(content, dict):
             raise YamlFileError(f"{path}, line 1: {no_mapping}")
+        if (twice := _repeated_key(yaml.compose(text, Loader=_LOADER))) is not None:
+            line, key = twice
+            raise YamlFileError(f"{path}, line {line}: {key} is set twice: remove one.")
         return model.model_validate(content)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -102,6 +105,19 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
         return f"{path}, line {line}: {where} cannot be {first['input']!r}: {how}."
     message = first["msg"].removeprefix("Value error, ")
     return f"{path}, line {line}: {where}: {message[0].lower()}{message[1:]}; correct it."
+
+
+def _repeated_key(node: Any) -> tuple[int, str] | None:
+    """Return line and name of the first key that a mapping of a document has already; `None` if all differ."""
+    keys = set[str]()
+    for key, (key_node, value) in _children(node):
+        if isinstance(key, str):
+            if key in keys:
+                return key_node.start_mark.line + 1, key
+            keys.add(key)
+        if (twice := _repeated_key(value)) is not None:
+            return twice
+    return None
 
 
 def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:

@@ -32,6 +32,7 @@ NO_DUE = "assignments:\n  week-1:\n    submissions: x\n    late: {per_day: 0.1}\
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "handed-in").mkdir()
+    (tmp_path / "people.csv").touch()
     (tmp_path / "class.yaml").write_text(TEXT)
     return tmp_path
 
@@ -58,6 +59,7 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
         ("roster: people.csv", "roster: [", 3, "not valid YAML"),
         (TEXT, "- a list", 1, "the file must map names"),
+        ("    due:", "    units: []\n    due:", 9, "units is set twice: remove one"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line: int, sentence: str) -> None:
@@ -156,6 +158,14 @@ def test_a_layout_is_added_as_a_line_and_all_else_stays(tmp_path: Path, text: st
     assert (tmp_path / "class.yaml").read_text() == (wanted or text)
     if wanted:
         assert read_class_file(tmp_path).content.assignments["a"].layout == "moodle"
+
+
+def test_an_unknown_assignment_and_a_missing_roster_are_told(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"no assignment or folder 'week-2': did you mean week-1"):
+        grade_options(read_class_file(folder), "week-2", GradeOptions())
+    (folder / "people.csv").unlink()
+    with pytest.raises(UsageError, match=r"class\.yaml, line 1: there is no file people\.csv"):
+        grade_options(read_class_file(folder), "week-1", GradeOptions())
 
 
 def test_aliases_need_a_roster(folder: Path) -> None:
