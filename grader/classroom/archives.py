@@ -83,9 +83,10 @@ def open_tree(path: Path) -> Folder:
         if not path.name.lower().endswith(ARCHIVES):
             path.open("rb").close()
             raise UsageError(f"{path} is neither a folder nor one of {', '.join(ARCHIVES)}: name one that is.")
+        key = path, _version(path)
         if path.name.lower().endswith(".zip"):
-            return _build_tree(path.name, _zip_entries(_class_zip(path), partial(_open_in_class_zip, path)), None)
-        return _build_tree(path.name, _tar_entries(_class_tar(path), partial(_open_in_class_tar, path)), None)
+            return _build_tree(path.name, _zip_entries(_class_zip(*key), partial(_open_in_class_zip, *key)), None)
+        return _build_tree(path.name, _tar_entries(_class_tar(*key), partial(_open_in_class_tar, *key)), None)
     except UsageError:
         raise
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
@@ -159,16 +160,22 @@ def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
         return archive.open(archive.infolist()[number])
 
 
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what differs once another file has this path: a process may read the archives of several runs."""
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
 @lru_cache(MOST_OPEN)
-def _class_zip(path: Path) -> zipfile.ZipFile:
+def _class_zip(path: Path, version: tuple[int, ...]) -> zipfile.ZipFile:
     """Open the zip of a whole class; it is kept open for later calls."""
     with path.open("rb") as file:
         return zipfile.ZipFile(_OwnPositionReader(file))
 
 
-def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
+def _open_in_class_zip(path: Path, version: tuple[int, ...], number: int) -> IO[bytes]:
     """Open a file in the zip of a class for reading, by its place among the entries."""
-    return _open_zip_member(_class_zip(path), number)
+    return _open_zip_member(_class_zip(path, version), number)
 
 
 def _zip_file(entry: zipfile.ZipInfo, open_stream: Callable[[], IO[bytes]]) -> File:
@@ -242,7 +249,7 @@ def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
 
 
 @lru_cache(MOST_OPEN)
-def _class_tar(path: Path) -> tarfile.TarFile:
+def _class_tar(path: Path, version: tuple[int, ...]) -> tarfile.TarFile:
     """Open the tar of a whole class, for this and later calls; a compressed one is unpacked into a temporary file."""
     with path.open("rb") as packed, ExitStack() as stack:
         file: IO[bytes] = packed
@@ -259,9 +266,9 @@ def _class_tar(path: Path) -> tarfile.TarFile:
     return archive
 
 
-def _open_in_class_tar(path: Path, number: int) -> IO[bytes]:
+def _open_in_class_tar(path: Path, version: tuple[int, ...], number: int) -> IO[bytes]:
     """Open a file in the tar of a class for reading, by its place among the members."""
-    return _open_tar_member(_class_tar(path), number)
+    return _open_tar_member(_class_tar(path, version), number)
 
 
 class _OwnPositionReader(io.RawIOBase):
@@ -446,7 +453,8 @@ class SubmissionWalk:
         except UnreadableArchiveError as error:
             self._ignore(archive, f"it {error}")
             return
-        yield from self._files_below(folder, (*archive.folders, archive.name), depth + 1, is_clone=False)
+        for file in self._files_below(folder, (*archive.folders, archive.name), depth + 1, is_clone=False):
+            yield replace(file, upload=archive.upload)
 
     def _ignore(self, file: File, why: str) -> None:
         """Add to `notes` that a file was ignored, and why: a clause."""

@@ -374,8 +374,8 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
 def canvas_submission(entry: File | Folder) -> Submission | None:
     """Return the submission that a file is by the name that Canvas gives; `None` if it has no such name.
 
-    `lastnamefirst_LATE_123_456_lin_grad.py` names the student, the student's number, the number of the upload, which
-    becomes the time of the file, and the file.
+    `lastnamefirst_LATE_123_456_lin_grad.py` names the student, the student's number, the number of the upload, and
+    the file.
     """
     match = CANVAS.fullmatch(entry.name)
     if match is None or isinstance(entry, Folder):
@@ -383,7 +383,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
     late = bool(match["late"] or match["late_too"])
     student = unicodedata.normalize("NFC", match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
     name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
-    file = replace(_renamed(entry, name), modified=upload)  # the later upload is the newer
+    file = replace(_renamed(entry, name), modified=0, upload=upload)  # the later upload is the newer
     known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
     notes, is_ambiguous = (LATE,) if late else (), _is_ambiguous(entry, CANVAS_MARK)
     return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous, order=upload)

@@ -35,6 +35,7 @@ class File:
 
     Args:
         modified: the time of its last change, in whole seconds since 1970; 0 if it is not known.
+        upload: the platform's number of the upload that it belongs to, greater for a later one; 0 if there is none.
         why_unread: why it must not be opened, such as that it is a link; empty for a plain file.
         open_stream: opens it for reading.
         folders: the names of the folders from the submission down to the file, where an archive counts as a folder;
@@ -46,11 +47,17 @@ class File:
     why_unread: str = ""
     open_stream: Callable[[], IO[bytes]] = field(default=io.BytesIO, repr=False, compare=False)
     folders: tuple[str, ...] = ()
+    upload: int = 0
 
     @property
     def path(self) -> str:
         """Return the path of the file inside its submission, in a form that is safe to show on one line."""
         return displayable_name("/".join((*self.folders, self.name)))
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """Return a sort key that is greater for a newer file; the upload goes before the time inside an archive."""
+        return self.upload, self.modified
 
     @property
     def is_archive(self) -> bool:

@@ -271,7 +271,7 @@ def score_line(results: StudentResults) -> str:
 
 def _mean(summary: ClassSummary) -> str:
     """Return the mean score in a sentence, and of how many students it is if some have none."""
-    if not summary.scored:
+    if summary.mean_score is None:
         return "Nobody has a score."
     some = f" ({summary.scored} of {summary.students} students)" if summary.scored < summary.students else ""
     return f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}{some}."

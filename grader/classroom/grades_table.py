@@ -70,7 +70,7 @@ class ClassSummary:
         students: how many are in the table.
         graded: how many submissions were graded in this run.
         reused: how many submissions kept a stored result, which was made from the same content.
-        mean_score: the mean of the points of all students who have a score.
+        mean_score: the mean of the points of all students who have a score; `None` if nobody has one.
         max_score: the points of the exercises that are graded.
         mistakes: the codes in each exercise, by its id, the most frequent first; `todo` is no mistake.
         errors: what could not be graded.
@@ -94,7 +94,7 @@ class ClassSummary:
     students: int
     graded: int
     reused: int
-    mean_score: float
+    mean_score: float | None
     max_score: float
     mistakes: Mapping[str, tuple[MistakeCount, ...]]
     errors: tuple[Failure, ...]
@@ -226,7 +226,7 @@ class GradesTable:
             scored=len(scores),
             graded=graded,
             reused=reused,
-            mean_score=math.fsum(scores) / len(scores) if scores else 0.0,
+            mean_score=math.fsum(scores) / len(scores) if scores else None,
             max_score=self.max_score,
             mistakes={exercise.id: self._mistake_counts(exercise.id) for exercise in self.names.wanted},
             errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),

@@ -103,7 +103,8 @@ class AnswerFile:
     @property
     def newest_first(self) -> tuple[object, ...]:
         """Return a sort key that puts the newest file first, and of two as new the one nearer to where it belongs."""
-        return -self.file.modified, -self.copy, self.order, len(self.above), not self.is_exact, self.file.path
+        upload, modified = self.file.age
+        return -upload, -modified, -self.copy, self.order, len(self.above), not self.is_exact, self.file.path
 
 
 def read_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
@@ -308,7 +309,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
         return f"{chosen.file.path} cannot be read"
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED[_rank(other)]
-    when = "is newer" if chosen.file.modified > other.file.modified else "was graded in its place"
+    when = "is newer" if chosen.file.age > other.file.age else "was graded in its place"
     return f"{chosen.file.path} {when}"
 
 

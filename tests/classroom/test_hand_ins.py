@@ -91,6 +91,21 @@ def test_a_download_from_moodle_without_folders(grade, tmp_path) -> None:
     )
 
 
+def test_a_later_upload_to_canvas_counts_before_an_earlier_archive(grade, tmp_path) -> None:
+    old = platforms.zipped({"04_linear/lin_grad.py": platforms.MEAN})
+    for name, files in {"file": {"ada_201_9009_lin_grad.py": platforms.RIGHT},
+                        "archive": {"ada_201_9009_hw.zip": platforms.zipped({"lin_grad.py": platforms.RIGHT})},
+                        }.items():  # fmt: skip
+        points, _ = grade(platforms.put(tmp_path / name, {"ada_201_9002_hw.zip": old, **files}))
+        assert points["ada_201"] == 3, name
+
+
+def test_another_archive_of_the_same_name_is_read_anew(grade, tmp_path) -> None:
+    for source, score in ((platforms.RIGHT, 3), (platforms.MEAN, 2)):
+        platforms.put(tmp_path, {"class.zip": platforms.zipped({"ada/lin_grad.py": source, "bob/lin_grad.py": source})})
+        assert grade(tmp_path / "class.zip")[0]["ada"] == score
+
+
 def test_a_download_from_canvas(grade, tmp_path) -> None:
     points, summary = grade(platforms.canvas(tmp_path))
     assert points == {
