@@ -222,6 +222,8 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
     name = _assignment_name(content, submissions)
     _check_same_file(plan, given.roster, content.roster, "--roster", "roster")
     roster = given.roster or content.roster
+    if given.roster is None and roster is not None and not roster.is_file():
+        raise UsageError(f"{plan.line('roster')}: there is no file {roster}: correct the name.")
     if content.aliases and roster is None:
         raise UsageError(f"{plan.line('aliases')}: aliases are names on a roster: add a line with roster.")
     if not name:
