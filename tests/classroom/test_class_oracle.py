@@ -1,0 +1,196 @@
+"""Every output of a drawn class has the points that the docs promise, and a second run changes nothing.
+
+A few classes; `thorough/test_every_class_oracle.py` has more.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from helpers.class_oracle import Expected, expected
+from helpers.commands import Typed
+from helpers.drawn_assignments import draw_class, lay_down
+from helpers.platform_formats import vpl_grade
+
+pytestmark = pytest.mark.usefixtures("warm_pool")
+EXACT = 1e-9
+ROUNDED = 0.006  # of what is written with two digits
+RUNNER = {"CLASSROOM": "nn", "ASSIGNMENT": "linear", "ASSIGNMENT_TYPE": "individual", "OWNER": "ada",
+          "SUBMISSION_TAG": "submit/2026-06-01T14-32-05Z-a1b2c3d", "COMMIT_URL": "c", "RELEASE_URL": "r",
+          "DATETIME": "2026-06-01T14:32:01Z"}  # fmt: skip
+FILES = ("gradescope", "prairielearn", "submitty", "vpl", "github", "junit", "classroom50", "feedback")
+MOODLE = ("Identifier", "Full name", "ID number", "Email address", "Status", "Grade", "Maximum Grade",
+          "Feedback comments")  # fmt: skip
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Linear (77)")
+OUT_OF = 50
+TOLERANCES = {"gradescope": EXACT, "prairielearn": 1e-4, "submitty": 1e-4, "classroom50": 1.0}  # in points
+UNREADABLE = re.compile('"gradable": false.*Python cannot read')
+
+
+@pytest.mark.parametrize(("layout", "seed"), [("plain", 3), ("canvas", 4), ("gradescope", 5)])
+def test_every_output_of_a_drawn_class_has_the_points_of_the_docs(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, seed: int
+) -> None:
+    assert_points(typed, tmp_path, monkeypatch, layout, seed)
+
+
+def assert_points(typed: Typed, folder: Path, monkeypatch: pytest.MonkeyPatch, layout: str, seed: int) -> None:
+    """Grade, report and export the class of this seed, and compare every output with the oracle."""
+    for name, value in RUNNER.items():
+        monkeypatch.setenv(name, value)
+    draw = random.Random(f"{layout} {seed}")
+    drawn = draw_class(draw, layout)
+    lay_down(draw, drawn, folder)
+    points = {person.key: expected(drawn, person) for person in drawn.people}
+    kinds = {each.kind for each in points.values()}
+    code = 3 if "ungraded" in kinds else 1 if "nothing" in kinds else 0
+    most = sum(drawn.points.values())
+    command = ["grade", "week-1", "--format", "json", *(["--yes"] if drawn.enters_zero else [])]
+    done = typed(*command, cwd=folder)
+    assert done.returncode == code, done.stderr
+    grades = folder / "grades/week-1"
+    _assert_records(grades, points, most)
+    _assert_summary(json.loads(done.stdout), points)
+    _assert_exports(typed, folder, points, most, code)
+    _assert_report(typed, folder, points)
+    before = {path.name: path.read_bytes() for path in grades.iterdir() if path.name != "changes.csv"}
+    again = typed(*command, cwd=folder)
+    assert again.returncode == code, again.stderr
+    after = {path.name: path.read_bytes() for path in grades.iterdir() if path.name != "changes.csv"}
+    assert after == before, "a second run changes nothing"
+    assert _rows(grades / "changes.csv") == []
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+
+
+def _name(cell: str) -> str:
+    """Return the name in a cell, without the mark that keeps it from being a formula."""
+    return re.sub(r"^'(?=[=+\-@])", "", cell)
+
+
+def _assert_same(points: dict[str, Expected], found: dict[str, float | None], tolerance: float = EXACT) -> None:
+    assert set(found) == set(points)
+    for student, score in found.items():
+        promised = points[student].score
+        assert (score is None) == (promised is None), (student, score, promised)
+        if score is not None and promised is not None:
+            assert score == pytest.approx(float(promised), abs=tolerance), student
+
+
+def _assert_records(grades: Path, points: dict[str, Expected], most: Fraction) -> None:
+    records = [json.loads(path.read_bytes()) for path in grades.glob("*.json")]
+    _assert_same(points, {record["student"]: record["score"] for record in records})
+    for record in records:
+        promised = points[record["student"]]
+        assert record["max_score"] == float(most)
+        assert record["raw_score"] == (None if promised.raw is None else pytest.approx(float(promised.raw), abs=EXACT))
+        assert ("reason" in record) == (promised.kind != "")
+        failed = any(answer["status"] == "error" for exercise in record["exercises"] for answer in exercise["answers"])
+        assert failed == (promised.kind == "ungraded")
+    rows = _rows(grades / "grades.csv")
+    _assert_same(points, {_name(row["student"]): float(row["score"]) if row["score"] else None for row in rows})
+
+
+def _assert_summary(summary: dict[str, object], points: dict[str, Expected]) -> None:
+    scores = [each.score for each in points.values() if each.score is not None]
+    assert summary["mean_score"] == (pytest.approx(float(sum(scores) / len(scores))) if scores else None), summary
+
+
+def _assert_report(typed: Typed, folder: Path, points: dict[str, Expected]) -> None:
+    done = typed("report", "week-1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    scores: dict[str, float | None] = defaultdict(float)
+    for row in _rows(folder / "grades/week-1/report.csv"):
+        student = _name(row["student"])
+        if row["status"] in ("error", "no score") or scores[student] is None:
+            scores[student] = None
+        else:
+            scores[student] += float(row["score"])  # type: ignore[operator]
+    _assert_same(points, scores)
+    known = sorted(float(each.score) for each in points.values() if each.score is not None)
+    if known:
+        median = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
+        assert float(re.search(r"median (\S+) of", done.stdout)[1]) == pytest.approx(median, abs=ROUNDED)  # type: ignore[index]
+
+
+def _assert_exports(typed: Typed, folder: Path, points: dict[str, Expected], most: Fraction, code: int) -> None:
+    for platform in FILES:
+        done = typed("export", "week-1", "--to", platform, cwd=folder)
+        assert done.returncode == code, done.stderr
+        made = folder / "exported/week-1" / platform
+        is_clipped = platform in ("prairielearn", "submitty", "vpl", "classroom50")
+        promised = {student: _clipped(each, most) if is_clipped else each for student, each in points.items()}
+        found: dict[str, float | None] = dict.fromkeys(points) if platform == "classroom50" else {}
+        for row in _rows(made / "index.csv") if (made / "index.csv").exists() else ():
+            student, path = _name(row["student"]), made / _name(row["file"])
+            if platform == "prairielearn" and UNREADABLE.search(path.read_text(encoding="utf-8")):
+                del promised[student]  # not gradable there, as docs/prairielearn.md says
+            elif not path.name.endswith(".annotations.txt"):
+                found[student] = _score(platform, path, float(most))
+        _assert_same(promised, found, TOLERANCES.get(platform, ROUNDED))
+    for platform, columns in (("canvas", CANVAS), ("moodle", MOODLE)):
+        _write_sheet(folder / "sheet.csv", columns, points)
+        done = typed("export", "week-1", "--to", platform, "--fill", "sheet.csv", cwd=folder)
+        assert done.returncode == code, done.stderr
+        (filled,) = (folder / "exported/week-1" / platform).glob("*.csv")
+        name, grade = ("SIS Login ID", "Linear (77)") if platform == "canvas" else ("ID number", "Grade")
+        cells = {row[name]: row[grade] for row in _rows(filled) if row[name]}
+        assert len(cells) == len(points)
+        for student, cell in cells.items():
+            score = points[student].score
+            if score is None:
+                assert cell == "", student
+            else:
+                share = score / most if platform == "canvas" else min(score / most, Fraction(1))
+                assert float(cell) == pytest.approx(float(share * OUT_OF), abs=ROUNDED), student
+
+
+def _write_sheet(path: Path, columns: tuple[str, ...], points: dict[str, Expected]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        if columns == CANVAS:
+            writer.writerow(("    Points Possible", "", "", "", "", OUT_OF))
+        for number, student in enumerate(points):
+            if columns == CANVAS:
+                writer.writerow((f"Somebody{number}, N", 5000 + number, f"s{number}", student, "A", ""))
+            else:
+                row = f"Participant {6000 + number}", f"Someone{number}", student, "", "Submitted", "", OUT_OF, ""
+                writer.writerow(row)
+
+
+def _clipped(promised: Expected, most: Fraction) -> Expected:
+    """Return the points for a platform that takes no more than all of them."""
+    return promised if promised.score is None else replace(promised, score=min(promised.score, most))
+
+
+def _score(platform: str, path: Path, most: float) -> float | None:
+    """Return the score in a file of a platform; `None` if it has none."""
+    text = path.read_text(encoding="utf-8")
+    if platform == "vpl":
+        grades, _ = vpl_grade(text)
+        return float(grades[0]) if grades else None
+    if platform in ("github", "junit", "feedback"):
+        head = text.splitlines()[0] if platform == "github" else re.sub("</?b>", "", text)
+        found = re.search(r"(-?[\d.]+) of [\d.]+ points", head)
+        return float(found[1]) if found else None
+    content = json.loads(text)
+    if platform == "prairielearn":
+        return content["score"] * most if content["gradable"] else None
+    if platform == "submitty":
+        return content["data"]["score"] * most if content["status"] == "success" else None
+    if platform == "classroom50":
+        return float(content["score"] / content["max-score"] * most)
+    score: float | None = content.get("score")
+    return score
