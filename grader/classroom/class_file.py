@@ -11,9 +11,9 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from grader.course.yaml_file import line_of, parse_yaml, with_entry
+from grader.course.yaml_file import StrictModel, line_of, parse_yaml, with_entry
 from grader.errors import UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
@@ -60,11 +60,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LatePolicy(_Part):
+class LatePolicy(StrictModel):
     """Describe what late work loses.
 
     Args:
@@ -80,7 +76,7 @@ class LatePolicy(_Part):
     free_days: int = Field(default=0, ge=0)
 
 
-class Assignment(_Part):
+class ClassAssignment(StrictModel):
     """Describe one assignment of a class.
 
     Args:
@@ -107,7 +103,7 @@ class Assignment(_Part):
         return self
 
 
-class ClassFile(_Part):
+class ClassFile(StrictModel):
     """Hold the content of `class.yaml`; its paths are relative to the folder that it lies in.
 
     Args:
@@ -120,7 +116,7 @@ class ClassFile(_Part):
     course: Path | None = None
     roster: Path | None = None
     aliases: Mapping[str, str] = Field(default_factory=dict)
-    assignments: Mapping[Annotated[str, Field(pattern=ASSIGNMENT)], Assignment] = Field(default_factory=dict)
+    assignments: Mapping[Annotated[str, Field(pattern=ASSIGNMENT)], ClassAssignment] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -168,8 +164,8 @@ class GradeOptions:
     """Hold what decides what is graded, as `handgrad grade` was told or as `class.yaml` says.
 
     Args:
-        submissions: the folder or archive of the class; `None` if there is none.
-        out: the results folder; `None` if none is named.
+        submissions: the folder or archive of the class, once it is known.
+        out: the results folder; `None` if the command line names none.
         units: the ids of the units that are graded; all if empty.
         exercises: the ids of further exercises that are graded.
         roster: the CSV list of the class.
@@ -178,7 +174,7 @@ class GradeOptions:
         aliases: names that students are known by, and the names that they have on the roster.
     """
 
-    submissions: Path | None = None
+    submissions: Path = Path()
     out: Path | None = None
     units: Sequence[str] = ()
     exercises: Sequence[str] = ()
@@ -227,9 +223,9 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
     if content.aliases and roster is None:
         raise UsageError(f"{plan.line('aliases')}: aliases are names on a roster: add a line with roster.")
     if not name:
-        _check_folder_is_free(plan, given.out or GRADES)
-        path = None if submissions is None else Path(submissions)
-        return replace(given, submissions=path, roster=roster, aliases=content.aliases)
+        out = given.out or GRADES
+        _check_folder_is_free(plan, out)
+        return replace(given, submissions=Path(submissions or ""), out=out, roster=roster, aliases=content.aliases)
     assignment, at = content.assignments[name], ("assignments", name)
     out = GRADES / name
     _check_same_file(plan, given.out, out, "--out", *at)

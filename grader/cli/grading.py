@@ -126,7 +126,7 @@ def grade(
     ),
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
-    from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
+    from grader.classroom.class_file import GRADES, GradeOptions, grade_options, read_class_file
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
     from grader.classroom.grade_terminal import (
@@ -158,8 +158,7 @@ def grade(
     from grader.classroom.score_changes import score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
-    assert options.submissions is not None
-    folder = options.out or Path("grades")
+    folder = options.out or GRADES
     class_folder = find_submissions(course, options.submissions, folder, options.layout)
     if options.roster is not None:
         class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))

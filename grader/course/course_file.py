@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from grader.errors import CourseError
 
-from .yaml_file import YamlFileError, parse_yaml
+from .yaml_file import StrictModel, YamlFileError, parse_yaml
 
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
 PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*|/.*|[A-Za-z]:/.*)?$"  # a name, or the folder of a course
@@ -24,11 +24,7 @@ NOT_A_COURSE = "the file must set course, title and units: restore it, or run: h
 QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Policy(_Part):
+class Policy(StrictModel):
     """Describe how exercises are graded.
 
     Args:
@@ -44,7 +40,7 @@ class Policy(_Part):
     measuring: Literal["flag", "refuse"] = "flag"
 
 
-class Entry(_Part):
+class Entry(StrictModel):
     """Describe one exercise as `course.yaml` lists it.
 
     Args:
@@ -58,7 +54,7 @@ class Entry(_Part):
     stretch: bool = False
 
 
-class Unit(_Part):
+class Unit(StrictModel):
     """Describe one unit, a folder of `exercises/`.
 
     Args:
@@ -84,7 +80,7 @@ class Unit(_Part):
         return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
 
 
-class CourseFile(_Part):
+class CourseFile(StrictModel):
     """Hold the content of `course.yaml`.
 
     Args:

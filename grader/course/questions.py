@@ -6,9 +6,11 @@ import difflib
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from grader.results.codes import CODES
+
+from .yaml_file import StrictModel
 
 ID = r"^[a-z][a-z0-9_]*$"
 MOST_VARIANTS = 200
@@ -34,11 +36,7 @@ Label = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_leng
 ParameterName = Annotated[str, StringConstraints(pattern=ID)]
 
 
-class _StrictModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class QuizMistake(_StrictModel):
+class QuizMistake(StrictModel):
     """Describe the mistake in a wrong answer.
 
     Args:
@@ -60,7 +58,7 @@ class Option(QuizMistake):
     text: Words
 
 
-class _Question(_StrictModel):
+class _Question(StrictModel):
     """Hold the fields that all kinds of questions share.
 
     Args:
@@ -123,7 +121,7 @@ class Number(_Question):
     units: Mapping[str, float] = Field(default_factory=dict)
 
 
-class Given(_StrictModel):
+class Given(StrictModel):
     """Describe a variable of a formula.
 
     Args:

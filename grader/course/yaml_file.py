@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.errors import UsageError
 
 Content = TypeVar("Content", bound=BaseModel)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class StrictModel(BaseModel):
+    """Hold what people write under known keys; an unknown key is an error, and nothing can be changed afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class YamlFileError(UsageError):
