@@ -29,7 +29,7 @@ from helpers import explain_corpus
 from helpers.corpus import NAMED, WRONG, without_misconceptions
 from helpers.courses import ROOT, SEED, TIME_LIMIT, with_policy
 
-from grader.authoring.submission_pages import Submission
+from grader.authoring.submission_pages import PageSubmission
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
@@ -183,14 +183,14 @@ def table_of_attention(seed: int) -> str:
     return "\n".join(lines)
 
 
-def deserved(submission: Submission, answer: str) -> frozenset[str]:
+def deserved(submission: PageSubmission, answer: str) -> frozenset[str]:
     """Return the codes that an answer may get; none where it passes, or where its mistake has no name."""
     allowed = submission.allowed(answer)
     return allowed if allowed <= NAMED else frozenset()
 
 
 def tallies(
-    course: Course, seed: int, submissions: Sequence[Submission], worker: Worker, meter: Meter
+    course: Course, seed: int, submissions: Sequence[PageSubmission], worker: Worker, meter: Meter
 ) -> dict[str, Tally]:
     """One tally for each unit, each submission graded as if it were the only one."""
     found: dict[str, Tally] = defaultdict(Tally)

@@ -34,7 +34,7 @@ from .audit_exercise import (
 )
 from .build import is_stale, read_worked, solution_file, stub, worked_text
 from .lesson_examples import example_problems
-from .submission_pages import PAGES, Submission, head_problems, read_page
+from .submission_pages import PAGES, PageSubmission, head_problems, read_page
 
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
@@ -102,7 +102,7 @@ def audit(
 
 def read_pages(
     course: Course, exercises: Sequence[CourseExercise]
-) -> tuple[dict[CourseExercise, list[Submission]], list[AuditFinding]]:
+) -> tuple[dict[CourseExercise, list[PageSubmission]], list[AuditFinding]]:
     """Read the pages of submissions of exercises; without running them.
 
     A course without a folder `tests/learners` has no pages, and needs none.
@@ -114,7 +114,11 @@ def read_pages(
     Returns:
         The submissions by exercise, and what is wrong with the pages.
     """
-    folder, findings, submissions = course.root / PAGES, list[AuditFinding](), dict[CourseExercise, list[Submission]]()
+    folder, findings, submissions = (
+        course.root / PAGES,
+        list[AuditFinding](),
+        dict[CourseExercise, list[PageSubmission]](),
+    )
     if not folder.is_dir():
         return {}, []
     known = {f"{exercise.unit}/{exercise.id}.py" for exercise in course.exercises if not exercise.is_quiz}
@@ -145,7 +149,7 @@ def read_pages(
 
 
 def run_pages(
-    pages: dict[CourseExercise, list[Submission]], progress: ShowProgress | None = None
+    pages: dict[CourseExercise, list[PageSubmission]], progress: ShowProgress | None = None
 ) -> list[AuditFinding]:
     """Grade submissions on all processors, and return those whose answers get other codes than their pages say.
 

@@ -26,7 +26,7 @@ Codes = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
-class Submission:
+class PageSubmission:
     """A submission to one exercise, and the outcome that it must have.
 
     Args:
@@ -61,7 +61,7 @@ class Submission:
         }
 
 
-def read_page(path: Path) -> list[Submission]:
+def read_page(path: Path) -> list[PageSubmission]:
     """Return the submissions of one page, in its order.
 
     Raises:
@@ -86,7 +86,7 @@ def read_page(path: Path) -> list[Submission]:
             source = _source(title, bodies)
         except ValueError as error:
             raise ReadError(line, str(error)) from None
-        submissions.append(Submission(path.parent.name, path.stem, title, source, expected, line))
+        submissions.append(PageSubmission(path.parent.name, path.stem, title, source, expected, line))
     return submissions
 
 
@@ -170,7 +170,7 @@ def _block(block: Sequence[str]) -> tuple[list[str], list[str]]:
     return old, new
 
 
-def head_problems(submission: Submission, answers: Iterable[str]) -> Iterator[str]:
+def head_problems(submission: PageSubmission, answers: Iterable[str]) -> Iterator[str]:
     """Yield the answers and the codes in the head of a submission that there are not.
 
     Args:

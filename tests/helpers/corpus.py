@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from grader.authoring.submission_pages import MARK, Submission, read_page
+from grader.authoring.submission_pages import MARK, PageSubmission, read_page
 from grader.course.course import Course
 from grader.course.exercise import Declaration
 from grader.judging.grading import Grader
@@ -21,7 +21,7 @@ from helpers.grading import codes
 LEARNERS = Path(__file__).resolve().parents[1] / "learners"
 
 
-def graded_codes(submission: Submission, course: Course, grader: Grader, worker: Worker) -> dict[str, str | None]:
+def graded_codes(submission: PageSubmission, course: Course, grader: Grader, worker: Worker) -> dict[str, str | None]:
     """Grade a submission, and return the code of each answer, `None` where it passes.
 
     A submission that may get `timeout` has a shorter time limit.
@@ -31,7 +31,7 @@ def graded_codes(submission: Submission, course: Course, grader: Grader, worker:
     return codes(grader.grade(course.find(submission.exercise), submission.source.encode(), worker))
 
 
-def written_blind() -> list[Submission]:
+def written_blind() -> list[PageSubmission]:
     """Return the right answers of `learners/written_blind.py`, whose author had not seen the checks.
 
     The head of a cell names the exercise and the method: `# %% lin_grad: loop over the batch`.
@@ -41,7 +41,7 @@ def written_blind() -> list[Submission]:
     for text in path.read_text(encoding="utf-8").split(f"\n{MARK} ")[1:]:
         head, _, source = text.partition("\n")
         exercise, _, title = head.partition(": ")
-        submissions.append(Submission("written_blind", exercise, title, source.strip("\n") + "\n", {}))
+        submissions.append(PageSubmission("written_blind", exercise, title, source.strip("\n") + "\n", {}))
     return submissions
 
 
