@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -143,7 +144,7 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
     orders = [submission.order for submission in submissions]
     known = [order for order in orders if order is not None]
     if len(known) < len(orders) or known.count(max(known)) > 1:
-        titles = {unicodedata.normalize("NFC", submission.title) for submission in submissions}
+        titles = {composed_name(submission.title) for submission in submissions}
         twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
         who = f"{len(submissions)} submissions of one student: {_named_titles(submissions)}{twice}"
         conflict = f"{who}; keep the one that counts"
@@ -162,8 +163,12 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
 
 def _named_titles(submissions: Sequence[Submission]) -> str:
     """Return the titles of submissions as a list in a sentence: "a.zip, b.zip and c.zip"."""
-    titles = [submission.title for submission in submissions]
-    return " and ".join(filter(None, (", ".join(titles[:-1]), titles[-1])))
+    return _enumeration([submission.title for submission in submissions], "and")
+
+
+def _enumeration(names: Sequence[str], conjunction: str) -> str:
+    """Return names as a list in a sentence, with a conjunction before the last: "a, b and c"."""
+    return f" {conjunction} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def find_student(submissions: Sequence[Submission], name: str) -> Submission:
@@ -172,7 +177,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
     Raises:
         UsageError: nobody or more than one student is called so; names those who may be meant.
     """
-    spelled = unicodedata.normalize("NFC", name)
+    spelled = composed_name(name)
     for submission in submissions:
         if spelled in (submission.key, submission.student):
             return submission
@@ -194,8 +199,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
 
 def _alternatives(submissions: Sequence[Submission]) -> str:
     """Return the first few students as alternatives in a sentence: "'ada', 'bob' or 'eve'"."""
-    names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return _enumeration([repr(submission.student) for submission in submissions[:MOST_NAMED]], "or")
 
 
 def is_of_several(paths: Iterable[tuple[str, ...]]) -> bool:
@@ -206,6 +210,11 @@ def is_of_several(paths: Iterable[tuple[str, ...]]) -> bool:
     """
     matches = (MOODLE.fullmatch(name) for path in paths for name in path)
     return len({match["who"] for match in matches if match is not None}) > 1
+
+
+def composed_name(name: str) -> str:
+    """Return a name with each accented letter as one character, where Unicode has it."""
+    return unicodedata.normalize("NFC", name)
 
 
 def folded_name(name: str) -> str:
@@ -327,7 +336,7 @@ def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
     if isinstance(entry, File) and not entry.is_archive:
         return None
     name = archive_stem(entry.name) if isinstance(entry, File) else entry.name
-    key = unicodedata.normalize("NFC", name.removeprefix(prefix) or name)
+    key = composed_name(name.removeprefix(prefix) or name)
     guesses = (key[place + 1 :] for place, character in enumerate(key) if character == "-" and name.endswith(key))
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [entry])
     notes = (
@@ -347,12 +356,11 @@ def _misfit(entry: File | Folder, why: str) -> Submission:
     """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded."""
     name = entry.name
     if isinstance(entry, File):
-        ending = next((ending for ending in (*ARCHIVES, *LOOSE) if name.lower().endswith(ending)), "")
-        name = name[: len(name) - len(ending)] or name
+        name = _stem(name, (*ARCHIVES, *LOOSE))
         if is_unread_archive(entry.name):
             why = "such archives are not read; ask for a .zip or a .tar.gz"
         why = entry.why_unread or why
-    key = unicodedata.normalize("NFC", name)
+    key = composed_name(name)
     return Submission(key, (), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}")
 
 
@@ -364,7 +372,7 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
     match = MOODLE.fullmatch(entry.name)
     if match is None:
         return None
-    who = unicodedata.normalize("NFC", match["who"])
+    who = composed_name(match["who"])
     name, _, number = who.rpartition("_")
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_renamed(entry, match["name"])])
     known_as = frozenset({name, f"Participant {number}"})
@@ -381,7 +389,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
     if match is None or isinstance(entry, Folder):
         return None
     late = bool(match["late"] or match["late_too"])
-    student = unicodedata.normalize("NFC", match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
+    student = composed_name(match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
     name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
     file = replace(_renamed(entry, name), modified=0, upload=upload)  # the later upload is the newer
     known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
@@ -406,7 +414,12 @@ def _renamed(file: File, name: str | None) -> File:
 
 def archive_stem(name: str) -> str:
     """Return the name of an archive without its ending; any other name, or one that is all ending, unchanged."""
-    ending = next((ending for ending in ARCHIVES if name.lower().endswith(ending)), "")
+    return _stem(name, ARCHIVES)
+
+
+def _stem(name: str, endings: Sequence[str]) -> str:
+    """Return a name without the first of some endings that it has; a name that is all ending, unchanged."""
+    ending = next((ending for ending in endings if name.lower().endswith(ending)), "")
     return name[: len(name) - len(ending)] or name
 
 
@@ -465,15 +478,11 @@ def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
 def _created_at(entry: Mapping[str, Any]) -> datetime | None:
     """Return when a submission was handed in, by its metadata; a time without a zone is in UTC."""
     time = entry.get(":created_at")
-    try:
+    with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(time.strip().replace(" Z", "Z")) if isinstance(time, str) else time
-        return (
-            None
-            if not isinstance(time, datetime)
-            else (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-        )
-    except (ValueError, OverflowError):
-        return None
+        if isinstance(time, datetime):
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    return None
 
 
 @dataclass(frozen=True)
@@ -542,10 +551,7 @@ class _LayoutFinder:
         Raises:
             UsageError: the folder is laid out like the submission of one student, or has another layout than `layout`.
         """
-        infos = self._infos(self._entries(root))
-        while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0]):
-            root = infos[0].entry
-            infos = self._infos(self._entries(root))
+        root, infos = self._unwrapped(root)
         if any(info.is_of_course for info in infos) and not any(info.is_student for info in infos):
             message = f"{self.folder} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{message}, or grade it alone with --one.")
@@ -578,6 +584,14 @@ class _LayoutFinder:
             return ()
         shown = displayable_name(name)
         return (f"{shown} is taken for the only student: if it is the folder of a class, name {self.folder / shown}.",)
+
+    def _unwrapped(self, folder: Folder) -> tuple[Folder, list[_EntryInfo]]:
+        """Return the folder of a class or section inside those that only wrap it, and its entries."""
+        infos = self._infos(self._entries(folder))
+        while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0]):
+            folder = infos[0].entry
+            infos = self._infos(self._entries(folder))
+        return folder, infos
 
     def _entries(self, folder: Folder) -> list[File | Folder]:
         """Return the entries of a folder of the class that may be submissions.
@@ -638,7 +652,7 @@ class _LayoutFinder:
         if info.is_submission or info.moodle:
             return False
         inside = self._infos(info.inside)
-        return sum(inner.is_submission for inner in inside) > 1 or _is_from_platform(inside)
+        return sum(inner.is_submission for inner in inside) > 1 or _download(inside) is not None
 
     def _is_of_course(self, entry: File | Folder) -> bool:
         """Return whether an entry has the name of an exercise's file, or of a folder of the course."""
@@ -664,12 +678,8 @@ class _LayoutFinder:
 
     def _platform(self, root: Folder, infos: Sequence[_EntryInfo]) -> LayoutName | None:
         """Return the platform that at least half of the entries come from, by their names; `None` if there is none."""
-        if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
-            return "gradescope"
-        if _are_most(infos, "moodle"):
-            return "moodle"
-        if _are_most(infos, "canvas"):
-            return "canvas"
+        if (download := _download(infos)) is not None:
+            return download
         prefix = _clones_prefix(root)
         folders = [info.entry for info in infos if isinstance(info.entry, Folder)]
         if prefix and folders and len(folders) <= 2 * sum(folder.name.startswith(prefix) for folder in folders):
@@ -695,7 +705,7 @@ class _LayoutFinder:
         if not isinstance(info.entry, Folder) or info.error is not None:
             return False
         inside = self._infos(info.inside)
-        if _is_from_platform(inside):
+        if _download(inside) is not None:
             return True
         return not info.is_submission and sum(inner.is_submission for inner in inside) > 1
 
@@ -742,7 +752,7 @@ class _LayoutFinder:
                 order = entry.created_at.timestamp() if entry.created_at is not None else None
                 submissions += [
                     Submission(
-                        unicodedata.normalize("NFC", key), (info.entry,), known_as, origin=name, order=order,
+                        composed_name(key), (info.entry,), known_as, origin=name, order=order,
                         handed_in=entry.created_at,
                     )
                     for key, known_as in entry.submitters
@@ -790,7 +800,7 @@ class _LayoutFinder:
                 kept.append(submission)
         times = Counter(submission.key for submission in (*kept, *misfits))
         return kept + [
-            misfit if times[misfit.key] == 1 else replace(misfit, key=unicodedata.normalize("NFC", misfit.origin))
+            misfit if times[misfit.key] == 1 else replace(misfit, key=composed_name(misfit.origin))
             for misfit in misfits
         ]
 
@@ -846,10 +856,7 @@ class _LayoutFinder:
                 section = open_tree(root.path / name)
             except UsageError as error:
                 return [_misfit(section, str(error).rstrip("."))]
-        inside = self._infos(self._entries(section))
-        while len(inside) == 1 and isinstance(inside[0].entry, Folder) and self._is_wrapper(inside[0]):
-            section = inside[0].entry
-            inside = self._infos(self._entries(section))
+        section, inside = self._unwrapped(section)
         platform = self._platform(section, inside)
         if platform is None and any(inner.is_of_course for inner in inside):
             return [_misfit(info.entry, "it is one student's, and lies outside of any section; put it into one")]
@@ -868,10 +875,13 @@ def _failing_submission(entry: File | Folder, error: Exception) -> Submission:
     return Submission(entry.name, (failing_folder(entry.name, error),))
 
 
-def _is_from_platform(infos: Sequence[_EntryInfo]) -> bool:
-    """Return whether the entries of a folder make up an export from Gradescope or a download from Moodle or Canvas."""
-    is_export = any(info.entry.name == METADATA_FILE for info in infos)
-    return is_export or _are_most(infos, "moodle") or _are_most(infos, "canvas")
+def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "canvas"] | None:
+    """Return the platform of which the entries of a folder make up an export or a download; `None` if of none."""
+    if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
+        return "gradescope"
+    if _are_most(infos, "moodle"):
+        return "moodle"
+    return "canvas" if _are_most(infos, "canvas") else None
 
 
 def _are_most(infos: Sequence[_EntryInfo], platform: Literal["moodle", "canvas"]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Literal, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, Submission, counted_submission, folded_name
+from .class_folder import ClassFolder, Submission, composed_name, counted_submission, folded_name
 from .file_tree import displayable_name
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
@@ -89,14 +88,14 @@ class Roster:
         self.students, self.remarks = tuple(students), tuple(remarks)
         places = {student.key: place for place, student in enumerate(students)}
         for alias, key in (aliases or {}).items():
-            if _composed(key) not in places:
+            if composed_name(key) not in places:
                 raise UsageError(f"The alias {alias!r} is of {key!r}, who is not on the roster: name a student's key.")
         names = [(name, place) for place, student in enumerate(students) for name in student.names]
         self._by_key = {key: (place,) for key, place in places.items()}
         # An exact spelling goes before a folded one, so that it never loses to what only looks alike.
         self._exact: tuple[Mapping[str, tuple[int, ...]], ...] = (
             self._by_key,
-            {_composed(alias): (places[_composed(key)],) for alias, key in (aliases or {}).items()},
+            {composed_name(alias): (places[composed_name(key)],) for alias, key in (aliases or {}).items()},
             _places_by_name(names),
         )
         self._folded: tuple[Mapping[str, tuple[int, ...]], ...] = (
@@ -157,7 +156,7 @@ def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
         UsageError: it cannot be read, or no column identifies every student.
     """
     text, remarks = _read_text(path)
-    rows = [(line, row) for line, row in _table(path, text) if any(cell.strip() for cell in row)]
+    rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
     head = [folded_name(cell) for cell in rows[0][1]] if rows else []
     people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
     faults = {name: _column_fault(head.index(name), people) for name in IDENTITIES if name in head}
@@ -214,8 +213,8 @@ def _student(path: Path, line: int, head: Sequence[str], identity: str, row: Seq
     Raises:
         UsageError: the time in the column `handed_in` cannot be read.
     """
-    cells = {name: _composed(cell.strip()) for name, cell in zip(head, row, strict=False)}
-    key = _composed(row[head.index(identity)].strip())
+    cells = {name: composed_name(cell.strip()) for name, cell in zip(head, row, strict=False)}
+    key = composed_name(row[head.index(identity)].strip())
     names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells and name != identity}
     section = next((cells[name] for name in SECTIONS if name in cells), "")
     time = cells.get(HANDED_IN, "")
@@ -309,13 +308,8 @@ def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ..
     return {name: tuple(sorted(places)) for name, places in places_of.items()}
 
 
-def _composed(name: str) -> str:
-    """Return a name with each accented letter as one character where Unicode has it."""
-    return unicodedata.normalize("NFC", name)
-
-
-def _table(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield the rows of a CSV text, each with the number of its line.
+def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the rows of a CSV text that people write, each with the number of its line.
 
     The first line shows whether commas, semicolons or tabs separate the cells.
 
@@ -336,7 +330,7 @@ def _column_fault(column: int, people: Sequence[tuple[int, Sequence[str]]]) -> s
     """Return why a column does not identify every person, such as "is blank in line 3"; empty if it does."""
     lines_of = defaultdict[str, list[int]](list)
     for line, row in people:
-        lines_of[_composed(row[column].strip()) if column < len(row) else ""].append(line)
+        lines_of[composed_name(row[column].strip()) if column < len(row) else ""].append(line)
     if "" in lines_of:
         return f"is blank in {_lines(lines_of[''])}"
     repeated = next((cell for cell, lines in lines_of.items() if len(lines) > 1), None)

@@ -1,8 +1,7 @@
-"""What changes the graded points of an assignment: `adjustments.csv`, which people write, and late work."""
+"""The changes of the graded points of an assignment: `adjustments.csv`, which people write, and late work."""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from grader.safe_text import one_line
 
 from .class_file import ClassPlan, LatePolicy, nearest
 from .class_folder import ClassFolder
+from .roster import csv_rows
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
@@ -193,16 +193,12 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> list[Adjustmen
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{path.name} cannot be read ({why}): save it as CSV in UTF-8.") from error
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=separator)
-    try:
-        head = [cell.strip().casefold() for cell in next(reader, [])]
-        if missing := [column for column in COLUMNS if column not in head]:
-            says = f"{path.name}, line 1: there is no column {missing[0]}"
-            raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
-        cells = [(reader.line_num, dict(zip(head, map(str.strip, row), strict=False))) for row in reader if any(row)]
-    except csv.Error as error:
-        raise UsageError(f"{path.name}, line {reader.line_num}: this is no CSV ({error}): correct it.") from error
+    (_, first), *rows = list(csv_rows(Path(path.name), text)) or [(1, [])]
+    head = [cell.strip().casefold() for cell in first]
+    if missing := [column for column in COLUMNS if column not in head]:
+        says = f"{path.name}, line 1: there is no column {missing[0]}"
+        raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
+    cells = ((line, dict(zip(head, map(str.strip, row), strict=False))) for line, row in rows if any(row))
     return [_adjustment(path.name, line, row, assignments) for line, row in cells]
 
 
