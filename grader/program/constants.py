@@ -61,11 +61,14 @@ class Constants:
         self._numbers: dict[int, int] = {}  # of the call, by the identity of its result, which the call keeps
         self._read: dict[tuple[int, int], tuple[int, Array]] = {}  # by place: the number of the call, and the value
 
+    def takes(self, result: torch.Tensor) -> bool:
+        """Return whether a call that returned this tensor is kept: no earlier one did, and there are not too many."""
+        return len(self.calls) < MOST_CALLS and id(result) not in self._numbers
+
     def add(self, call: ConstantCall) -> None:
-        """Append a call, unless it returned an earlier result again, or there are `MOST_CALLS` already."""
-        if len(self.calls) < MOST_CALLS and id(call.result) not in self._numbers:
-            self._numbers[id(call.result)] = len(self.calls)
-            self.calls.append(call)
+        """Append a call whose result `takes` accepts."""
+        self._numbers[id(call.result)] = len(self.calls)
+        self.calls.append(call)
 
     def note_reader(self, place: tuple[int, int], operand: torch.Tensor, value: Array) -> None:
         """Remember that a node reads a tensor, if that is the result of one of the calls.

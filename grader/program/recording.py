@@ -420,6 +420,8 @@ class _Recorder(TorchFunctionMode):
             kwargs: its arguments by name.
             result: the tensor that it returned.
         """
+        if not self.constants.takes(result):
+            return
         instructions, expression = _current_position()
         key = (*instructions, name)
         self.constants.add(ConstantCall(func, name, args, kwargs, result, key, expression.text))
@@ -701,8 +703,9 @@ class _Recorder(TorchFunctionMode):
         """
         edges, values = self._resolve(operands, known)
         node = self._append(value, operation, edges, values, options, result_number)
+        recorded_slots = {slot for slot, _ in edges}
         for slot, operand in enumerate(operands):
-            if slot not in dict(edges) and isinstance(operand, torch.Tensor):
+            if slot not in recorded_slots and isinstance(operand, torch.Tensor):
                 self.constants.note_reader((node, slot), operand, np.asarray(values[slot]))
         memory = self.memories.get(_address(result))
         self.handles[id(result)] = _Handle(result, node, len(memory.writes) if memory else 0)
