@@ -119,7 +119,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         UsageError: this is no folder of results, one of another version, or one of several runs.
     """
     students: set[str] = set()
-    asked: tuple[object, ...] = ()
+    run: tuple[object, ...] = ()
     exercise_of = cached_exercises(_counted if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
@@ -128,18 +128,18 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
             else:
                 students.add(entry.student)
-                if asked not in ((), _asked(entry)):
+                if run not in ((), _run_of(entry)):
                     raise UsageError(
                         f"{path} was graded with another version of the course, or for other exercises, than the first "
                         f"record of its folder: grade the class again: handgrad grade SUBMISSIONS --out {folder}"
                     )
-                asked = _asked(entry)
+                run = _run_of(entry)
         yield entry
     if not students:
         raise UsageError(f"{folder} holds no readable result: name the folder that handgrad grade --out wrote.")
 
 
-def _asked(results: StudentResults) -> tuple[object, ...]:
+def _run_of(results: StudentResults) -> tuple[object, ...]:
     """Return the course, its version, and the exercises with their points, which all results of one run share."""
     exercises = tuple((exercise.unit, exercise.id, exercise.max_score) for exercise in results.exercises)
     return results.course, results.course_digest, exercises

@@ -239,12 +239,12 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
     for unit in units:
         if unit not in known:
             raise UsageError(f"There is no unit {unit!r}. Units: {', '.join(sorted(known))}.")
-        asked = {(exercise.unit, exercise.id) for exercise in course.exercises if exercise.unit == unit}
-        if is_same and results.course_digest is not None and not asked <= graded:
-            missing = len(asked - graded)
+        declared = {(exercise.unit, exercise.id) for exercise in course.exercises if exercise.unit == unit}
+        if is_same and results.course_digest is not None and not declared <= graded:
+            missing = len(declared - graded)
             raise UsageError(
-                f"{source} has no results for {missing} of the {len(asked)} exercises of {unit}: grade the unit into a "
-                f"folder of its own: handgrad grade SUBMISSIONS --unit {unit} --out {source}-{unit}"
+                f"{source} has no results for {missing} of the {len(declared)} exercises of {unit}: grade the unit "
+                f"into a folder of its own: handgrad grade SUBMISSIONS --unit {unit} --out {source}-{unit}"
             )
 
 

@@ -85,8 +85,8 @@ def _remove_others(exported: Exported, out: Path, platform: str) -> list[str]:
     platforms = {row[-1] for row in rows[1:] if row}
     if rows[:1] != [HEADER] or platforms - {platform}:
         named = ", ".join(sorted(platforms - {platform}))
-        what = f"the files for {named}" if rows[:1] == [HEADER] else f"an {INDEX} of something else"
-        raise UsageError(f"{out} holds {what}: {ELSEWHERE}.")
+        contents = f"the files for {named}" if rows[:1] == [HEADER] else f"an {INDEX} of something else"
+        raise UsageError(f"{out} holds {contents}: {ELSEWHERE}.")
     listed = {row[1] for row in rows[1:]}
     removed = [name for name in _files(out) if no_formula(plain(name)) in listed and name not in exported.files]
     for name in removed:

@@ -387,8 +387,8 @@ class Examination:
         if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):
             return RETURNS, ()
         probes = {each.given.name: each for each in self._all}
-        asked = (probes[name] for name in mistaken.given.probes)
-        probe = next((probe.given for probe in asked if probe.rejections == mistaken.rejections), None)
+        tried_probes = (probes[name] for name in mistaken.given.probes)
+        probe = next((probe.given for probe in tried_probes if probe.rejections == mistaken.rejections), None)
         return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
 
 

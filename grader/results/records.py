@@ -243,7 +243,12 @@ class StudentResults:
         """Return why there is no score, as a clause; empty if there is one."""
         for exercise in self.ungraded[:1]:
             return f"{exercise.id} could not be graded: {exercise.failure}"
-        return "" if self.adjustments else self.reason
+        return self.reason if self.is_blank else ""
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether nothing could be graded, and no person gave points."""
+        return bool(self.reason) and not self.adjustments
 
     @cached_property
     def raw_score(self) -> float | None:
@@ -293,12 +298,12 @@ class StudentResults:
     @cached_property
     def units(self) -> list[dict[str, Any]]:
         """Return for each unit, as JSON values, `"id"`, `"score"` (`None` where there is none) and `"max_score"`."""
-        ungraded, is_blank = {exercise.unit for exercise in self.ungraded}, bool(self.reason and not self.adjustments)
+        ungraded = {exercise.unit for exercise in self.ungraded}
         units = dict.fromkeys(exercise.unit for exercise in self.exercises)
         return [
             {
                 "id": unit,
-                "score": None if is_blank or unit in ungraded else max(self._points(unit), 0.0),
+                "score": None if self.is_blank or unit in ungraded else max(self._points(unit), 0.0),
                 "max_score": total(exercise.max_score for exercise in self.exercises if exercise.unit == unit),
             }
             for unit in units

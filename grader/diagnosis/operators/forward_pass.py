@@ -828,8 +828,8 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     """
     call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
     step = f"`{call.text or call.name}`"
-    what = f"every number of {step}" if choice.argument is None else f"the number {choice.number(call):g} in {step}"
-    return {"what": what, "how": choice.how, "where": describe_affects(program, "all")}
+    number = f"every number of {step}" if choice.argument is None else f"the number {choice.number(call):g} in {step}"
+    return {"what": number, "how": choice.how, "where": describe_affects(program, "all")}
 
 
 @operator(
