@@ -174,22 +174,25 @@ def _with_first_results(entries: Entries) -> tuple[Entries, StudentResults | Non
 def _course_file(results: StudentResults, source: str, units: Collection[str]) -> CourseFile | None:
     """Return the course file to take titles and teaching order from; `None` if the course of the results is not known.
 
-    It is that of the folder that the command is run in, whatever its name, or else of the course to grade with here.
+    It is the one that `class.yaml` names, or that of the folder that the command is run in, whatever its name, or else
+    of the course to grade with here.
 
     Raises:
         UsageError: it is of another version than the results, or these do not cover the units.
     """
+    from grader.classroom.class_file import read_class_file
     from grader.classroom.course_choice import class_course
     from grader.course.course import COURSE_FILE, find_root
     from grader.course.course_file import read_course_file
     from grader.errors import CourseError
 
-    root = find_root(Path.cwd())
+    folder = read_class_file(Path.cwd()).content.course
+    root = find_root(Path.cwd()) if folder is None else folder
     config = None if root is None else read_course_file(root / COURSE_FILE)
     if config is not None and (config.course != results.course or results.course_digest is None):
         return config
     try:
-        course = class_course(Path.cwd())
+        course = class_course(Path.cwd(), folder)
     except CourseError:
         return config
     if course.config.course != results.course:

@@ -100,3 +100,17 @@ def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Pat
     assert refused.returncode == 2
     assert typed("grade", "week-1", cwd=school).returncode == 1
     assert [each["id"] for each in record(school, "ada")["exercises"]] == ["slope", "lin_grad"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", ["report week-1", "export week-1 --to feedback"])
+def test_outputs_take_the_course_that_the_class_file_names(school: Path, typed: Typed, command: str) -> None:
+    (school / "mine").mkdir()
+    for name in ("course.yaml", "exercises", "solutions"):
+        (school / name).rename(school / "mine" / name)
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    (school / "class.yaml").write_text(f"course: mine\n{text}", encoding="utf-8")
+    typed("grade", "week-1", cwd=school)
+    (school / "mine" / "course.yaml").write_text(COURSE.replace("points: 3", "points: 4"), encoding="utf-8")
+    done = typed(*shlex.split(command), cwd=school)
+    assert done.returncode == 2
+    assert "graded with another version of the course" in done.stderr
