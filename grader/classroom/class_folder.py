@@ -731,8 +731,7 @@ class _LayoutFinder:
         if layout == "github":
             prefix = _clones_prefix(root) or _common_prefix([info.entry.name for info in infos])
         why = "it lies outside of any student's folder; put it into a folder with the student's name"
-        submissions = self._one_per_entry(infos, lambda info: plain_submission(info.entry, prefix), why)
-        return [counted_submission(same) for same in _by_key(submissions)]
+        return _one_per_student(self._one_per_entry(infos, lambda info: plain_submission(info.entry, prefix), why))
 
     def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
@@ -761,7 +760,7 @@ class _LayoutFinder:
                 submissions.append(_misfit(info.entry, "it lies outside of any submission's folder"))
             elif info.entry is not metadata:
                 self.strays.append(name)
-        return [counted_submission(same) for same in _by_key(submissions)]
+        return _one_per_student(submissions)
 
     def _one_per_entry(
         self, infos: Sequence[_EntryInfo], submission_of: Callable[[_EntryInfo], Submission | None], why: str
@@ -823,7 +822,7 @@ class _LayoutFinder:
         counted = list[Submission]()
         for same in _by_key(submissions):
             if len(same) == 1 or all(submission.order is not None for submission in same):
-                counted.append(counted_submission(same))
+                counted += _one_per_student(same)
             else:
                 counted += [replace(other, key=f"{other.section} {other.key}") for other in same]
         sections_by_key = defaultdict[str, set[str]](set)
@@ -876,18 +875,18 @@ def _failing_submission(entry: File | Folder, error: Exception) -> Submission:
 
 
 def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "canvas"] | None:
-    """Return the platform of which the entries of a folder make up an export or a download; `None` if of none."""
+    """Return the platform that a folder was downloaded from, by its entries; `None` if from none.
+
+    Gradescope adds its metadata; for the others at least half of what may be a submission is named as they name it.
+    """
     if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
         return "gradescope"
-    if _are_most(infos, "moodle"):
-        return "moodle"
-    return "canvas" if _are_most(infos, "canvas") else None
-
-
-def _are_most(infos: Sequence[_EntryInfo], platform: Literal["moodle", "canvas"]) -> bool:
-    """Return whether at least half of the entries that may be submissions are named as `platform` names them."""
     candidates = [info for info in infos if info.may_be_submission]
-    return 0 < len(candidates) <= 2 * sum(getattr(info, platform) is not None for info in candidates)
+    platforms: tuple[Literal["moodle", "canvas"], ...] = ("moodle", "canvas")
+    for platform in platforms:
+        if 0 < len(candidates) <= 2 * sum(getattr(info, platform) is not None for info in candidates):
+            return platform
+    return None
 
 
 def _clones_prefix(root: Folder) -> str:
@@ -918,6 +917,17 @@ def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
     return list(groups.values())
 
 
+def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
+    """Return the submission of each student that counts; an error at one student becomes that student's submission."""
+    counted = list[Submission]()
+    for same in _by_key(submissions):
+        try:
+            counted.append(counted_submission(same))
+        except Exception as error:
+            counted.append(Submission(same[0].key, (failing_folder(same[0].key, error),)))
+    return counted
+
+
 def _joined(parts: Sequence[Submission]) -> Submission:
     """Return the submission that consists of these parts, which a platform downloads as several entries."""
     submission = parts[0]
@@ -933,7 +943,8 @@ def _with_notes_on_names(submissions: Sequence[Submission]) -> list[Submission]:
     """
     alike = defaultdict[str, list[Submission]](list)
     for submission in submissions:
-        alike[folded_name(COPY_MARK.sub("", submission.key))].append(submission)
+        with suppress(Exception):  # a note is not worth a student
+            alike[folded_name(COPY_MARK.sub("", submission.key))].append(submission)
     alike.pop("", None)
     partner = {
         submission.key: next(other for other in same if other is not submission).student

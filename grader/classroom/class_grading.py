@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -197,15 +197,15 @@ def _pending(
                     reused.add(read.key.key)
                     progress.count_reused()
         pending = [submission for submission in chosen if submission.key not in reused]
-        for read in pool.read(zip(pending, pending, strict=True)) if len(reused) == len(stored) else ():
-            if read is not None:
-                if not (read.facts and read.facts["nothing"]):
-                    return pending  # where it is graded, all are read again
-                empty.append(read)
+        with contextlib.suppress(Exception):  # what cannot be read here is read again where it is graded
+            for read in pool.read(zip(pending, pending, strict=True)) if len(reused) == len(stored) else ():
+                if read is not None:
+                    if not (read.facts and read.facts["nothing"]):
+                        break
+                    empty.append(read)
     if len(empty) < len(pending):
         return pending
-    for outcome in empty:
-        _write_or_fail(results, outcome, grading)
+    for _ in _written(results, ((read, grading) for read in empty)):
         with contextlib.suppress(Exception):
             progress.count_done()
     return []
@@ -228,9 +228,8 @@ def _write_results(
     """Grade the submissions and write each result as soon as it is there; update the CSV about once a second."""
     publish_at = time.monotonic() + TICK
     with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
-        for outcome in graded:
-            if outcome is not None:
-                is_graded = _write_or_fail(results, *outcome)
+        for is_graded in _written(results, graded):
+            if is_graded is not None:
                 with contextlib.suppress(Exception):  # only the display of the progress
                     (progress.count_graded if is_graded else progress.count_done)()
             if (now := time.monotonic()) >= publish_at:
@@ -240,15 +239,27 @@ def _write_results(
                 publish_at = now + max(TICK, seconds / PUBLISHING)
 
 
-def _write_or_fail(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
-    """Write the result of one submission as `_write_outcome` does; if that fails, write why instead."""
-    try:
-        return _write_outcome(results, graded, made_in)
-    except ResultsFolderLost:  # nobody's result can be written any more
-        raise
-    except Exception as error:  # which ends this submission alone
-        _write_failure(results, graded, made_in, error)
-        return True
+def _written(results: ResultsFolder, outcomes: Iterable[tuple[Graded, Grading] | None]) -> Iterator[bool | None]:
+    """Write the result of each submission as `_write_outcome` does; if that fails, write why instead.
+
+    Args:
+        results: the results folder.
+        outcomes: the outcome of a submission, and the options that it was graded with; `None` if there is none yet.
+
+    Yields:
+        For each outcome whether it was graded; `None` for `None`.
+    """
+    for outcome in outcomes:
+        is_graded = None
+        if outcome is not None:
+            try:
+                is_graded = _write_outcome(results, *outcome)
+            except ResultsFolderLost:  # nobody's result can be written any more
+                raise
+            except Exception as error:  # which ends this submission alone
+                _write_failure(results, *outcome, error)
+                is_graded = True
+        yield is_graded
 
 
 def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
