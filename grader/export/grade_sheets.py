@@ -357,10 +357,9 @@ def _keys(cell: str) -> Iterable[str]:
     """
     whole = cell.strip().casefold()
     words = WORDS.findall(whole)
-    if not words:
-        return
-    yield f"={whole}"
-    if "@" not in whole:
+    if whole:
+        yield f"={whole}"
+    if words and "@" not in whole:
         yield "".join(words)
         yield " ".join(sorted(words))
 

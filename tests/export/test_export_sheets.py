@@ -73,6 +73,13 @@ def test_a_student_is_known_by_number_login_or_name(course: Course, student: str
     assert made.notes[0].endswith("1 had other points before.")
 
 
+def test_a_login_without_letters_or_digits_is_found_as_it_is_spelled(course: Course) -> None:
+    sheet = CANVAS.replace("bfr", "😀")
+    assert sheet != CANVAS
+    made = canvas(course, [named(BEN, "😀")], ExportOptions(sheet=sheet.encode(), column="Slopes", out_of=5))
+    assert (made.problems, [row[5] for row in rows(made)[3:]]) == ((), ["10.00", "2", ""])
+
+
 @pytest.mark.parametrize("student", ["Ben", "1", "Section B", "nobody", "", "40.00", "Franklin"])
 def test_a_student_without_a_row_is_named_and_enters_nothing(course: Course, student: str) -> None:
     made = canvas(course, [named(BEN, student)], ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
