@@ -66,7 +66,8 @@ def expected(drawn: DrawnClass, person: Person) -> Expected:
     graded = {name: most * SHARES.get((answers or {}).get(name, ""), 0) for name, most in drawn.points.items()}
     added = sum((points for exercise, points in changes if not exercise), Fraction(0))
     raw = max(Fraction(0), sum({**graded, **by_hand}.values(), added))
-    return Expected(raw, raw * (1 - lost(drawn, person, person.handed_in or handed_in)), "")
+    time = person.handed_in or handed_in if person.attempts else None
+    return Expected(raw, raw * (1 - lost(drawn, person, time)), "")
 
 
 def newest(layout: str, person: Person) -> tuple[dict[str, str] | None, datetime | None]:
