@@ -16,9 +16,10 @@ from grader.judging.grading_pool import Graded, GradingPool, Read, ReadingPool
 from grader.results.records import ExerciseResult, StudentResults, dumps
 from grader.sandbox.isolation import Isolation
 
-from .class_folder import ClassFolder, Submission, find_student, find_submissions, single_submission
+from .class_folder import ClassFolder, find_student, find_submissions
 from .exercise_names import ExerciseNames
 from .grades_table import ClassSummary, NothingToGrade
+from .platform_names import Submission, single_submission
 from .results_folder import (
     ResultsFolder,
     ResultsFolderLost,

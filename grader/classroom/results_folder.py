@@ -18,11 +18,12 @@ from grader.errors import InfrastructureError, UsageError, describe_error, file_
 from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, StudentResults, dumps
 
-from .class_folder import ClassFolder, Submission
+from .class_folder import ClassFolder
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
 from .grade_comparison import GradeComparison, StoredGrades, grades_from_json, grades_to_json
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
+from .platform_names import Submission
 from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import ReadExercise, cached_exercises, read_record
 from .submissions import SubmissionFacts

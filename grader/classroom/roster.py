@@ -14,8 +14,9 @@ from typing import Literal, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, Submission, composed_name, counted_submission, folded_name
+from .class_folder import ClassFolder, counted_submission
 from .file_tree import displayable_name
+from .platform_names import Submission, composed_name, folded_name
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (

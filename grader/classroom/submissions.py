@@ -26,12 +26,12 @@ from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Source, UnreadableSource, decode
 
 from .archives import SubmissionWalk, is_unread_archive, path_added_to_errors
-from .class_folder import Submission, canvas_submission, is_of_several
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
 from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, UnreadableNotebook, code_cells, exercises_defined
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
+from .platform_names import Submission, canvas_submission, is_of_several
 
 SIZE_LIMIT = 1 << 20  # bytes of one file
 MOST_COMPARED, MOST_NOTEBOOKS, MOST_EXPORTED = 8, 12, 50  # files for one exercise, and those that are parsed

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.classroom.class_folder import Submission
 from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.platform_names import Submission
 from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError

@@ -18,10 +18,10 @@ from test_worker_probe import PROBE, right_reply
 
 from grader.classroom import class_grading as batch
 from grader.classroom import results_folder
-from grader.classroom.class_folder import Submission, single_submission
 from grader.classroom.class_grading import GradingProgress
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grades_table import ClassSummary, Failure, MistakeCount, NothingToGrade
+from grader.classroom.platform_names import Submission, single_submission
 from grader.classroom.results_folder import open_results_folder
 from grader.classroom.submissions import SubmissionContent, read_submission
 from grader.course.course import PACKAGE, Course, CourseFile, load_course

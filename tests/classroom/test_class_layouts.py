@@ -14,15 +14,9 @@ from helpers.platforms import GRADESCOPE_METADATA, MEAN, RIGHT, put, zipped
 from test_class_grading import names_of, small_course
 
 from grader.classroom.class_file import read_class_file
-from grader.classroom.class_folder import (
-    ClassFolder,
-    LayoutName,
-    Submission,
-    counted_submission,
-    find_student,
-    find_submissions,
-)
+from grader.classroom.class_folder import ClassFolder, LayoutName, counted_submission, find_student, find_submissions
 from grader.classroom.grade_terminal import confirm_layout
+from grader.classroom.platform_names import Submission
 from grader.classroom.submissions import read_submission
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course

@@ -15,8 +15,8 @@ import pytest
 from helpers.drawn_classes import HONEST, draw_class, drop_capabilities
 from helpers.fault_injection import RIGHT, Classes
 
-from grader.classroom.class_folder import archive_stem
 from grader.classroom.file_tree import displayable_name
+from grader.classroom.platform_names import archive_stem
 from grader.classroom.student_results import read_record
 from grader.results.records import StudentResults
 from grader.safe_text import no_formula

@@ -9,8 +9,9 @@ import pytest
 from helpers.platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
 from test_class_grading import names_of, read, small_course
 
-from grader.classroom.class_folder import PLAIN_LAYOUT, ClassFolder, find_submissions, single_submission
+from grader.classroom.class_folder import PLAIN_LAYOUT, ClassFolder, find_submissions
 from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.platform_names import single_submission
 from grader.classroom.roster import match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course, load_course

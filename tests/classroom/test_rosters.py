@@ -9,7 +9,8 @@ import pytest
 from helpers.platforms import MEAN, RIGHT, put
 from test_class_grading import names_of, small_course
 
-from grader.classroom.class_folder import ClassFolder, LayoutName, Submission, find_student, find_submissions
+from grader.classroom.class_folder import ClassFolder, LayoutName, find_student, find_submissions
+from grader.classroom.platform_names import Submission
 from grader.classroom.roster import Match, Roster, RosterStudent, match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy
-from grader.classroom.class_folder import ClassFolder, Submission
+from grader.classroom.class_folder import ClassFolder
+from grader.classroom.platform_names import Submission
 from grader.classroom.score_changes import AdjustmentRow, ScoreChanges, lateness, read_adjustments, score_changes
 from grader.errors import UsageError
 from grader.results.records import AnswerResult, ExerciseResult, StudentResults

@@ -1,0 +1,320 @@
+"""The names that people and platforms give to what a student hands in, and what such a name tells.
+
+A person names a folder or an archive after the student; Moodle and Canvas put the student, a number and the number of
+the upload into the name of an entry, GitHub the student behind the assignment, and Gradescope whose a folder is, and
+when it was handed in, into a file beside the folders.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grader.errors import UsageError
+
+from .archives import is_unread_archive, open_tree
+from .file_tree import (
+    ARCHIVES,
+    UNREAD_ARCHIVES,
+    File,
+    Folder,
+    UnreadableArchiveError,
+    displayable_name,
+    printable_name,
+    single_file,
+)
+
+MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<name>.*))?", re.DOTALL)
+CANVAS = re.compile(
+    r"(?P<who>(?P<late_too>LATE_)?anon_[A-Za-z0-9]+|[\w-]+?_(?:(?P<late>LATE)_)?(?P<id>\d+))_"
+    r"(?:(?P<upload>\d+)_(?P<name>.+)|(?P<typed>text|link)\.html)",
+    re.DOTALL,
+)
+# A name that holds this twice can be read in two ways: the name of a student or a file may look like a submission's.
+MOODLE_MARK, CANVAS_MARK = re.compile(r"_\d+_assignsubmission_(?:file|onlinetext)"), re.compile(r"_\d+_\d+_")
+LATE = "it was handed in late, by the name that Canvas gave it"
+METADATA_FILE = "submission_metadata.yml"  # of an export from Gradescope
+LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of every submission
+IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
+CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
+LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
+RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Describe what one student submitted, before any of it is read.
+
+    Args:
+        key: identifies the student, and names the result file.
+        folders: the folders that were submitted, not yet listed.
+        known_as: other names and numbers of the student that came with it.
+        guesses: names that the student may have, derived from the name of the submission.
+        notes: what an instructor should know of it, such as that it is late.
+        is_ambiguous: whether it may be another student's, by a name that can be read in two ways.
+        origin: the file or folder in the class's folder that it is, with its section; empty if its key says it.
+        section: the section that it lies in; empty if the class has none.
+        order: the platform's own number or time of the submission, greater for a later one; `None` if it gives none.
+        handed_in: when it was handed in, by the platform or the roster; `None` if neither says it.
+        earlier: the origins of earlier submissions of the same student, which do not count.
+        nothing: why nothing of it can be graded; empty if it can be read.
+        conflict: why nobody can know what counts, so that it is an error; empty if it is known.
+    """
+
+    key: str
+    folders: tuple[Folder, ...]
+    known_as: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    is_ambiguous: bool = False
+    guesses: frozenset[str] = frozenset()
+    origin: str = ""
+    section: str = ""
+    order: float | None = None
+    handed_in: datetime | None = None
+    earlier: tuple[str, ...] = ()
+    nothing: str = ""
+    conflict: str = ""
+
+    @property
+    def student(self) -> str:
+        """Return the name that the student has in the results: the key without unprintable characters."""
+        return printable_name(self.key)
+
+    @property
+    def path(self) -> Path | None:
+        """Return the one folder on disk that it is; `None` if it came in an archive, or has several folders."""
+        return self.folders[0].path if len(self.folders) == 1 else None
+
+    @property
+    def title(self) -> str:
+        """Return the name of what was submitted, with its section, for a message."""
+        return displayable_name(self.origin or self.key)
+
+    def join(self, other: Submission) -> Submission:
+        """Return this submission with the folders, names and notes of another part of it added."""
+        return replace(
+            self,
+            folders=(*self.folders, *other.folders),
+            known_as=self.known_as | other.known_as,
+            guesses=self.guesses | other.guesses,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            order=max((order for order in (self.order, other.order) if order is not None), default=None),
+        )
+
+
+def is_of_several(paths: Iterable[tuple[str, ...]]) -> bool:
+    """Return whether files are of more than one student, by the names that Moodle gives to folders and files.
+
+    Args:
+        paths: the names of the folders and of the file, for each file.
+    """
+    matches = (MOODLE.fullmatch(name) for path in paths for name in path)
+    return len({match["who"] for match in matches if match is not None}) > 1
+
+
+def composed_name(name: str) -> str:
+    """Return a name with each accented letter as one character, where Unicode has it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def folded_name(name: str) -> str:
+    """Return a name in the form in which names are compared: its letters and digits, without case and accents."""
+    text = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(character for character in text if character.isalnum())
+
+
+def single_submission(path: Path) -> Submission:
+    """Return the submission of one student: a folder, an archive, or a single file.
+
+    Raises:
+        UsageError: the path does not exist.
+    """
+    if path.is_dir():
+        return Submission(path.name or path.resolve().name, (open_tree(path),))
+    try:
+        file = single_file(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}): name what one student handed in.") from error
+    return Submission(archive_stem(path.name), (_folder_of(path.name, [file]),))
+
+
+def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
+    """Return the submission that a folder or an archive with the student's name is; `None` for any other file.
+
+    Args:
+        entry: the folder or archive.
+        prefix: the assignment's name, which may stand before the student's; empty if there is none.
+    """
+    if isinstance(entry, File) and not entry.is_archive:
+        return None
+    name = archive_stem(entry.name) if isinstance(entry, File) else entry.name
+    key = composed_name(name.removeprefix(prefix) or name)
+    guesses = (key[place + 1 :] for place, character in enumerate(key) if character == "-" and name.endswith(key))
+    folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [entry])
+    notes = (
+        ("its name is one that Windows reserves: its record cannot be copied there",) if RESERVED.fullmatch(key) else ()
+    )
+    return Submission(
+        key,
+        (folder,),
+        frozenset({key}),
+        notes,
+        guesses=frozenset(guesses) if key == name else frozenset(),
+        origin=entry.name,
+    )
+
+
+def misfit_submission(entry: File | Folder, why: str) -> Submission:
+    """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded."""
+    name = entry.name
+    if isinstance(entry, File):
+        name = _stem(name, (*ARCHIVES, *LOOSE))
+        if is_unread_archive(entry.name):
+            why = "such archives are not read; ask for a .zip or a .tar.gz"
+        why = entry.why_unread or why
+    key = composed_name(name)
+    return Submission(key, (), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}")
+
+
+def moodle_submission(entry: File | Folder) -> Submission | None:
+    """Return the submission that an entry is by the name that Moodle gives; `None` if it has no such name.
+
+    The name is `Name_12345_assignsubmission_file`, that of a folder or the beginning of a file's name.
+    """
+    match = MOODLE.fullmatch(entry.name)
+    if match is None:
+        return None
+    who = composed_name(match["who"])
+    name, _, number = who.rpartition("_")
+    folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_renamed(entry, match["name"])])
+    known_as = frozenset({name, f"Participant {number}"})
+    return Submission(who, (folder,), known_as, is_ambiguous=_is_ambiguous(entry, MOODLE_MARK))
+
+
+def canvas_submission(entry: File | Folder) -> Submission | None:
+    """Return the submission that a file is by the name that Canvas gives; `None` if it has no such name.
+
+    `lastnamefirst_LATE_123_456_lin_grad.py` names the student, the student's number, the number of the upload, and
+    the file.
+    """
+    match = CANVAS.fullmatch(entry.name)
+    if match is None or isinstance(entry, Folder):
+        return None
+    late = bool(match["late"] or match["late_too"])
+    student = composed_name(match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
+    name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
+    file = replace(_renamed(entry, name), modified=0, upload=upload)  # the later upload is the newer
+    known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
+    notes, is_ambiguous = (LATE,) if late else (), _is_ambiguous(entry, CANVAS_MARK)
+    return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous, order=upload)
+
+
+def _is_ambiguous(entry: File | Folder, mark: re.Pattern[str]) -> bool:
+    """Return whether the name of an entry matches a platform's pattern, such as that of an id, more than once."""
+    return len(mark.findall(entry.name)) > 1
+
+
+def _folder_of(name: str, files: Sequence[File]) -> Folder:
+    """Return a folder of this name that contains these files, though no such folder is on disk."""
+    return Folder(name, None, partial(tuple, files))
+
+
+def _renamed(file: File, name: str | None) -> File:
+    """Return the file under another name, or as it is if the name is `None` or empty."""
+    return replace(file, name=name or file.name)
+
+
+def archive_stem(name: str) -> str:
+    """Return the name of an archive without its ending; any other name, or one that is all ending, unchanged."""
+    return _stem(name, ARCHIVES)
+
+
+def _stem(name: str, endings: Sequence[str]) -> str:
+    """Return a name without the first of some endings that it has; a name that is all ending, unchanged."""
+    ending = next((ending for ending in endings if name.lower().endswith(ending)), "")
+    return name[: len(name) - len(ending)] or name
+
+
+class _MetadataLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Load plain YAML; a value with a tag of its own, such as an object of Ruby's, becomes `None`."""
+
+
+_MetadataLoader.add_multi_constructor("", lambda loader, suffix, node: None)
+
+
+@dataclass(frozen=True)
+class GradescopeEntry:
+    """Describe one submission in the metadata of an export from Gradescope.
+
+    Args:
+        submitters: of each student, what identifies the student, and all names.
+        created_at: when it was handed in; `None` if the metadata do not say it.
+    """
+
+    submitters: tuple[tuple[str, frozenset[str]], ...]
+    created_at: datetime | None
+
+
+def read_submitters(file: File) -> dict[str, GradescopeEntry]:
+    """Return whose each submission in an export from Gradescope is, and when it was handed in, by its folder's name.
+
+    Args:
+        file: the export's `submission_metadata.yml`.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        data = file.read(LARGEST_METADATA)
+        metadata = yaml.load(data[:LARGEST_METADATA], Loader=_MetadataLoader)
+    except (OSError, UnreadableArchiveError, yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{METADATA_FILE} cannot be read ({type(error).__name__}): export it anew.") from error
+    entries = metadata.items() if isinstance(metadata, Mapping) else ()
+    return {
+        str(folder): GradescopeEntry(submitters, _created_at(entry))
+        for folder, entry in entries
+        if (submitters := _submitters(entry))
+    }
+
+
+def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the students in the metadata of one submission; none if it is not laid out as expected."""
+    people = entry.get(":submitters") if isinstance(entry, Mapping) else None
+    submitters = list[tuple[str, frozenset[str]]]()
+    for person in people if isinstance(people, list) else ():
+        if isinstance(person, Mapping) and (ids := [str(person[key]).strip() for key in IDENTITY if person.get(key)]):
+            submitters.append((ids[0], frozenset(ids)))
+    return tuple(submitters)
+
+
+def _created_at(entry: Mapping[str, Any]) -> datetime | None:
+    """Return when a submission was handed in, by its metadata; a time without a zone is in UTC."""
+    time = entry.get(":created_at")
+    with suppress(ValueError, OverflowError):
+        time = datetime.fromisoformat(time.strip().replace(" Z", "Z")) if isinstance(time, str) else time
+        if isinstance(time, datetime):
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    return None
+
+
+def clones_prefix(root: Folder) -> str:
+    """Return the assignment's name that begins the name of each clone in a folder of clones; empty in any other."""
+    return root.name.removesuffix(CLONES) + "-" if root.name.endswith(CLONES) else ""
+
+
+def common_prefix(names: Sequence[str]) -> str:
+    """Return the beginning that all names have, up to a hyphen; empty for fewer than two names."""
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)  # what these two have in common, all have
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("-", 0, length) + 1]
