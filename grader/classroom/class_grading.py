@@ -63,7 +63,7 @@ class Grading:
     Args:
         workers: how many worker processes grade at the same time.
         isolation: how learner code is isolated; see `isolation.choose`.
-        seed: the seed of every trial; drawn at random if not given.
+        seed: the seed of every trial; that of the results folder if not given, or drawn at random for the first run.
         exercises: the exercises that are graded; all of the course if empty.
         students: the names of the students who are graded; everybody if empty.
         cluster: the cluster whose workers grade; this machine grades if not given.
@@ -137,6 +137,7 @@ def grade_class(
     ) as results:
         if grading.students:
             results.keep_others(others)
+        grading = replace(grading, seed=results.common_seed(grading.seed))
         try:
             pending = _pending(results, chosen, grading, progress)
             if pending:
@@ -158,7 +159,8 @@ def grade_class(
         results.publish()
         if not grading.students:
             results.publish_changes()
-        return results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
+        summary = results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
+        return replace(summary, seed_changed=results.has_other_seed(grading.seed))
 
 
 def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tuple[list[Submission], list[Submission]]:

@@ -300,6 +300,8 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"And {len(summary.strays) - MOST_NAMES} more that are nobody's submission: ignored."
     if summary.course_changed:
         yield "The course or handgrad has changed since the last run, so everybody was graded again."
+    if summary.seed_changed:
+        yield "The results here had another seed, so they were graded again: all results of a folder share one seed."
     if summary.gained or summary.lost:
         yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
     if summary.unlisted:

@@ -87,6 +87,7 @@ class ClassSummary:
         removed: the names of result files that were put away, because their students are no longer there.
         scored: how many students have a score.
         course_changed: whether everybody was graded again because the course or handgrad had changed.
+        seed_changed: whether records were graded again because they had another seed.
         gained: how many students have more points than before the run.
         lost: how many students have fewer points than before the run.
     """
@@ -111,6 +112,7 @@ class ClassSummary:
     removed: tuple[str, ...] = ()
     scored: int = 0
     course_changed: bool = False
+    seed_changed: bool = False
     gained: int = 0
     lost: int = 0
 

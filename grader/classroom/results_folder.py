@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -53,12 +54,14 @@ class EarlierResult:
         course: the name of the course.
         course_digest: see `StudentResults`.
         points: the points of each exercise; empty in a record of another version of handgrad.
+        seed: the seed that it was graded with; `None` if nothing was graded.
     """
 
     student: str
     course: str = ""
     course_digest: str | None = None
     points: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,37 @@ class ResultsFolder:
                 )
             if not self.is_whole and (is_edited or dict(earlier.points) != wanted):
                 raise UsageError(f"{self.out} holds results of another version of the course: {again}")
+
+    def common_seed(self, seed: int | None) -> int | None:
+        """Return the seed of the run, which all records of the folder share.
+
+        Args:
+            seed: the seed that was asked for; if `None`, that of the records in the folder, or of most of them.
+
+        Returns:
+            The seed; `None` if a new one can be drawn.
+
+        Raises:
+            UsageError: another seed was asked for some students alone than the others have.
+        """
+        seeds = Counter(earlier.seed for earlier in self.earlier.values() if earlier.seed is not None)
+        if seed is None:
+            return max(sorted(seeds), key=seeds.__getitem__, default=None)
+        others = [
+            earlier.seed
+            for file, earlier in self.earlier.items()
+            if earlier.seed not in (None, seed) and file not in self._file_names
+        ]
+        if others and not self.is_whole:
+            raise UsageError(
+                f"{self.out} was graded with seed {others[0]}: leave out --seed, or leave out --student to grade "
+                "everybody again with this one."
+            )
+        return seed
+
+    def has_other_seed(self, seed: int | None) -> bool:
+        """Return whether the folder held records that were graded with another seed than this one."""
+        return seed is not None and any(earlier.seed not in (None, seed) for earlier in self.earlier.values())
 
     @property
     def is_course_changed(self) -> bool:
@@ -477,7 +511,7 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
         if isinstance(stored, StudentResults):
             points = tuple((exercise.id, exercise.max_score) for exercise in stored.exercises)
             same = shared.setdefault(points, dict(points))
-            earlier[path.name] = EarlierResult(stored.student, stored.course, stored.course_digest, same)
+            earlier[path.name] = EarlierResult(stored.student, stored.course, stored.course_digest, same, stored.seed)
             grades[path.name] = StoredGrades.of(stored)
     return earlier, grades
 

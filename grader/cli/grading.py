@@ -104,7 +104,7 @@ def grade(
             metavar="N",
             min=0,
             max=2**53 - 1,
-            help="The seed of an earlier run, to repeat it; a new one if left out.",
+            help="The seed of an earlier run, to repeat it; that of the results folder if left out, or a new one.",
         ),
     ] = None,
     isolation: IsolationOption = None,

@@ -18,7 +18,8 @@ from test_worker_probe import PROBE, right_reply
 
 from grader.classroom import class_grading as batch
 from grader.classroom import results_folder
-from grader.classroom.class_grading import GradingProgress
+from grader.classroom.class_folder import find_submissions
+from grader.classroom.class_grading import Grading, GradingProgress, grade_class
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grades_table import ClassSummary, Failure, MistakeCount, NothingToGrade
 from grader.classroom.platform_names import Submission, single_submission
@@ -353,6 +354,43 @@ def test_a_seed_that_is_asked_for_is_the_seed_of_every_result(course, pair, tmp_
     assert grade_folder(course, pair, out, workers=1).reused == 2
     assert grade_folder(course, pair, out, workers=1, seed=SEED).reused == 2
     assert grade_folder(course, pair, out, workers=1, seed=SEED + 1).reused == 0
+
+
+def seeds(out: Path) -> dict[str, int | None]:
+    return {path.stem: record(out, path.stem)["seed"] for path in out.glob("*.json")}
+
+
+def test_all_records_of_a_folder_share_one_seed(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+
+    def run(*students: str, seed: int | None = None) -> ClassSummary:
+        class_folder = find_submissions(course, pair, out)
+        return grade_class(course, class_folder, out, Grading(1, "none", seed, students=frozenset(students)))
+
+    run(seed=5)
+    hand_in(pair, "cem", {LIN: RIGHT})
+    (pair / "ada" / LIN).write_text(MEAN)
+    assert not run("ada").seed_changed
+    assert seeds(out) == {"ada": 5, "bob": 5}
+    summary = run()
+    assert (summary.graded, summary.reused, summary.seed_changed) == (1, 2, False)
+    assert seeds(out) == {"ada": 5, "bob": 5, "cem": 5}
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(UsageError, match=r"out was graded with seed 5: leave out --seed, or leave out --student to"):
+        run("ada", seed=6)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    summary = run(seed=6)
+    assert (summary.graded, summary.seed_changed, seeds(out)) == (3, True, {"ada": 6, "bob": 6, "cem": 6})
+
+
+def test_records_of_several_seeds_get_the_seed_that_most_of_them_have(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    hand_in(pair, "cem", {LIN: RIGHT})
+    grade_folder(course, pair, out, workers=1, seed=7)
+    (out / "ada.json").write_bytes(other((out / "ada.json").read_bytes(), seed=2))
+    summary = grade_folder(course, pair, out, workers=1)
+    assert (summary.graded, summary.reused, summary.seed_changed) == (1, 2, True)
+    assert seeds(out) == {"ada": 7, "bob": 7, "cem": 7}
 
 
 def other(record: bytes, **changes: object) -> bytes:

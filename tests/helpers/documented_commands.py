@@ -27,7 +27,7 @@ RUNS: Runs = {
     ],
     "instructors.md": [
         GRADE,
-        ("grade submissions/ --seed N", 0, "grades/ada.json"),
+        ("grade submissions/ --seed N --out again/", 0, "grades/ada.json"),
         ("report grades/", 0, "grades/report.html"),
         ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
     ],
