@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.classroom.graded_exercise import Key
+from grader.classroom.results_folder import NOTHING
 from grader.classroom.student_results import Note
 from grader.errors import UsageError
 from grader.results.codes import CODES
@@ -16,6 +17,7 @@ from grader.results.records import AnswerResult, ExerciseResult, Status, Student
 
 from .database import connect_read_only, url_without_password
 
+NO_NOTEBOOK = "Nothing was handed in: "  # begins the comment on a submission without a notebook
 NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
 SCORE = "score("  # begins a cell that handgrad scores
 OUTDATED = "{0}: {1} student(s) were graded with other points: grade them again with nbgrader autograde {0}"
@@ -312,15 +314,23 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
             _answer_result(place, comments.get(place.answer, AnswerComment("")), cell, record) for cell, place in cells
         ]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
+    handed_in = any(answer.status != "todo" for result in results for answer in result.answers)
+    is_graded = any(record.scores.get(cell) is not None for cell in graded_cells.cells)
     return StudentResults(
-        graded_cells.course, student, tuple(results), notes=tuple(record.notes), penalties=record.penalties
+        graded_cells.course,
+        student,
+        tuple(results),
+        notes=tuple(record.notes),
+        reason="" if handed_in or is_graded else NOTHING,
+        penalties=record.penalties,
     )
 
 
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:
     """Return the result of an answer.
 
-    It is still to do if nothing was handed in or changed, and an error, not the student's, if it is not graded yet.
+    It is still to do if nothing was handed in or changed, and an error, not the student's, if it is not graded yet. A
+    person's points count also where nothing was handed in.
 
     Args:
         place: the answer.
@@ -328,9 +338,9 @@ def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _Stu
         cell: the id of its cell.
         record: the student's record.
     """
-    if cell not in record.scores:
+    score, is_missing = record.scores.get(cell), comment.message.startswith(NO_NOTEBOOK)
+    if not score and (cell not in record.scores or is_missing):
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")
-    score = record.scores[cell]
     if score is None:
         return AnswerResult(place.answer, "error", 0.0, place.points, "error", comment.message or "not graded yet")
     if score >= place.points:

@@ -104,7 +104,7 @@ class GradebookWriter:
     def write_student(
         self, student: str, folder: Path | None, content: SubmissionContent, results: Sequence[ExerciseResult]
     ) -> None:
-        """Enter a student's result for each unit that the submission has a file of; manual scores stay.
+        """Enter a student, and the result for each unit that the submission has a file of; manual scores stay.
 
         Points that are there of a unit already stay if only blanks were handed in: who hands in a notebook for a unit,
         and the whole course folder for another, loses nothing. Such units are listed in `blank`.
@@ -118,6 +118,8 @@ class GradebookWriter:
         Raises:
             ValueError: the gradebook refuses something, such as a name that is too long.
         """
+        self.gradebook.update_or_create_student(student)
+        self.gradebook.db.commit()
         for unit in self.course.config.units:
             if any(name in content.files for name in unit.ids):
                 unit_results = [result for result in results if result.unit == unit.id]
@@ -141,7 +143,6 @@ class GradebookWriter:
             self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
             self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
         stamp = _timestamp(folder, unit)
-        self.gradebook.update_or_create_student(student)
         submitted = self.gradebook.update_or_create_submission(
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )

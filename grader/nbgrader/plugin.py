@@ -12,8 +12,10 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from glob import glob
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,9 +43,12 @@ from .feedback import comment, points_output, write_outputs
 from .source_notebook import answer_id, grade_id, solution_id
 from .submission import (
     MOST_NOTES,
+    TIMESTAMP,
     UNREAD,
+    WITHOUT_NOTEBOOK,
     add_notes,
     chosen_notebook,
+    name_as_markdown,
     notes_in,
     read_submitted,
     ungradable_note,
@@ -56,6 +61,7 @@ SESSION, POINTS, FINDINGS = "_handgrad_session", "_handgrad_points", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
 SETTING = 'c.SecureExecute.isolation = "{}"'
 METADATA_KEY, MADE_FROM = "handgrad", "made_from"
+MOST_NAMES = 5
 NO_RECORD = (
     "%s has changed since %s was graded, perhaps, which does not say what it was made from: "
     "look at it, and grade it again with --force"
@@ -83,6 +89,7 @@ class SubmissionExporter(NotebookExporter):
                 self.log.error("%s", error)
                 raise NbGraderException(str(error)) from error
         if hasattr(self.parent, "assignments"):
+            add_empty_submissions(self.parent)
             remove_outdated(self.parent)
 
     def from_filename(
@@ -90,7 +97,8 @@ class SubmissionExporter(NotebookExporter):
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Read a submitted notebook, or the one beside it that holds the answers.
 
-        For a file that must not be opened, or if several could be meant, the notebook holds a note that says so.
+        For a file that is missing or must not be opened, or if several could be meant, the notebook holds a note that
+        says so.
 
         Args:
             filename: the notebook's path.
@@ -98,8 +106,10 @@ class SubmissionExporter(NotebookExporter):
             options: nbconvert's.
         """
         path = Path(filename)
-        if why := why_unread(path, path.parent):
-            chosen: NotebookNode | None = ungradable_notebook(UNREAD.format(f"it is {why}"))
+        if not os.path.lexists(path):
+            chosen: NotebookNode | None = ungradable_notebook(_why_without_notebook(path.parent))
+        elif why := why_unread(path, path.parent):
+            chosen = ungradable_notebook(UNREAD.format(f"it is {why}"))
         else:
             assignment = (resources or {}).get("nbgrader", {}).get("assignment", "")
             chosen = chosen_notebook(path, unreleased_beside(path, assignment))
@@ -408,6 +418,51 @@ def content_hash(folder: Path) -> str:
 def note_content_hash(metadata: dict[str, Any], folder: Path) -> None:
     """Note in a graded notebook's metadata the hash of the submission that it was made from."""
     metadata[METADATA_KEY] = {MADE_FROM: content_hash(folder)}
+
+
+def add_empty_submissions(converter: Any) -> None:
+    """List the released notebooks of students' folders that hold no notebook, which nbgrader passes over.
+
+    They are entered in the gradebook without points, for a person to look at. A submission of plain files that was
+    entered by `handgrad grade --gradebook` stays as it is.
+
+    Args:
+        converter: nbgrader's, which has listed the submissions.
+    """
+    coursedir = converter.coursedir
+    for source in _submission_folders(converter):
+        graded = _graded_folder(converter, source)
+        from_files = any(_noted_hash(path) is None for path in graded.glob("*.ipynb"))
+        if str(source) in converter.assignments or from_files or any(source.glob("*.ipynb")):
+            continue
+        with Gradebook(coursedir.db_url, coursedir.course_id) as gradebook:
+            try:
+                notebooks = gradebook.find_assignment(coursedir.assignment_id).notebooks
+            except MissingEntry:
+                continue
+            names = [book.name for book in notebooks if fnmatch(book.name, coursedir.notebook_id)]
+        if names:
+            converter.assignments[str(source)] = [str(source / f"{name}.ipynb") for name in names]
+            converter.log.warning("%s holds no notebook: to be graded by hand", source)
+
+
+def _submission_folders(converter: Any) -> Iterator[Path]:
+    """Yield the folder of an assignment in the folder of each student, also if nothing is in the student's folder."""
+    coursedir = converter.coursedir
+    folder = converter._format_source(coursedir.assignment_id, coursedir.student_id)
+    yield from (Path(name) for name in sorted(glob(folder)) if os.path.isdir(name))
+    if Path(coursedir.directory_structure).name == "{assignment_id}":
+        for student in sorted(glob(os.path.dirname(folder))):
+            if os.path.isdir(student) and not any(entry.is_dir() for entry in os.scandir(student)):
+                yield Path(student, coursedir.assignment_id)
+
+
+def _why_without_notebook(folder: Path) -> str:
+    """Return a note that a submission's folder holds no notebook, with the names of some files that it holds."""
+    names = sorted(path.name for path in folder.glob("*") if path.name != TIMESTAMP)
+    more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+    listed = ", ".join([*map(name_as_markdown, names[:MOST_NAMES]), *more])
+    return WITHOUT_NOTEBOOK.format(f"but {listed}" if listed else "it is empty")
 
 
 def remove_outdated(converter: Any) -> None:
