@@ -8,10 +8,11 @@ from dataclasses import replace
 from html import escape
 
 from nbconvert.exporters.exporter import ResourcesDict
+from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_markdown_cell
-from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution, is_task
+from traitlets import Bool
 
 from grader.course.course import CourseExercise
 from grader.export.feedback import summary_html
@@ -99,8 +100,13 @@ def _comment_line(answers: Sequence[AnswerResult]) -> str:
     return f"- {names}: {as_markdown(first.message)} [{first.code}]{hint}"
 
 
-class SummaryFirst(NbGraderPreprocessor):  # type: ignore[misc]
-    """A preprocessor for `GenerateFeedback.preprocessors` that puts the points first; it stands behind `GetGrades`."""
+class SummaryFirst(Preprocessor):
+    """A preprocessor for `GenerateFeedback.preprocessors` that puts the points first; it stands behind `GetGrades`.
+
+    It is none of nbgrader's own, which would warn of an option for pages of HTML that they hide.
+    """
+
+    enabled = Bool(True, help="Whether to put the points first.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         """Insert the points of each exercise, with links, before a student's graded notebook, and fold its lesson away.

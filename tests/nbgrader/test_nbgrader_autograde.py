@@ -109,6 +109,11 @@ def test_feedback_begins_with_the_points_of_each_exercise(course: Path):
     assert "The lesson</summary>" in page[:last]
 
 
+def test_nothing_is_warned_of_while_feedback_is_made(course: Path):
+    said = nbgrader("generate_feedback", UNIT, "--student=right", cwd=course)
+    assert [line for line in said.splitlines() if "WARNING" in line and "Removing existing" not in line] == []
+
+
 def test_a_students_text_is_escaped_in_the_feedback(course: Path):
     page = feedback(course, "answer-scripts")
     assert "&lt;script&gt;alert(1)" in page
