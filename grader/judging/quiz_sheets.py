@@ -87,7 +87,7 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
     if mistake is None:
         return AnswerResult(name, "passed", points, points)
     if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
-        message = f"{_shortened(answer)} cannot be read, and counts neither as right nor as wrong. {mistake.says}"
+        message = f"{_shortened(answer)} cannot be read: it has no points, and no mistake is counted. {mistake.says}"
         return AnswerResult(name, "failed", 0.0, points, NOT_READ, message, hints=(how_to_answer(question),))
     message = f"{_shortened(answer)} is not it. {mistake.says}"
     return AnswerResult(name, "failed", 0.0, points, mistake.code, message, hints=question.hints)

@@ -6,7 +6,7 @@ import ast
 import hashlib
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters.exporter import ResourcesDict
@@ -41,7 +41,8 @@ import torch
 MARK = "handgrad"
 LONGEST_ID = 64
 HOW_TO_ANSWER = (
-    "Answer in the cell below, in place of each `...`: a word, a formula, a shape in quotes, a number without."
+    "Answer in the cell below, in place of each `...`: a word, a formula, a shape in quotes, a number without. The "
+    "cell is read, not run: where quotes are missing, Python shows a NameError, and the answer counts all the same."
 )
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -65,7 +66,7 @@ class Lesson:
 def notebook_lesson(course: Course, unit: Unit) -> Lesson:
     """Return the lesson of a unit, with links that work in a notebook and without commands for the terminal.
 
-    A link to another unit's lesson leads to its notebook; a link to a file outside of the unit's folder becomes text.
+    A link to a file outside of the unit's folder becomes text: where other notebooks are depends on who reads this one.
 
     Args:
         course: the course.
@@ -79,7 +80,8 @@ def notebook_lesson(course: Course, unit: Unit) -> Lesson:
         text = text.replace(f"`{entry.id}.py`", f"`{entry.id}`")
     text = _QUIZ.sub(f"- `{unit.quiz_id}`: the quiz of this unit; its questions stand at the end.", text)
     files: dict[Path, None] = {}
-    text = _LINK.sub(lambda match: _link(match, course, unit, files), _NEXT.sub("", text))
+    folder = course.root / "exercises" / unit.id
+    text = _LINK.sub(lambda match: _link(match, folder, files), _NEXT.sub("", text))
     return Lesson(text.strip(), tuple(files))
 
 
@@ -103,17 +105,19 @@ def _without_commands(block: re.Match[str]) -> str:
     return f"{HOW_TO_CHECK}\n" if commands else block[0]
 
 
-def _link(match: re.Match[str], course: Course, unit: Unit, files: dict[Path, None]) -> str:
-    """Return a Markdown link that works in a notebook, or its text; files that it leads to are added to `files`."""
+def _link(match: re.Match[str], folder: Path, files: dict[Path, None]) -> str:
+    """Return a Markdown link that works in a notebook, or its text.
+
+    Args:
+        match: the link.
+        folder: the folder of the lesson.
+        files: the files that links lead to, relative to the folder, to which that of this link is added.
+    """
     image, label, target = match[1], match[2], match[3]
     if _ELSEWHERE.match(target):
         return match[0]
-    folder = course.root / "exercises" / unit.id
     path = (folder / target.partition("#")[0]).resolve()
-    if path.name == LESSON and path.parent.name in {known.id for known in course.config.units}:
-        name = path.parent.name
-        return f"[{label}]({PurePosixPath('..', name, f'{name}.ipynb')})"
-    if path.is_file() and path.is_relative_to(folder.resolve()):
+    if path.is_file() and path.name != LESSON and path.is_relative_to(folder.resolve()):
         files[path.relative_to(folder.resolve())] = None
         return f"{image}[{label}]({target})"
     return label

@@ -130,7 +130,7 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
 def test_an_answer_that_could_not_be_read_says_nothing_of_its_question() -> None:
     def taken(number: int) -> StudentResults:
         known = passed("asked") if number < 6 else wrong("asked", "unknown", "3 is not it. No.")
-        unread = wrong("asked", "not-read", "? cannot be read, and counts neither as right nor as wrong. No.")
+        unread = wrong("asked", "not-read", "? cannot be read: it has no points, and no mistake is counted. No.")
         other = passed("other") if number < 6 else wrong("other", "unknown", "4 is not it. No.")
         quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (unread if number >= 12 else known, other))
         return StudentResults("handgrad", f"s{number:02}", (quiz,), 7, "box")

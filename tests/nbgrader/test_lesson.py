@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from grader.nbgrader.source_notebook import HOW_TO_CHECK, Lesson, notebook_lesso
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = load_course(ROOT)
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 COURSE = """
 course: small
 title: A small course
@@ -45,9 +47,18 @@ def test_a_real_lesson_is_complete_and_has_no_terminal_commands(unit: Unit):
     assert not any(word in text for word in ("pytest", "handgrad", "README.md", ".py`", "Next: "))
 
 
-def test_a_link_to_another_lesson_leads_to_its_notebook(small: Course):
+def test_a_link_to_another_lesson_becomes_text(small: Course):
+    """Students have the notebooks that they fetched, and a feedback page lies elsewhere."""
     text = lesson(small, "As in [unit\n2](../02_second/README.md#slopes), or [unit 1](README.md).").text
-    assert text == "As in [unit\n2](../02_second/02_second.ipynb), or [unit 1](../01_first/01_first.ipynb)."
+    assert text == "As in unit\n2, or unit 1."
+
+
+@pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit.id)
+def test_every_link_of_a_released_lesson_leads_to_a_file_beside_it_or_to_the_web(unit: Unit):
+    found = notebook_lesson(REAL, unit)
+    targets = {target for _, target in LINK.findall(found.text) if not target.startswith("https://")}
+    assert targets == {file.as_posix() for file in found.files}
+    assert all((ROOT / "exercises" / unit.id / target).is_file() for target in targets)
 
 
 def test_a_picture_of_the_unit_is_copied_and_other_links_become_text(small: Course):

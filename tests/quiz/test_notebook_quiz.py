@@ -16,7 +16,7 @@ from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner import session as session_module
 from grader.learner.session import Session
-from grader.nbgrader.source_notebook import notebook_lesson
+from grader.nbgrader.source_notebook import HOW_TO_ANSWER, Lesson, notebook_lesson, source_notebook
 from grader.quiz.answer_sheet import Sheet
 from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
 from grader.results.records import ExerciseResult
@@ -83,6 +83,16 @@ def test_a_shape_may_be_a_tuple_of_names(written: str) -> None:
 @pytest.mark.parametrize("written", ["'2*x + h'", "2*x + h", "'h + x + x'"])
 def test_a_formula_may_stand_with_or_without_quotes(written: str) -> None:
     assert status(f"quiz_01_slopes = dict(variant=0, forward_of_square={written})") == {"forward_of_square": "passed"}
+
+
+def test_a_quiz_says_before_it_is_answered_that_a_missing_quote_costs_nothing() -> None:
+    answer = "quiz_01_slopes = dict(variant=0, forward_of_square=2*x + h)"
+    with pytest.raises(NameError):
+        exec(answer, {})
+    assert status(answer) == {"forward_of_square": "passed"}
+    assert "The cell is read, not run: where quotes are missing, Python shows a NameError" in HOW_TO_ANSWER
+    titles = [cell["source"] for cell in source_notebook(REAL, REAL.config.units[0], Lesson("", ())).cells]
+    assert any(title.startswith("## `quiz_01_slopes`") and HOW_TO_ANSWER in title for title in titles)
 
 
 def test_the_last_cell_that_answers_counts_and_one_that_is_no_python_is_passed_over() -> None:
