@@ -421,6 +421,7 @@ def page(root: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("warm_pool")
 @pytest.mark.parametrize("case", PAGE_FAULTS)
 def test_a_submission_with_another_outcome_than_its_page_says_is_found(root: Path, page: Path, case: str):
     old, new, says = PAGE_FAULTS[case]
@@ -448,6 +449,7 @@ def test_an_exercise_without_a_page_and_a_page_without_an_exercise_are_found(roo
     ]
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_a_page_that_is_as_it_says_is_sound(root: Path, page: Path):
     course = load_course(root)
     assert run_pages(read_pages(course, course.select(["relu_grad"]))[0]) == []

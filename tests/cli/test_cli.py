@@ -757,17 +757,20 @@ def test_a_time_limit_for_one_run_leaves_the_course_as_it_is(course: Course) -> 
     assert all(exercise.course.policy.time_limit == 3.5 for exercise in changed.exercises)
 
 
-@pytest.mark.slow
-def test_audit_says_that_one_exercise_is_sound_and_fails_over_a_wrong_page(tmp_path: Path) -> None:
-    handgrad("init", "--course", "own", cwd=tmp_path)
-    done = handgrad("audit", cwd=tmp_path / "own")
+@pytest.mark.usefixtures("warm_pool")
+def test_audit_says_that_one_exercise_is_sound_and_fails_over_a_wrong_page(
+    tmp_path: Path, worker: Worker, grader: Grader, typed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    KeptWorker(worker).serve(grader, monkeypatch)
+    typed("init", "--course", "own", cwd=tmp_path)
+    done = typed("audit", cwd=tmp_path / "own")
     assert (done.returncode, done.stdout) == (0, "The exercise is sound.\n")
     page = tmp_path / "own/tests/learners/01_first/square_grad.py"
     page.write_text(page.read_text().replace("missing-upstream", "wrong-sign"))
-    done = handgrad("audit", "01_first", cwd=tmp_path / "own")
+    done = typed("audit", "01_first", cwd=tmp_path / "own")
     assert done.returncode == 1
     assert done.stdout.splitlines()[1:] == ["1 finding in 1 exercise."]
-    as_json = handgrad("audit", "01_first", "--format", "json", cwd=tmp_path / "own")
+    as_json = typed("audit", "01_first", "--format", "json", cwd=tmp_path / "own")
     says = "line 8: inp.g is missing-upstream, not wrong-sign: correct the submission, or what its head says."
     finding = {"file": "tests/learners/01_first/square_grad.py", "says": says}
     assert as_json.returncode == 1

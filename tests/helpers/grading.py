@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,13 +31,23 @@ def grader() -> Grader:
 
 
 class SharedWorker:
-    """A warm worker that several grading processes use after each other: closing it has no effect."""
+    """A warm worker that several grading processes use, one at a time: closing it has no effect.
 
-    def __init__(self, worker: Worker) -> None:
+    Args:
+        worker: the worker.
+        lock: a file that is locked while a process uses the worker, or else it reads what another one was answered.
+    """
+
+    def __init__(self, worker: Worker, lock: Path) -> None:
         self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
+        self.lock = lock
 
     def run(self, job: bytes, time_limit: float) -> Reply:
-        return self.worker.run(job, time_limit)
+        import fcntl  # which Windows does not have
+
+        with self.lock.open("w") as lock:  # opened here, because processes that share a descriptor share its lock
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return self.worker.run(job, time_limit)
 
     def close(self) -> None: ...
 
@@ -45,18 +57,32 @@ class SharedWorker:
     def __exit__(self, *_: object) -> None: ...
 
 
-@pytest.fixture(scope="module")
-def warm_pool(warm: Callable[[str], Worker], worker: Worker, grader: Grader) -> Iterator[None]:
-    """Make class grading use the session's workers and its grader."""
+@pytest.fixture(scope="session")
+def shared_pool(
+    warm: Callable[[str], Worker], worker: Worker, grader: Grader, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], AbstractContextManager[None]]:
+    """Return a context manager within which classes are graded with the session's workers and its grader."""
+    locks = tmp_path_factory.mktemp("locks")
 
     def shared_worker(isolation: Isolation) -> SharedWorker:
         chosen = worker if isolation == "none" else warm(isolation)
         chosen.run(make_job("def probe(): pass", {}), TIME_LIMIT)  # its first reply says that it is ready
-        return SharedWorker(chosen)
+        return SharedWorker(chosen, locks / isolation)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading_pool, "start_worker", shared_worker)
-        patch.setattr(grading_pool, "new_grader", lambda seed: grader)
+    @contextmanager
+    def patched() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(grading_pool, "start_worker", shared_worker)
+            patch.setattr(grading_pool, "new_grader", lambda seed: grader)
+            yield
+
+    return patched
+
+
+@pytest.fixture(scope="module")
+def warm_pool(shared_pool: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Make class grading use the session's workers and its grader."""
+    with shared_pool():
         yield
 
 
@@ -87,8 +113,11 @@ def codes(result: ExerciseResult) -> dict[str, str | None]:
 
 
 @pytest.fixture(scope="session")
-def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def graded_class(
+    tmp_path_factory: pytest.TempPathFactory, shared_pool: Callable[[], AbstractContextManager[None]]
+) -> Any:
     """Return a class graded by nbgrader, to be read only: a test that changes it works on a copy."""
     from helpers.nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
 
-    return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)
+    with shared_pool():
+        return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)

@@ -22,7 +22,7 @@ from grader.classroom.student_results import Note
 from grader.nbgrader.cells import VALIDATING, score
 from grader.nbgrader.gradebook_results import read_gradebook
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 URL = "sqlite:///gradebook.db"
 OUTDATED = f"{UNIT}: 1 student(s) were graded with other points: grade them again with nbgrader autograde {UNIT}"
 

@@ -25,14 +25,17 @@ from helpers.nbgrader_class import (
 )
 from helpers.nbgrader_students import ALL, PARTLY, feedback
 from nbformat import NotebookNode
+from test_session import KeptWorker
 
 from grader.classroom.student_results import StudentResults
 from grader.course.course import load_course
+from grader.judging.grading import Grader
 from grader.nbgrader.cells import KernelSession
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.plugin import answer_cells
 from grader.nbgrader.source_notebook import grade_id
 from grader.nbgrader.submission import has_answers
+from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
 TWICE = "def lin_grad(inp, out, w, b): w.g = inp.t() @ out.g * 2"
@@ -52,7 +55,7 @@ def with_cell(notebook: NotebookNode, source: str, behind: str = "") -> Notebook
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def graded(tmp_path_factory: pytest.TempPathFactory, warm_pool: None) -> tuple[Path, str]:
     """A graded class: the nbgrader folder, and what was said while it was graded."""
     folder = released_folder(tmp_path_factory.mktemp("which"))
     blank = released(folder)
@@ -141,9 +144,10 @@ VALIDATED = ("scratch-below", "number-below", "stub-below", "scratch-between", "
 
 @pytest.mark.parametrize("student", VALIDATED)
 def test_a_kernel_that_runs_the_notebook_gives_the_same_verdicts(
-    graded: tuple[Path, str], student: str, monkeypatch: pytest.MonkeyPatch
+    graded: tuple[Path, str], student: str, worker: Worker, grader: Grader, monkeypatch: pytest.MonkeyPatch
 ):
     """Validate asks for each score when the cells above it have run."""
+    KeptWorker(worker).serve(grader, monkeypatch)
     folder, _ = graded
     notebook = read(folder / "autograded" / student / UNIT / f"{UNIT}.ipynb")
     monkeypatch.chdir(folder.parent)
