@@ -20,6 +20,7 @@ from helpers.class_results import CLASS, write_folder
 from helpers.commands import Typed
 from helpers.courses import ROOT
 from helpers.document_claims import PACKAGE, Document
+from helpers.documented_commands import AUTHOR_RUNS
 from helpers.operator_examples import assert_explained
 from test_session import KeptWorker
 
@@ -311,3 +312,13 @@ def test_the_example_of_a_misconception_is_one_of_an_exercise() -> None:
     inputs = {"inp": PUBLIC["normal"]("bs n"), "out": PUBLIC["output"]()}
     Exercise("", lambda inp: inp**3, inputs, (Answer("inp.g", "inp"),), misconceptions=(misconception,))
     assert misconception.rule(torch.ones(2, 3) * 5, torch.ones(2, 3)).tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.slow
+def test_the_commands_of_an_author_do_what_the_page_says(tmp_path: Path, typed: Typed) -> None:
+    folder = tmp_path
+    for line, code, file in AUTHOR_RUNS["CONTRIBUTING.md"]:
+        done = typed(*line.replace("UNIT", UNIT).split(), cwd=folder)
+        assert done.returncode == code, (line, done.stdout, done.stderr)
+        assert not file or (folder / file).is_file(), line
+        folder = folder / line.split()[-1] if line.startswith("init --course") else folder

@@ -16,20 +16,22 @@ import pytest
 from golden import FOLDER, masked
 from helpers.courses import ROOT
 from helpers.document_claims import PACKAGE, Document, documents
-from helpers.documented_commands import NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
+from helpers.documented_commands import AUTHOR_RUNS, NOT_RUN, OTHER_PROGRAMS, RUN_ELSEWHERE, RUNS, SHOWN
 from test_session import RIGHT, KeptWorker
 
 from grader import INSTALL, INSTALL_DASK, INSTALL_NBGRADER
 from grader.authoring.build import stub
-from grader.authoring.mistakes_page import source_of
+from grader.authoring.mistakes_page import codes_table, source_of
 from grader.cli import main as cli
 from grader.course.course import Course, load_course
 from grader.diagnosis.operators import OPERATORS
 from grader.judging.grading import Grader
 from grader.program.recording import record
+from grader.results.codes import CODES, MEANINGS
 from grader.sandbox.worker import Worker
 
 README = Document(ROOT / "README.md", (ROOT / "README.md").read_text("utf-8"))
+CONTRIBUTING = Document(ROOT / "CONTRIBUTING.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
 LEARNERS = Document(ROOT / "docs/learners.md", (ROOT / "docs/learners.md").read_text("utf-8"))
 PAGES = [
     page for page in documents() if page.path.parent.name == "docs" and page.path.stem not in ("mistakes", "explain")
@@ -118,12 +120,16 @@ def test_what_is_true_is_not_found_fault_with() -> None:
 
 
 def test_every_command_of_a_page_is_run_or_says_why_not() -> None:
-    for page in PAGES:
-        typed = {" ".join(words) for words in page.commands("handgrad") if not _is_mention(words)}
-        typed = {line.replace("Linear layers", '"Linear layers"') for line in typed}
+    for page in [*PAGES, CONTRIBUTING]:
+        shown = {
+            " ".join(words).replace("Linear layers", '"Linear layers"'): _is_mention(words)
+            for words in page.commands("handgrad")
+        }
+        typed = {line for line, is_mention in shown.items() if not is_mention}
         name = page.path.name
-        listed = {line for line, _, _ in RUNS.get(name, [])} | set(NOT_RUN.get(name, {}))
-        assert name in RUN_ELSEWHERE or typed == listed, name
+        runs = [*RUNS.get(name, []), *AUTHOR_RUNS.get(name, [])]
+        listed = {line for line, _, _ in runs} | set(NOT_RUN.get(name, {}))
+        assert name in RUN_ELSEWHERE or typed <= listed <= shown.keys(), name
 
 
 def _is_mention(words: list[str]) -> bool:
@@ -356,3 +362,10 @@ def test_the_page_of_mistakes_has_every_operator() -> None:
     assert sorted(shown) == sorted(examples), "run python tools/mistakes_page.py"
     old = [operator.name for operator in OPERATORS for each in operator.examples if source_of(each) not in page]
     assert old == [], "run python tools/mistakes_page.py"
+
+
+def test_the_page_of_mistakes_has_every_public_code() -> None:
+    page = Document(ROOT / "docs/mistakes.md", (ROOT / "docs/mistakes.md").read_text("utf-8"))
+    listed = {row[0].strip("`"): row[1] for row in page.table("code")}
+    assert listed == {code: MEANINGS[code] for code in CODES}, "run python tools/mistakes_page.py"
+    assert codes_table() in page.text

@@ -16,7 +16,7 @@ from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.operators.contract import Example, Operator
 from grader.diagnosis.search import explain
-from grader.results.codes import MEANINGS
+from grader.results.codes import CODES, MEANINGS
 
 HEAD = """# Every mistake that can be named
 
@@ -24,15 +24,26 @@ Generated from the operators in `grader/diagnosis/operators/` by `python tools/m
 public code there are the operators that give it. Each has an example: a forward pass, a backward pass with the mistake,
 as a learner writes it, and the sentence that is told. CONTRIBUTING.md says how an operator is added.
 """
+CODES_HEAD = """## All codes
+
+A `Misconception` that a course declares and a wrong answer of a quiz name one of these codes, too. CONTRIBUTING.md has
+an example of both.
+"""
 
 
 def mistakes_page() -> str:
     """Return the page in Markdown."""
     entries = sorted(_entry(operator, example) for operator in OPERATORS for example in operator.examples)
-    parts = [HEAD]
+    parts = [HEAD, codes_table()]
     for code, of_code in groupby(entries, key=itemgetter(0)):
         parts += [f"## {code}\n\n{MEANINGS[code]}\n", *(text for _, _, text in of_code)]
     return "\n".join(parts)
+
+
+def codes_table() -> str:
+    """Return a section in Markdown with every public code and what it means."""
+    rows = "".join(f"| `{code}` | {meaning} |\n" for code, meaning in MEANINGS.items() if code in CODES)
+    return f"{CODES_HEAD}\n| code | meaning |\n|---|---|\n{rows}"
 
 
 def case_of_example(example: Example) -> Case:

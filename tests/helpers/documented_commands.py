@@ -9,6 +9,10 @@ from __future__ import annotations
 Runs = dict[str, list[tuple[str, int, str]]]
 GRADE = ("grade submissions/ --out grades/", 0, "grades/grades.csv")
 RUNS: Runs = {
+    "CONTRIBUTING.md": [
+        ("grade my-class --out grades/ --exercise lin_grad", 0, "grades/ada.json"),
+        ("export grades/ada.json --to vpl --out exported/", 0, "exported/vpl.txt"),
+    ],
     "canvas.md": [
         GRADE,
         (
@@ -27,7 +31,7 @@ RUNS: Runs = {
     ],
     "instructors.md": [
         GRADE,
-        ("grade submissions/ --seed N --out again/", 0, "grades/ada.json"),
+        ("grade submissions/ --seed N --out again/", 0, "again/ada.json"),
         ("report grades/", 0, "grades/report.html"),
         ("export grades/ --to feedback", 0, "exported/feedback/ada.feedback.html"),
     ],
@@ -54,6 +58,19 @@ RUNS: Runs = {
 }
 """Commands of `handgrad`, without its name."""
 
+AUTHOR_RUNS: Runs = {
+    "CONTRIBUTING.md": [
+        ("init --course my-gradients", 0, "my-gradients/course.yaml"),
+        ("new squareplus_grad --unit 05_activations", 0, "solutions/05_activations/squareplus_grad.py"),
+        ("new --quiz --unit UNIT", 0, "solutions/05_activations/quiz.yaml"),
+        ("build", 0, ""),
+        ("audit", 0, ""),
+        ("audit 05_activations", 0, ""),
+        ("init ../as-a-learner", 0, "../as-a-learner/course.yaml"),
+    ],
+}
+"""Commands of an author: the first in an empty folder, the others in the new course."""
+
 RUN_ELSEWHERE = {
     "class.md": "classroom/test_assignments.py",
     "hand-ins.md": "classroom/test_hand_ins.py",
@@ -62,6 +79,10 @@ RUN_ELSEWHERE = {
 """Pages all of whose commands another test runs."""
 
 NOT_RUN = {
+    "CONTRIBUTING.md": {
+        "init my-folder --from my_gradients": "run by authoring/test_new_course.py, where a package is installed",
+        "train 07_network": "run by learner/test_training.py",
+    },
     "cluster.md": {"grade submissions/ --scheduler tls://head:8786": "needs a scheduler on another machine"},
     "github.md": {"init my-course": "run by test_documents.py, in the README"},
 }

@@ -57,6 +57,7 @@ def school(tmp_path: Path, typed: Typed) -> Path:
         (tmp_path / name).write_text(text, encoding="utf-8")
     for student, source in STUDENTS.items():
         platforms.put(tmp_path / "submissions" / student, {"lin_grad.py": source})
+    shutil.copytree(tmp_path / "submissions", tmp_path / "my-class")
     done = typed("grade", "submissions/", "--workers", "1", "--gradebook", "sqlite:///gradebook.db", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
