@@ -322,3 +322,10 @@ def test_the_commands_of_an_author_do_what_the_page_says(tmp_path: Path, typed: 
         assert done.returncode == code, (line, done.stdout, done.stderr)
         assert not file or (folder / file).is_file(), line
         folder = folder / line.split()[-1] if line.startswith("init --course") else folder
+
+
+def test_it_is_said_that_misconceptions_are_the_operators_of_a_course() -> None:
+    said = " ".join(CONTRIBUTING.text.split())
+    assert (
+        "Operators belong to handgrad: a course of your own cannot bring any. Misconceptions are its operators." in said
+    )

@@ -369,3 +369,31 @@ def test_the_page_of_mistakes_has_every_public_code() -> None:
     listed = {row[0].strip("`"): row[1] for row in page.table("code")}
     assert listed == {code: MEANINGS[code] for code in CODES}, "run python tools/mistakes_page.py"
     assert codes_table() in page.text
+
+
+def test_the_options_of_nbgrader_that_its_page_names_are_those_of_its_commands() -> None:
+    apps = pytest.importorskip("nbgrader.apps")
+    page = Document(ROOT / "docs/nbgrader.md", (ROOT / "docs/nbgrader.md").read_text("utf-8"))
+    known = {
+        "generate_assignment": apps.GenerateAssignmentApp,
+        "collect": apps.CollectApp,
+        "autograde": apps.AutogradeApp,
+    }
+    named = set(re.findall(r"`(?:nbgrader )?(\w+) --(\w+)`", page.text))
+    assert {("generate_assignment", "force"), ("collect", "update")} <= named
+    assert [pair for pair in named if pair[0] in known and pair[1] not in known[pair[0]]().flags] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Formgrader shows a score without the late penalty; `nbgrader export`, the feedback and the report show it",
+        "that never ends keeps it waiting for its own time limit, and then for nbgrader's 30 seconds.",
+        "An answer that was stored before an exception counts. After an endless loop nothing counts",
+        "An answer that never ends takes its time limit (`time_limit` in `course.yaml`) for each exercise",
+        "A line is named by its cell and its line there, as in `cell 7, line 3`: code cells are counted",
+        "It is read and not run: an answer counts with and without quotes.",
+    ],
+)
+def test_the_page_on_nbgrader_says_what_surprised_an_instructor(said: str) -> None:
+    assert said in " ".join((ROOT / "docs/nbgrader.md").read_text("utf-8").replace("\n- ", "\n").split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from grader.authoring.audit import audit
 from grader.authoring.scaffold import FIRST, new_course
 from grader.cli.main import app
 from grader.course.course import load_course
+from grader.course.course_file import Policy
 from grader.errors import CourseError, UsageError
 from grader.judging.grading import Grader
 from grader.learner import workspace
@@ -119,3 +121,13 @@ def test_init_in_an_authors_folder_makes_a_learners_folder_of_that_course(
     assert not (course.root / "solutions").exists()
     answer = (author.solutions / "01_first/square_grad.py").read_bytes()
     assert Grader(1).grade(course.find(FIRST), answer, worker).status == "passed"
+
+
+def test_its_course_file_shows_every_field_that_a_unit_or_the_course_may_have(tmp_path: Path) -> None:
+    text = (new_course(tmp_path / "my-own").root / "course.yaml").read_text("utf-8")
+    commented = "\n".join(re.findall(r"^# (.*)$", text, re.MULTILINE))
+    assert {"`points`", "`stretch: true`", "`quiz: 1`"} <= set(re.findall(r"`[^`]+`", commented))
+    policy = re.search(r"^policy: (\{.*\})", commented, re.MULTILINE)
+    assert policy
+    (tmp_path / "my-own" / "course.yaml").write_text(f"{text}policy: {policy[1]}\n", encoding="utf-8")
+    assert load_course(tmp_path / "my-own").policy == Policy()
