@@ -29,12 +29,17 @@ from grader.authoring.build import build
 from grader.course.course import Course, load_course
 from grader.course.exercise import Answer, Exercise, Misconception, Routine
 from grader.course.questions import KINDS
+from grader.course.quiz import Quiz, read_quiz
 from grader.course.sampling import Array, Marker, Sampler
 from grader.course.shapes import shape_of
 from grader.course.trial_sizes import settings
 from grader.diagnosis.operators import contract, pointwise
 from grader.judging.grading import Grader
 from grader.program.program import Program
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_sheet import right_answer
+from grader.quiz.computed_answers import compute_keys
+from grader.quiz.variants import question_with_key
 from grader.results.codes import CODES
 from grader.sandbox.worker import Worker
 
@@ -329,3 +334,18 @@ def test_it_is_said_that_misconceptions_are_the_operators_of_a_course() -> None:
     assert (
         "Operators belong to handgrad: a course of your own cannot bring any. Misconceptions are its operators." in said
     )
+
+
+def test_there_is_an_example_of_every_kind_of_question_and_it_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "quiz.yaml").write_text(block("another quiz.yaml"), encoding="utf-8")
+    questions = read_quiz(tmp_path / "quiz.yaml")
+    quiz = Quiz(questions.questions, compute_keys(questions))
+    assert {question.kind for question in quiz.questions.values()} | {"number"} == set(KINDS)
+    for name in quiz.questions:
+        question = question_with_key(quiz, name, 0)
+        assert mistake_in(question, right_answer(question)) is None, name
+        for answer, wrong in question.wrong.items():
+            given = ", ".join([*question.right, answer]) if question.kind == "choices" else answer
+            found = mistake_in(question, given)
+            assert found is not None, name
+            assert found.code == wrong.code
