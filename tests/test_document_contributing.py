@@ -27,12 +27,14 @@ from test_session import KeptWorker
 import handgrad
 from grader.authoring.build import build
 from grader.course.course import Course, load_course
+from grader.course.course_file import CourseFile, Entry, Policy, Unit, read_course_file
 from grader.course.exercise import Answer, Exercise, Misconception, Routine
 from grader.course.questions import KINDS
 from grader.course.quiz import Quiz, read_quiz
 from grader.course.sampling import Array, Marker, Sampler
 from grader.course.shapes import shape_of
 from grader.course.trial_sizes import settings
+from grader.course.yaml_file import StrictModel
 from grader.diagnosis.operators import contract, pointwise
 from grader.judging.grading import Grader
 from grader.program.program import Program
@@ -349,3 +351,23 @@ def test_there_is_an_example_of_every_kind_of_question_and_it_is_judged(tmp_path
             found = mistake_in(question, given)
             assert found is not None, name
             assert found.code == wrong.code
+
+
+@pytest.mark.parametrize(
+    ("model", "heading"),
+    [(CourseFile, "field of the course"), (Unit, "field of a unit"), (Policy, "field of `policy`")],
+)
+def test_every_field_of_a_course_file_is_in_its_table(model: type[StrictModel], heading: str) -> None:
+    assert names(heading) == list(model.model_fields)
+
+
+def test_the_example_of_a_course_file_sets_every_field(tmp_path: Path) -> None:
+    (tmp_path / "course.yaml").write_text(block("my-gradients/course.yaml"), encoding="utf-8")
+    course = read_course_file(tmp_path / "course.yaml")
+    (unit,) = course.units
+    _, last = unit.exercises
+    for model in (course, course.policy, unit, last):
+        assert model.model_fields_set == set(type(model).model_fields)
+    (row,) = [row for row in CONTRIBUTING.table("field of a unit") if row[0] == "`exercises`"]
+    assert {name.partition(":")[0] for name in re.findall(r"`([^`]+)`", row[1])} == set(Entry.model_fields)
+    assert course.policy != Policy()
