@@ -29,7 +29,7 @@ from grader.course.sampling import Array, Sampler
 from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.words import STEPS, diagnosis_of, words
+from grader.diagnosis.words import STEPS, words
 from grader.errors import CourseError
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
@@ -286,7 +286,7 @@ def _misconception_problems(
         yield f"{name} gives inf or nan, so it is reported as not-finite: keep its rule finite, or remove it."
         return
     right = [answer.name for answer in exercise.function.answers if answer.name not in wrong]
-    named = diagnosis_of(next(iter(find_mistakes(exercise.function, wrong, right).values())))
+    named = next(iter(find_mistakes(exercise.function, wrong, right).values()))
     if named.code != misconception.code:
         yield f"{name} is recognised as {named.code} ({named.says}): give it that code, or sharpen its rule."
     elif misconception.says and named.says != misconception.says:

@@ -55,7 +55,7 @@ def case_of_example(example: Example) -> Case:
 
 def sentences(operator: Operator[Hashable], example: Example) -> tuple[str, list[str]]:
     """Return the code that an operator gives in one of its examples, and the sentences about its gradients."""
-    mistakes = [explanation.mistake for explanation in explain(case_of_example(example), [operator]).values()]
+    mistakes = list(explain(case_of_example(example), [operator]).values())
     return mistakes[0].code, list(dict.fromkeys(mistake.facts[0].says for mistake in mistakes))
 
 

@@ -22,6 +22,7 @@ from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
 from .search import MOST_WORK, explain
+from .words import with_words
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
@@ -52,7 +53,7 @@ class DeclaredMistake:
         result is empty.
         """
         says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
-        mistake = Mistake(self.misconception.code, (Fact("declared", {}, says),), hints=self.misconception.hints)
+        mistake = Mistake(self.misconception.code, facts=(Fact("declared", {}, says),), hints=self.misconception.hints)
         names = [name for name, (answer, samples) in self.wrong.items() if self._reproduces_answer(answer, samples)]
         if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):
             return {}
@@ -144,7 +145,7 @@ def find_mistakes(
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
         own = {name: (answers[name], samples[name]) for name in group}
         mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases)
-    return {name: mistakes[name] for name in answers}
+    return {name: with_words(mistakes[name]) for name in answers}
 
 
 def _in_double(samples: Iterable[Sample]) -> list[Sample]:
@@ -203,12 +204,10 @@ def _mistakes_of_group(
     earlier = next(filter(case.is_screened_as, cases), None)
     budget = WORK_AGAIN if any(set(case.names) <= set(other.names) for other in cases) else MOST_WORK
     cases.append(case)
-    mistakes = {}
-    for target, explanation in explain(case, OPERATORS, others, budget, earlier).items():
-        mistake = explanation.mistake
-        at = next((each.at for each in (mistake, *explanation.others) if each.at), ())
-        mistakes[names[target]] = replace(mistake, at=at, cause=names.get(explanation.cause, ""))
-    return mistakes
+    return {
+        names[target]: replace(mistake, cause=names.get(mistake.cause, ""))
+        for target, mistake in explain(case, OPERATORS, others, budget, earlier).items()
+    }
 
 
 def declared_mistakes(
@@ -374,7 +373,7 @@ def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str
         By name of the answer.
     """
     return {
-        answer.name: plain_fact(answer, _in_double(wrong[answer.name]))
+        answer.name: with_words(plain_fact(answer, _in_double(wrong[answer.name])))
         for answer in exercise.answers
         if answer.name in wrong
     }

@@ -160,7 +160,9 @@ def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, .
     if not names:
         return {}
     case.explaining[edit] = names
-    return dict.fromkeys(names, Mistake(edit.code, edit.facts(wording_program(edit, case)), edited_places(edit, case)))
+    return dict.fromkeys(
+        names, Mistake(edit.code, facts=edit.facts(wording_program(edit, case)), at=edited_places(edit, case))
+    )
 
 
 def wording_program(edit: DescribedRewriting, case: Case) -> Program:
@@ -427,7 +429,7 @@ class WithFactor:
                 besides = {"besides": True} if self.edit.code else {}
                 fact = Fact(factor.name, {**factor.parameters, **besides})
                 facts = (*self.edit.facts(wording_program(self.edit, case)), fact)
-                mistakes[name] = Mistake(self.edit.code or factor.code, facts, edited_places(self.edit, case))
+                mistakes[name] = Mistake(self.edit.code or factor.code, facts=facts, at=edited_places(self.edit, case))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -468,7 +470,7 @@ class FactorOnPath:
             if factor is not None:
                 part = f"what comes through {self._readers(wording_program(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
-                mistakes[name] = Mistake(factor.code, (fact,), edited_places(self.edit, case))
+                mistakes[name] = Mistake(factor.code, facts=(fact,), at=edited_places(self.edit, case))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:

@@ -10,7 +10,7 @@ from grader.reference.trial import Trial, describe_options
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 
-from .mistake import Diagnosis
+from .mistake import Mistake
 from .words import hints_when
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
@@ -21,8 +21,8 @@ DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 def diagnose_error(
     error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
-) -> Diagnosis:
-    """Return the diagnosis of an exception in learner code, with the line that raised it.
+) -> Mistake:
+    """Return the mistake of an exception in learner code, with the line that raised it.
 
     Args:
         error: the exception as the child reported it.
@@ -42,22 +42,22 @@ def diagnose_error(
         "absent": ("error", f"{_one_line(error.message)}{where}"),
     }
     if error.kind in others:
-        return Diagnosis(*others[error.kind])
+        return Mistake(*others[error.kind])
     if not error.lines and signature:
-        return Diagnosis("error", f"{error.message}; it is called as {signature}")
+        return Mistake("error", f"{error.message}; it is called as {signature}")
     if error.type == TOO_DEEP:
-        return Diagnosis("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
+        return Mistake("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
-        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
+        return Mistake("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
     if trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
-    return Diagnosis("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
+    return Mistake("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
 
 
-def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
-    """Return the diagnosis that the function lets torch differentiate, in this line of the source with these words."""
-    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
+def diagnose_autograd_use(line: int, words: str, source: Source) -> Mistake:
+    """Return the mistake that the function lets torch differentiate, in this line of the source with these words."""
+    return Mistake("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
 
 
 def _one_line(message: str) -> str:

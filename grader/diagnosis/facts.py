@@ -41,7 +41,7 @@ def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
         name: the name of the fact, under which `words.yaml` has its sentence.
         parameters: the message fields of this sentence, by name.
     """
-    return Mistake(code, (Fact(name, parameters),))
+    return Mistake(code, facts=(Fact(name, parameters),))
 
 
 def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Records of what is wrong with an answer: `Fact`s, a `Mistake` made of these, and a `Diagnosis` in words."""
+"""Records of what is wrong with an answer: a `Mistake`, and the `Fact`s about the learner's numbers behind it."""
 
 from __future__ import annotations
 
@@ -45,20 +45,24 @@ def _plain_json(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that explains the learner's numbers.
+    """What is wrong with an answer.
 
     Args:
-        code: its public code.
-        facts: the edits or observations that it consists of; the first one gives the code.
+        code: the public code.
+        says: a clause about the answer; empty during a search, as `words.with_words` makes it from the facts.
+        hints: hints for this mistake, where there are any; the first to be shown comes first.
+        facts: the edits or observations that explain the learner's numbers, of which the first one gives the code;
+            empty where something else than the numbers is wrong, or nothing explains them.
         at: the edited places in the program of the first trial; empty where no operation is edited.
-        hints: the author's own hints for it, where there are any.
-        cause: the name of the answer nearer to the loss that has the same mistake; empty where there is none.
+        cause: the name of the answer nearer to the loss that has the same mistake, during a search its target; empty
+            where there is none.
     """
 
     code: str
+    says: str = ""
+    hints: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     at: tuple[Place, ...] = ()
-    hints: tuple[str, ...] = ()
     cause: str = ""
 
     @property
@@ -69,20 +73,3 @@ class Mistake:
         """
         edits = [fact.record for fact in self.facts]
         return {"edits": edits, "cause": self.cause, "at": [list(place) for place in self.at]}
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """A verdict on a wrong answer in words.
-
-    Args:
-        code: the public code.
-        says: a clause about the answer.
-        hints: the author's own hints, where there are any.
-        mistake: the mistake that the words were made from; `None` where the verdict has another reason.
-    """
-
-    code: str
-    says: str
-    hints: tuple[str, ...] = ()
-    mistake: Mistake | None = None

@@ -485,7 +485,7 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     own, counts = uneven[0]
     rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
     says = f"along {own.axis}, not all rows count: here only those with the numbers {rows} of 0 to {len(counts) - 1}"
-    return Mistake("partial-batch", (Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
+    return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
 def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
@@ -503,7 +503,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     first, last = (f"{float(weights[0][i]):.3g}" for i in (0, -1))  # type: ignore[index]
     says = f"along {several[0].axis}, the rows count differently: here the first {first} times, the last {last} times"
-    return Mistake("wrong-factor", (Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
+    return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
 
 
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Samples], Mistake | None], float] = {
@@ -716,4 +716,4 @@ def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
     """Return the fact that the gradient of a node's value is wrong, and all from it to the inputs is right."""
     value, step = program.name_of(node.id), expression_of(program, node)
     says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
-    return Mistake("unknown", (Fact("where", {"value": value, "step": step}, says),))
+    return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))

@@ -351,7 +351,9 @@ def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
     for slip in (*slips_of_offsets(*right), *SLIPS):
         if _fits(slip, quotients):
-            return Mistake(slip.code, (Fact(slip.name, {}, slip.message.format(**_message_fields(samples, right))),))
+            return Mistake(
+                slip.code, facts=(Fact(slip.name, {}, slip.message.format(**_message_fields(samples, right))),)
+            )
     return None
 
 

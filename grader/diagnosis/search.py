@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -68,21 +68,6 @@ LEAST = 1.0  # no operator has a lesser rank
 
 
 @dataclass(frozen=True)
-class ExplainedMistake:
-    """The explanation of one wrong answer.
-
-    Args:
-        mistake: the likeliest mistake that gives the learner's numbers in every trial.
-        others: further mistakes that do, and that are hardly less likely.
-        cause: the target nearer to the loss whose wrong answer has the same cause; empty where there is none.
-    """
-
-    mistake: Mistake
-    others: tuple[Mistake, ...] = ()
-    cause: str = ""
-
-
-@dataclass(frozen=True)
 class Fit:
     """A candidate that explains one answer or more.
 
@@ -101,11 +86,11 @@ def explain(
     others: Iterable[Candidate] = (),
     budget: float = MOST_WORK,
     earlier: Case | None = None,
-) -> dict[str, ExplainedMistake]:
-    """Search for the likeliest candidates that explain the wrong answers, and return an explanation of each, by target.
+) -> dict[str, Mistake]:
+    """Search for the likeliest mistakes that explain the wrong answers, and return them by target.
 
-    An `ExplainedMistake` is the likeliest mistake, further ones that are hardly less likely, and the target nearer to
-    the loss whose wrong answer has the same cause. Answers without any are missing.
+    The `cause` of a mistake is the target nearer to the loss whose wrong answer has the same cause. Answers that
+    nothing explains are missing.
 
     Args:
         case: the wrong answers.
@@ -168,11 +153,12 @@ def last_rank(case: Case, fits: Sequence[Fit]) -> float:
     return max(ranks.values()) + (TIED if is_shared else SHARED)
 
 
-def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, ExplainedMistake]:
-    """Return an explanation of each answer by as few of the candidates as explain all answers, the likeliest of these.
+def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
+    """Return the mistake in each answer by as few of the candidates as explain all answers, the likeliest of these.
 
-    A candidate that explains several answers is reported at the one nearest to the loss, and the explanations of the
-    others name that one as their cause. It may be a little rarer than the candidates that explain one of them alone.
+    A candidate that explains several answers is reported at the one nearest to the loss, and the mistakes of the others
+    name that one as their cause. It may be a little rarer than the candidates that explain one of them alone. A mistake
+    that edits no operation has the places of one that is hardly less likely, if there is one.
 
     Args:
         case: the wrong answers.
@@ -181,20 +167,20 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, ExplainedMistake
     Returns:
         By target; answers that no fit explains are missing.
     """
-    ranks, explanations = _least_ranks(fits), dict[str, ExplainedMistake]()
+    ranks, mistakes = _least_ranks(fits), dict[str, Mistake]()
 
     def explained(fit: Fit) -> list[str]:
-        """Return the targets that a fit explains, that have no explanation yet, and for which it is likely enough."""
-        return [n for n in fit.mistakes if n not in explanations and fit.rank <= ranks[n] + SHARED]
+        """Return the targets that a fit explains, that have no mistake yet, and for which it is likely enough."""
+        return [n for n in fit.mistakes if n not in mistakes and fit.rank <= ranks[n] + SHARED]
 
-    while len(explanations) < len(ranks):
+    while len(mistakes) < len(ranks):
         best = max(fits, key=lambda fit: (len(explained(fit)), -fit.rank))  # of equal ones, the first
         cause, *followers = sorted(explained(best), key=case.distance)
-        likely = [fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED]
+        likely = [best, *(fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED)]
         for name in (cause, *followers):
-            ties = [fit.mistakes[name] for fit in likely if name in fit.mistakes]
-            explanations[name] = ExplainedMistake(best.mistakes[name], tuple(ties), "" if name == cause else cause)
-    return explanations
+            at = next((fit.mistakes[name].at for fit in likely if name in fit.mistakes and fit.mistakes[name].at), ())
+            mistakes[name] = replace(best.mistakes[name], at=at, cause="" if name == cause else cause)
+    return mistakes
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -10,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from .mistake import Diagnosis, Fact, Mistake
+from .mistake import Fact, Mistake
 
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3
@@ -33,11 +34,11 @@ def words() -> Mapping[str, Any]:
     return content
 
 
-def diagnosis_of(mistake: Mistake) -> Diagnosis:
-    """Return a mistake in words: a clause about the answer, and hints that fit it."""
+def with_words(mistake: Mistake) -> Mistake:
+    """Return a mistake with its facts in words: with a clause about the answer, and hints that fit it."""
     of = words()["hints_of"]
     hints = mistake.hints or tuple(of["follows"] if mistake.cause else of.get(mistake.facts[0].operator, ()))
-    return Diagnosis(mistake.code, message_of(mistake), hints, mistake)
+    return replace(mistake, says=message_of(mistake), hints=hints)
 
 
 def message_of(mistake: Mistake) -> str:

@@ -20,9 +20,9 @@ from grader.diagnosis.case import LARGE, Case
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
 from grader.diagnosis.factors import number_text, one_ratio
-from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
+from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
-from grader.diagnosis.words import diagnosis_of, listed
+from grader.diagnosis.words import listed, with_words
 from grader.errors import describe_error
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
@@ -53,7 +53,7 @@ class Finding:
         says: a clause about this gradient; empty if it passed.
         place: the operations of `forward` that the mistake is made at; empty where it is about none.
         evidence: how far one nudge of the worst entry moves the loss; may be empty.
-        mistake: the mistake without words, for programs; `None` where the numbers gave none away.
+        mistake: the mistake with its facts, for programs; `None` where the numbers gave none away.
     """
 
     answer: str
@@ -199,25 +199,26 @@ class Verdicts:
 
     def finding_of(self, answer: Answer) -> Finding:
         """Return the verdict on an answer: the first check that it fails, or that it is right."""
-        diagnosis = self._diagnose_structure(answer) or self._diagnose_shape(answer) or self._diagnose_use(answer)
-        if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
+        mistake = self._diagnose_structure(answer) or self._diagnose_shape(answer) or self._diagnose_use(answer)
+        if mistake is None and not any(run.is_wrong(answer) for run in self.runs):
             if self._raised_by_layout is None:
                 return Finding(answer.name, "passed")
             return self._failed(answer, self._raised_by_layout)
-        diagnosis = (
-            diagnosis
+        mistake = (
+            mistake
             or self._diagnose_layout(answer)
             or self._diagnose_kink(answer)
             or self._diagnose_stale_input(answer)
-            or diagnosis_of(self._mistakes[answer.name].mistake)
+            or self._mistakes[answer.name].mistake
         )
-        return self._failed(answer, diagnosis)
+        return self._failed(answer, mistake)
 
-    def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Finding:
-        """Return the verdict that an answer fails with a diagnosis, with the place of the mistake and its evidence."""
-        place = self._places_of_mistake(answer) if diagnosis.mistake else ""
-        evidence = self._evidence_of_nudge(answer, diagnosis.mistake)
-        return Finding(answer.name, "failed", diagnosis.code, diagnosis.says, place, evidence, diagnosis.mistake)
+    def _failed(self, answer: Answer, mistake: Mistake) -> Finding:
+        """Return the verdict that an answer fails with a mistake, with the place of the mistake and its evidence."""
+        place = self._places_of_mistake(answer) if mistake.facts else ""
+        evidence = self._evidence_of_nudge(answer, mistake)
+        explained = mistake if mistake.facts else None
+        return Finding(answer.name, "failed", mistake.code, mistake.says, place, evidence, explained)
 
     @cached_property
     def shown_run(self) -> Run:
@@ -262,23 +263,23 @@ class Verdicts:
 
     # --- before any number is compared -------------------------------------------------------------------------------
 
-    def _diagnose_structure(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_structure(self, answer: Answer) -> Mistake | None:
         """Diagnose code that raises, or returns no tensor for a gradient that is not 0; `None` if it does neither."""
         for run in self.runs:
             if run.report.error and run.layout:
                 continue  # `_raised_by_layout` reports it if nothing else is wrong
             if run.report.error:
-                return Diagnosis("error", f"{self.code.name} raises {run.report.error}")
+                return Mistake("error", f"{self.code.name} raises {run.report.error}")
             if answer.name not in run.report.gradients:
-                return Diagnosis("missing-answer", f"{self.code.name} returns no gradient for {answer.name}")
+                return Mistake("missing-answer", f"{self.code.name} returns no gradient for {answer.name}")
             value = run.report.gradients[answer.name]
             if value is None and run.right(answer).any():
-                return Diagnosis("missing-answer", f"it is None, and the output depends on {answer.name}; {NEEDS_NONE}")
+                return Mistake("missing-answer", f"it is None, and the output depends on {answer.name}; {NEEDS_NONE}")
             if value is not None and not isinstance(value, torch.Tensor):
-                return Diagnosis("wrong-type", f"it is of type {type(value).__name__}, not a tensor")
+                return Mistake("wrong-type", f"it is of type {type(value).__name__}, not a tensor")
         return None
 
-    def _diagnose_shape(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_shape(self, answer: Answer) -> Mistake | None:
         """Diagnose a wrong shape, else a wrong dtype, else entries that are not finite; `None` if there is none."""
         for run in self.runs:
             value, owner = run.report.gradients.get(answer.name), run.code_trial.call.inputs[answer.name]
@@ -288,43 +289,43 @@ class Verdicts:
                 return self._wrong_shape(answer, value, run.trial)
             if value.dtype != owner.dtype:
                 given, expected = (str(tensor.dtype).removeprefix("torch.") for tensor in (value, owner))
-                return Diagnosis("wrong-dtype", f"it is {given}; {answer.name} is {expected}")
+                return Mistake("wrong-dtype", f"it is {given}; {answer.name} is {expected}")
             if count := int((~torch.isfinite(value) & ~torch.from_numpy(run.unjudged(answer))).sum()):
-                return Diagnosis("not-finite", f"{count} of {value.numel()} entries are inf or nan")
+                return Mistake("not-finite", f"{count} of {value.numel()} entries are inf or nan")
         return None
 
-    def _wrong_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Diagnosis:
+    def _wrong_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Mistake:
         """Diagnose a wrong shape: the mistake that gives it, if it is known, or the shape itself."""
         if answer.name in self._mistakes:
             mistake = self._mistakes[answer.name].mistake
             if mistake.code != "unknown":
-                return diagnosis_of(mistake)
+                return mistake
         owner = describe(tuple(trial.inputs[answer.name].shape), trial.axes(answer.name))
         says = f"its shape is {describe(tuple(value.shape))}; it should be the shape of {answer.name}, {owner}"
-        return Diagnosis("wrong-shape", says)
+        return Mistake("wrong-shape", says)
 
-    def _diagnose_use(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_use(self, answer: Answer) -> Mistake | None:
         """Diagnose arguments that were changed, and another answer to an equal call; `None` if there is neither."""
         if changed := next((run.report.changed for run in self.runs if run.report.changed), ()):
-            return Diagnosis("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
+            return Mistake("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
         first, again = (report.gradients.get(answer.name) for report in self.twice)
         if differ(first, again):
-            return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+            return Mistake("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
     # --- the numbers -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _raised_by_layout(self) -> Diagnosis | None:
+    def _raised_by_layout(self) -> Mistake | None:
         """Diagnose code that raises for an upstream gradient that is not contiguous; `None` if it does not."""
         run = next((run for run in self.runs if run.layout and run.report.error), None)
         if run is None:
             return None
         g = self.code.upstream_name
         says = f"where {g} is {run.layout}, {self.code.name} raises {run.report.error}: see {g}.contiguous()"
-        return Diagnosis("error", says)
+        return Mistake("error", says)
 
-    def _diagnose_layout(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_layout(self, answer: Answer) -> Mistake | None:
         """Diagnose an answer that is wrong only for upstream gradients that are not contiguous; else return `None`."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         if not wrong or not all(run.layout for run in wrong):
@@ -332,9 +333,9 @@ class Verdicts:
         g, where = self.code.upstream_name, listed(dict.fromkeys(run.layout for run in wrong))
         read = all(self._is_misread(answer, run) for run in wrong)
         first = f"it reads {g} as if it were contiguous" if read else f"it is right only where {g} is contiguous"
-        return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
+        return Mistake("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
 
-    def _diagnose_kink(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_kink(self, answer: Answer) -> Mistake | None:
         """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
@@ -350,7 +351,7 @@ class Verdicts:
             says = SHARES.format(at=at)
         else:
             says = f"at the kink {at} it is {array[place]:.3g}, and what is right is between {low:.3g} and {high:.3g}"
-        return Diagnosis("wrong-local", says)
+        return Mistake("wrong-local", says)
 
     def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield (name of an answer, index) for each answer that is wrong only together with those before it, at a tie.
@@ -371,7 +372,7 @@ class Verdicts:
     def finding_in_tie(self, name: str, index: tuple[int, ...]) -> Finding:
         """Return the verdict on an answer whose share at `index` does not add up with those of the equal entries."""
         value = float(self.runs[0].trial.inputs[name][index])
-        return self._failed(Answer(name, name), Diagnosis("wrong-local", SHARES.format(at=_entry(name, index, value))))
+        return self._failed(Answer(name, name), Mistake("wrong-local", SHARES.format(at=_entry(name, index, value))))
 
     def _is_misread(self, answer: Answer, run: Run) -> bool:
         """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
@@ -481,7 +482,7 @@ class Verdicts:
             return ""
         return describe_places(program_of(self.exercise, search.trial), search.mistake.at)
 
-    def _diagnose_stale_input(self, answer: Answer) -> Diagnosis | None:
+    def _diagnose_stale_input(self, answer: Answer) -> Mistake | None:
         """Diagnose an answer whose wrong numbers are right for one input of an earlier call; else return `None`."""
         names = set[str]()
         for run in self.runs:
@@ -492,7 +493,7 @@ class Verdicts:
                 names.add(stale[answer.name])
         if len(names) != 1:
             return None
-        return Diagnosis("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
+        return Mistake("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
 
     def _stale_inputs(self, run: Run) -> dict[str, str]:
         """Find the answers that are wrong in a run, and right for the values that one input has in another run.
@@ -553,7 +554,7 @@ def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
     factor = one_ratio(array, run.right(answer))
     if factor is None:
         return None
-    return Mistake("wrong-factor", (Fact("factor-number", {"factor": number_text(factor)}),))
+    return with_words(Mistake("wrong-factor", facts=(Fact("factor-number", {"factor": number_text(factor)}),)))
 
 
 def _samples(

@@ -10,7 +10,7 @@ import numpy as np
 from grader.course.course import CourseExercise
 from grader.course.exercise import RETURN, Answer, Declaration
 from grader.course.shapes import axes_of, shape_of
-from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial, describe_options, requested_gradients
 from grader.results.records import ExerciseResult
@@ -31,8 +31,8 @@ def forbidden_bytes(function: Declaration, trial: Trial) -> float:
     return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
 
 
-def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
-    """Return a diagnosis if the forbidden array, or as much memory, was held, and this answer was made from it.
+def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Mistake | None:
+    """Return a mistake if the forbidden array, or as much memory, was held, and this answer was made from it.
 
     If no single tensor was that large, several pieces or numpy arrays were held, and any answer may be the cause.
     """
@@ -41,12 +41,12 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
         if trial.metered and is_concerned and call.peak >= forbidden_bytes(function, trial):
             axes = ", ".join(axes_of(function.never_holds))
             held = f"{call.peak // 1024} KiB at once, as much as an array ({axes})"
-            return Diagnosis("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
+            return Mistake("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
     return None
 
 
-def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
-    """Return a diagnosis if leaving this gradient out of the request saves no work, although work was counted.
+def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
+    """Return a mistake if leaving this gradient out of the request saves no work, although work was counted.
 
     Args:
         answer: the answer whose gradient is left out.
@@ -59,7 +59,7 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     if everything is not None:
         (_, whole), (without, less) = alike[everything], alike[everything - {answer.wrt}]
         if 0 < whole.work <= less.work:
-            return Diagnosis("extra-work", f"{answer.name} is worked out even where {describe_options(without)}")
+            return Mistake("extra-work", f"{answer.name} is worked out even where {describe_options(without)}")
     return None
 
 
@@ -82,7 +82,7 @@ def with_measured_flags(
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
-    return _fail_answers(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
+    return _fail_answers(exercise, result, {name: Mistake("measured", says) for name, says in measured.items()})
 
 
 def _measured_message(answer: Answer, nudges: Nudged) -> str:
@@ -99,12 +99,10 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
     )
 
 
-def _fail_answers(
-    exercise: CourseExercise, result: ExerciseResult, diagnoses: Mapping[str, Diagnosis]
-) -> ExerciseResult:
+def _fail_answers(exercise: CourseExercise, result: ExerciseResult, mistakes: Mapping[str, Mistake]) -> ExerciseResult:
     """Return the result with these answers failed, each for its own reason."""
     answers = [
-        answer_result(exercise, answer, diagnoses[answer.name]) if answer.name in diagnoses else was
+        answer_result(exercise, answer, mistakes[answer.name]) if answer.name in mistakes else was
         for answer, was in zip(exercise.function.answers, result.answers, strict=True)
     ]
     return replace(result, answers=tuple(answers))
@@ -121,11 +119,11 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))
-    diagnosis = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
+    mistake = Mistake("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, judged in answers if judged.code is None]
     wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
-    return _fail_answers(exercise, result, dict.fromkeys(wrong, diagnosis))
+    return _fail_answers(exercise, result, dict.fromkeys(wrong, mistake))
 
 
 def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: CheckedReply) -> bool:

@@ -19,8 +19,8 @@ from grader.course.sampling import Array
 from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.facts import wrong_where_exact
-from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.words import diagnosis_of, hints_when
+from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.words import hints_when, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
@@ -136,8 +136,8 @@ class GivenAnswer:
         ]
 
     @cached_property
-    def first_missing(self) -> tuple[GivenValue, Diagnosis] | None:
-        """Return the first call that gave no array, or something where nothing may be stored, and its diagnosis."""
+    def first_missing(self) -> tuple[GivenValue, Mistake] | None:
+        """Return the first call that gave no array, or something where nothing may be stored, and its mistake."""
         return next(((given, wrong) for given in self.values if (wrong := self._check(given)) is not None), None)
 
     @cached_property
@@ -222,8 +222,8 @@ class GivenAnswer:
             if given.expected is not None
         )
 
-    def check_dtype(self) -> Diagnosis | None:
-        """Return a diagnosis if the dtype is wrong; `None` if it is right.
+    def check_dtype(self) -> Mistake | None:
+        """Return a mistake if the dtype is wrong; `None` if it is right.
 
         A gradient must have the dtype of its input, and a value that of the first array among the arguments; without
         any array, it may be float32 or float64.
@@ -237,28 +237,28 @@ class GivenAnswer:
             if not fits and not any_will_do and given.expected is not None:
                 what = given.dtype if given.value.kind == "tensor" else f"a numpy array of {given.dtype}"
                 must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
-                return Diagnosis("wrong-dtype", f"it is {what}; {must}")
+                return Mistake("wrong-dtype", f"it is {what}; {must}")
         return None
 
-    def check_finite(self) -> Diagnosis | None:
-        """Return a diagnosis if entries are inf or nan; `None` if all are finite."""
+    def check_finite(self) -> Mistake | None:
+        """Return a mistake if entries are inf or nan; `None` if all are finite."""
         if not self.not_finite:
             return None
         first = self.not_finite[0]
         where = f" in {first.trial.setting.kind}" if len(self.not_finite) < len(self.samples) else ""
         says = f"{int((~np.isfinite(first.given)).sum())} of {first.given.size} entries are inf or nan{where}"
-        return Diagnosis("not-finite", says)
+        return Mistake("not-finite", says)
 
-    def check_again(self) -> Diagnosis | None:
-        """Return a diagnosis if a second call with the same arguments gave another answer; otherwise `None`."""
+    def check_again(self) -> Mistake | None:
+        """Return a mistake if a second call with the same arguments gave another answer; otherwise `None`."""
         first = {id(sample.trial): sample.given for sample in self.samples}
         for again in self.values[len(self.trials) :]:
             if again.array is not None and not agrees(again.array, first[id(again.trial)]):
-                return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+                return Mistake("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
-    def check_exact(self) -> Diagnosis | None:
-        """Return a diagnosis if it is wrong only in trials with exact zeros and equal entries; otherwise `None`."""
+    def check_exact(self) -> Mistake | None:
+        """Return a mistake if it is wrong only in trials with exact zeros and equal entries; otherwise `None`."""
         if any(sample.trial.setting.kind != EXACT_KIND for sample in self.wrong):
             return None
         (trial, array, expected), exercise = self.wrong[0], self.exercise.function
@@ -267,10 +267,10 @@ class GivenAnswer:
         elif not (wrong := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
             at_ties = self._wrong_at_ties(trial, array)
             wrong = wrong if at_ties is None else at_ties
-        return diagnosis_of(wrong_where_exact(self.answer, trial, wrong))
+        return with_words(wrong_where_exact(self.answer, trial, wrong))
 
-    def check_kept(self) -> Diagnosis | None:
-        """Return a diagnosis if only the last trial is wrong, which has the sizes of an earlier one; otherwise `None`.
+    def check_kept(self) -> Mistake | None:
+        """Return a mistake if only the last trial is wrong, which has the sizes of an earlier one; otherwise `None`.
 
         Then something was kept from an earlier call.
         """
@@ -280,7 +280,7 @@ class GivenAnswer:
         again = any(agrees(last.given, sample.given) for sample in earlier)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
         says = f"called with other numbers of the same sizes, it gives {what}"
-        return Diagnosis("not-repeatable", says, hints_when("kept"))
+        return Mistake("not-repeatable", says, hints_when("kept"))
 
     @cached_property
     def _wanted(self) -> str:
@@ -290,8 +290,8 @@ class GivenAnswer:
             return "tensor"
         return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
-    def _check(self, given: GivenValue) -> Diagnosis | None:
-        """Return a diagnosis if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
+    def _check(self, given: GivenValue) -> Mistake | None:
+        """Return a mistake if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
 
         A 0-d array is accepted for a plain number, and any array for a list of numbers.
         """
@@ -300,9 +300,9 @@ class GivenAnswer:
         value, expected = given.value, given.expected
         if expected is None:
             says = f"it is not asked for{_where(given.trial)}, and the function stores it all the same"
-            return None if value.kind in {"none", "ellipsis"} else Diagnosis("extra-work", says)
+            return None if value.kind in {"none", "ellipsis"} else Mistake("extra-work", says)
         if value.kind == "ellipsis":
-            return Diagnosis("todo", "not attempted yet")
+            return Mistake("todo", "not attempted yet")
         if value.kind == "none":
             return self._diagnose_nothing(given)
         listed = self._wanted == LISTED and value.kind == "items" and value.array is not None
@@ -310,11 +310,11 @@ class GivenAnswer:
         if value.kind not in ("tensor", "ndarray") and not listed and not number:
             return self._diagnose_type(value)
         if value.array is None or math.prod(value.shape) > max(expected.size, LARGEST_WRONG):
-            return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
+            return Mistake("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
         return None
 
-    def _check_count(self, given: GivenValue) -> Diagnosis | None:
-        """Return a diagnosis if a call returned another number of arrays than it must; otherwise `None`."""
+    def _check_count(self, given: GivenValue) -> Mistake | None:
+        """Return a mistake if a call returned another number of arrays than it must; otherwise `None`."""
         returned, wanted = given.call.returned, len(given.trial.expected)
         if self.answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
             return None
@@ -322,36 +322,36 @@ class GivenAnswer:
             f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
         )
         what = "numbers" if given.expected is not None and given.expected.ndim == 0 else "tensors in a list"
-        return Diagnosis("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
+        return Mistake("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
-    def _diagnose_type(self, value: Value) -> Diagnosis:
-        """Return the diagnosis `wrong-type` for a value that is no array, number or list of the kind that is wanted."""
+    def _diagnose_type(self, value: Value) -> Mistake:
+        """Return the mistake `wrong-type` for a value that is no array, number or list of the kind that is wanted."""
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
         if self._wanted == LISTED and value.kind == "items":
-            return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
+            return Mistake("wrong-type", f"it is a {kind} with something else than numbers in it")
         article = "an" if kind[:1] in "aeiou" else "a"
-        return Diagnosis("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
+        return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
 
-    def _diagnose_nothing(self, given: GivenValue) -> Diagnosis:
-        """Return the diagnosis that a call gave no answer, and where it may have put it instead."""
+    def _diagnose_nothing(self, given: GivenValue) -> Mistake:
+        """Return the mistake that a call gave no answer, and where it may have put it instead."""
         answer, trial, call = self.answer, given.trial, given.call
         if answer.place is not None and call.returned.kind == "items":
             zero = given.expected is not None and not given.expected.any()
             says = "it is None, where zeros are right" if zero else "it is None"
-            return Diagnosis("missing-answer", says, hints_when("none-among-several"))
+            return Mistake("missing-answer", says, hints_when("none-among-several"))
         if not answer.stored:
             kept = (f"{name}.{key}" for name, attributes in call.stored.items() for key in attributes)
             elsewhere = next((name for name in kept if name not in trial.expected), None)
             stored = f"; it stored {elsewhere} instead" if elsewhere else ""
             says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
-            return Diagnosis("missing-answer", says, hints_when("nothing-returned"))
+            return Mistake("missing-answer", says, hints_when("nothing-returned"))
         others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
         if others:
             says = f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"
-            return Diagnosis("wrong-attribute", says)
+            return Mistake("wrong-attribute", says)
         if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
-            return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-        return Diagnosis("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
+            return Mistake("returned-not-stored", f"the function returns something, but it must store {answer.name}")
+        return Mistake("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
 
 
 def _where(trial: Trial) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.mistake import Mistake
 from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.references import one_thread
 from grader.reference.trials import TrialsOfRun
@@ -90,12 +90,12 @@ class Grader:
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)
         except UnreadableSource as error:
             message = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
-            diagnosis = Diagnosis("syntax-error", message, ("Which editor or system wrote this file?",))
+            mistake = Mistake("syntax-error", message, ("Which editor or system wrote this file?",))
         except ProtocolError as error:
-            diagnosis = Diagnosis("crash", f"it tampered with the grader's messages: {error}")
+            mistake = Mistake("crash", f"it tampered with the grader's messages: {error}")
         except InfrastructureError as error:
-            return same_for_every_answer(exercise, Diagnosis("error", str(error)), "error")
-        return same_for_every_answer(exercise, diagnosis)
+            return same_for_every_answer(exercise, Mistake("error", str(error)), "error")
+        return same_for_every_answer(exercise, mistake)
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
         """Return a submission's code and the trials it is run on; copies of the stub below the answer are left out."""
@@ -115,11 +115,9 @@ class Grader:
         exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
-            return same_for_every_answer(
-                exercise, Diagnosis("timeout", f"it was still running after {limit:g} seconds")
-            )
+            return same_for_every_answer(exercise, Mistake("timeout", f"it was still running after {limit:g} seconds"))
         if reply.frame is None:
-            return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
+            return same_for_every_answer(exercise, Mistake("crash", f"it brought Python down: {reply.detail}"))
         judge = code.judge(reply.frame)
         result = code.without_room(judge.verdicts())
         if result.status == "failed":

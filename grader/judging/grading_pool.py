@@ -2,7 +2,7 @@
 
 The coordinator passes on where a submission lies, and reads records; it never looks into what learners wrote. A
 grading process has a budget of processor time and memory for reading a submission, and one for each exercise: parsing,
-diagnosis and words included. It sends the verdicts before it looks for mistakes. If it is lost, it is replaced; what
+mistake and words included. It sends the verdicts before it looks for mistakes. If it is lost, it is replaced; what
 verdicts it sent stand, and what is left is tried once more, or says so. Whatever is raised ends that one submission.
 """
 

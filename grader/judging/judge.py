@@ -20,11 +20,11 @@ from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import body_shown, both_shown, call_evidence, evidence_of
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import option_of_right_trials
-from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.words import diagnosis_of, hints_when
+from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.words import hints_when
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
-from grader.reference.trial import Trial
+from grader.reference.trial import Sample, Trial
 from grader.reference.trials import repeat_some
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.autograd_use import autograd_use
@@ -51,36 +51,15 @@ class Judge:
         source: the learner's source.
         trials: the trials, in the order of the calls.
         observed: the reply: what each call returned, stored and raised.
-        names_mistakes: whether the mistake behind wrong numbers is looked for, or only plain facts are stated.
     """
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: CheckedReply
-    names_mistakes: bool = True
 
     def verdicts(self) -> ExerciseResult:
-        """Judge every answer, without looking for the mistake behind wrong numbers."""
-        judge = replace(self, names_mistakes=False)
-        vars(judge)["given"] = self.given  # which does not depend on names: what is wrong is compared once
-        return judge._result()
-
-    def with_mistakes(self, result: ExerciseResult) -> ExerciseResult:
-        """Return the result with the mistakes of its wrong answers named; verdicts and points stay as they are.
-
-        Args:
-            result: what `verdicts` returned.
-        """
-        answers_with_mistakes = self._result().answers
-        answers = (
-            new if old.mistake is not None else old
-            for old, new in zip(result.answers, answers_with_mistakes, strict=True)
-        )
-        return replace(result, answers=tuple(answers))
-
-    def _result(self) -> ExerciseResult:
-        """Judge every answer, without a name for the mistake in it.
+        """Judge every answer, without looking for the mistake behind wrong numbers.
 
         If the file as a whole fails, every answer gets that verdict. Otherwise each is judged; then messages and notes
         are added on lines that were not run and on an exception, and flags on gradients by finite differences.
@@ -95,7 +74,7 @@ class Judge:
             return replace(same_for_every_answer(exercise, whole_file), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self._asked_trials):
             raise ProtocolError("the reply answers another number of calls")
-        answers = tuple(self._judge(answer) for answer in exercise.function.answers)
+        answers = tuple(self._judge(answer, named=False) for answer in exercise.function.answers)
         if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
             answers = tuple(
                 replace(each, message=f"{each.message}; {passed_over}") if each.code in LACKING else each
@@ -113,6 +92,18 @@ class Judge:
         result = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
         return cost_checks.with_measured_flags(exercise, result, facts.nudged)
 
+    def with_mistakes(self, result: ExerciseResult) -> ExerciseResult:
+        """Return the result with the mistakes of its wrong answers named; verdicts and points stay as they are.
+
+        Args:
+            result: what `verdicts` returned.
+        """
+        answers = (
+            verdict if verdict.mistake is None else self._judge(answer, named=True)
+            for answer, verdict in zip(self.exercise.function.answers, result.answers, strict=True)
+        )
+        return replace(result, answers=tuple(answers))
+
     def has_nothing_to_explain(self) -> bool:
         """Return whether every answer is right in every trial, or none is begun, so that no mistake is to be found."""
         facts = self.observed.facts
@@ -120,7 +111,7 @@ class Judge:
         if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
             return whole_file is not None and whole_file.code == "todo"
         if self.exercise.function.is_test:
-            return self._examination.diagnosis()[0] is None
+            return self._examination.mistake()[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
@@ -135,11 +126,18 @@ class Judge:
     @cached_property
     def mistakes(self) -> dict[str, Mistake]:
         """Return the mistakes behind the numbers of the wrong answers, by the answer's name."""
-        wrong = {name: given.to_explain for name, given in self.given.items() if given.to_explain}
-        if not self.names_mistakes:
-            return plain_facts(self.exercise.function, wrong)
         right = [name for name, given in self.given.items() if given.is_right]
-        return find_mistakes(self.exercise.function, wrong, right)
+        return find_mistakes(self.exercise.function, self._samples_to_explain, right)
+
+    @cached_property
+    def _plain_facts(self) -> dict[str, Mistake]:
+        """Return facts about the numbers of the wrong answers that need no search, by the answer's name."""
+        return plain_facts(self.exercise.function, self._samples_to_explain)
+
+    @property
+    def _samples_to_explain(self) -> dict[str, list[Sample]]:
+        """Return the samples of each answer whose numbers are wrong, by the answer's name."""
+        return {name: given.to_explain for name, given in self.given.items() if given.to_explain}
 
     @cached_property
     def _asked_trials(self) -> list[Trial]:
@@ -151,64 +149,74 @@ class Judge:
         """Return each call with its trial, up to the last call that was answered."""
         return list(zip(self._asked_trials, self.observed.facts.calls, strict=False))
 
-    def _judge(self, answer: Answer) -> AnswerResult:
+    def _judge(self, answer: Answer, *, named: bool) -> AnswerResult:
         """Return the verdict on one answer: the first check that it fails.
 
-        If the function lets torch differentiate, it is that diagnosis instead, but not for a right answer, nor for one
+        If the function lets torch differentiate, it is that mistake instead, but not for a right answer, nor for one
         whose code is in `KEPT_BESIDE_AUTOGRAD`.
+
+        Args:
+            answer: the answer.
+            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
         """
-        result = self._check(answer)
+        result = self._check(answer, named=named)
         if result.code is None or result.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
             return result
         return answer_result(self.exercise, answer, self._autograd_use)
 
     @cached_property
-    def _autograd_use(self) -> Diagnosis | None:
-        """Return the diagnosis that the function lets torch differentiate, with the line; `None` if it does not."""
+    def _autograd_use(self) -> Mistake | None:
+        """Return the mistake that the function lets torch differentiate, with the line; `None` if it does not."""
         use = autograd_use(self.source.cells, self.exercise.id)
         return None if use is None else diagnose_autograd_use(*use, self.source)
 
-    def _check(self, answer: Answer) -> AnswerResult:
+    def _check(self, answer: Answer, *, named: bool) -> AnswerResult:
         """Return the verdict on one answer by the first check that fails.
 
         A value stored before an exception passes if it is right; if it is wrong, the exception is reported, since the
         value may be unfinished.
         """
         if answer.kind == "verdict":
-            diagnosis, evidence = self._examination.diagnosis()
-            return answer_result(self.exercise, answer, diagnosis, evidence=evidence, share=self._examination.share)
+            mistake, evidence = self._examination.mistake()
+            return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self._examination.share)
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
-            diagnosis = self._check_numbers(given)
+            mistake = self._check_numbers(given, named=named)
         else:
-            elsewhere = self._without_deep_trials._check(answer) if self._without_deep_trials is not None else None
+            deep = self._without_deep_trials
+            elsewhere = deep._check(answer, named=named) if deep is not None else None
             if elsewhere is not None and elsewhere.code is not None:
                 return elsewhere
-            value, diagnosis = given.first_missing
+            value, mistake = given.first_missing
             raised = (value.trial, value.call.error) if value.call.error is not None else None
-        if diagnosis is not None and raised is not None:
-            diagnosis = self._diagnose_error(given, *raised)
-        if diagnosis is None or diagnosis.mistake is None or given.is_misshapen or given.not_finite:
-            return answer_result(self.exercise, answer, diagnosis)
-        return self._result_with_evidence(given, diagnosis)
+        if mistake is not None and raised is not None:
+            mistake = self._diagnose_error(given, *raised)
+        if mistake is None or not mistake.facts or given.is_misshapen or given.not_finite:
+            return answer_result(self.exercise, answer, mistake)
+        return self._result_with_evidence(given, mistake)
 
-    def _check_numbers(self, given: GivenAnswer) -> Diagnosis | None:
-        """Return the first check that an answer fails, from shape and dtype to cost; `None` if it passes all."""
+    def _check_numbers(self, given: GivenAnswer, *, named: bool) -> Mistake | None:
+        """Return the first check that an answer fails, from shape and dtype to cost; `None` if it passes all.
+
+        Args:
+            given: the answer as it was given.
+            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
+        """
         name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
-            return diagnosis_of(self.mistakes[name])
-        diagnosis = (
+            return self._wrong_numbers(name, named=named)
+        mistake = (
             given.check_dtype()
             or (
-                diagnosis_of(self.mistakes[name])
-                if given.not_finite and name in self.mistakes
+                self._wrong_numbers(name, named=named)
+                if given.not_finite and given.to_explain
                 else given.check_finite()
             )
             or self._changed_inputs.get(False)
             or given.check_again()
         )
-        if diagnosis is not None or given.wrong:
-            return diagnosis or given.check_kept() or given.check_exact() or diagnosis_of(self.mistakes[name])
+        if mistake is not None or given.wrong:
+            return mistake or given.check_kept() or given.check_exact() or self._wrong_numbers(name, named=named)
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
             self._changed_inputs.get(True)
@@ -216,9 +224,13 @@ class Judge:
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
 
+    def _wrong_numbers(self, name: str, *, named: bool) -> Mistake:
+        """Return the mistake behind the wrong numbers of an answer, or a plain fact about them if it is not named."""
+        return (self.mistakes if named else self._plain_facts)[name]
+
     @cached_property
-    def _changed_inputs(self) -> dict[bool, Diagnosis]:
-        """Return the diagnosis of the first argument that a call changed, as `structure_checks.check_inputs` does."""
+    def _changed_inputs(self) -> dict[bool, Mistake]:
+        """Return the mistake of the first argument that a call changed, as `structure_checks.check_inputs` does."""
         return structure_checks.check_inputs(self._trial_calls, self.observed)
 
     @cached_property
@@ -247,36 +259,36 @@ class Judge:
         calls = [] if self.exercise.function.is_test else self._trial_calls
         return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
-    def _diagnose_exception(self, trial: Trial, error: Raised) -> Diagnosis:
-        """Return the diagnosis of an exception in a trial."""
+    def _diagnose_exception(self, trial: Trial, error: Raised) -> Mistake:
+        """Return the mistake of an exception in a trial."""
         limit = self.exercise.course.policy.time_limit
         return diagnose_error(error, self.source, trial, signature=self.exercise.signature, time_limit=limit)
 
-    def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Diagnosis:
-        """Return the diagnosis of an exception, and in which trials it occurs if the answer is right in all others."""
-        diagnosis = self._diagnose_exception(trial, error)
-        if diagnosis.code != "error" or not given.is_right_elsewhere:
-            return diagnosis
+    def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Mistake:
+        """Return the mistake of an exception, and in which trials it occurs if the answer is right in all others."""
+        mistake = self._diagnose_exception(trial, error)
+        if mistake.code != "error" or not given.is_right_elsewhere:
+            return mistake
         if trial.setting.is_special and not NO_GRADIENT.search(error.message):
-            return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
+            return Mistake("shape-special", f"in {trial.setting.kind} it stops with {mistake.says}")
         sound, raising = (
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
         where = option_of_right_trials(given.answer, sound, raising)  # the options
-        return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
+        return replace(mistake, says=f"{mistake.says}. It is right only where {where}") if where else mistake
 
-    def _result_with_evidence(self, given: GivenAnswer, diagnosis: Diagnosis) -> AnswerResult:
+    def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:
         """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
         declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
             evidence = call_evidence(self.exercise.id, declaration, answer, given.wrong, reveal=reveal)
         else:
-            nudge = evidence_of(declaration, answer, given.wrong, diagnosis.mistake)
+            nudge = evidence_of(declaration, answer, given.wrong, mistake)
             evidence = nudge or (both_shown(first) if reveal else "")
         error = scaled_error(first.given, first.expected)
         return answer_result(
-            self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
+            self.exercise, answer, mistake, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
 
@@ -351,31 +363,31 @@ class Examination:
         rejected, wrong, accepted, right = self._numbers
         return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
 
-    def diagnosis(self) -> tuple[Diagnosis | None, str]:
-        """Return the first diagnosis of the test, and the backward pass that shows it as evidence.
+    def mistake(self) -> tuple[Mistake | None, str]:
+        """Return the first mistake of the test, and the backward pass that shows it as evidence.
 
-        The diagnosis is `None` if the test is right; the evidence is empty then, or where the pass is too long.
+        The mistake is `None` if the test is right; the evidence is empty then, or where the pass is too long.
         """
         for each in self._counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
                     error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
                     says = f"called with a right backward pass, it stops with {error.says}"
-                    return Diagnosis(error.code, says, error.hints), _pass_shown("called with", each.given)
+                    return Mistake(error.code, says, error.hints), _pass_shown("called with", each.given)
         rejected, wrong, accepted, right = self._numbers
         counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
         if unsure := next((each for each in self._counted if len(each.rejections) == 2), None):
             says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
-            diagnosis = Diagnosis("not-repeatable", f"{says} {counts}", hints_when("drawn"))
-            return diagnosis, _pass_shown("called with", unsure.given)
+            mistake = Mistake("not-repeatable", f"{says} {counts}", hints_when("drawn"))
+            return mistake, _pass_shown("called with", unsure.given)
         mistaken = [each for each in self._counted if not each.is_judged_rightly]
         if not mistaken:
             return None, ""
         first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
         code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
         why, hints = self._why(first)
-        diagnosis = Diagnosis(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
-        return diagnosis, _pass_shown(f"it {verb}", first.given)
+        mistake = Mistake(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
+        return mistake, _pass_shown(f"it {verb}", first.given)
 
     def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
         """Return a clause on why the test misjudges a backward pass, and hints; both empty where that is not known.

@@ -9,7 +9,7 @@ from grader.child.learner_imports import is_passed_over
 from grader.course.course import CourseExercise
 from grader.course.sampling import Array
 from grader.diagnosis.exceptions import diagnose_error
-from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import hints_when
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
@@ -22,7 +22,7 @@ from .given_answer import TrialCalls
 CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 
 
-def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diagnosis | None:
+def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mistake | None:
     """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is."""
     limit = exercise.course.policy.time_limit
     if facts.error is not None:
@@ -34,11 +34,11 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
         return diagnose_error(endless, source, time_limit=limit)
     if not facts.calls:
         failed = _failed_cell(facts, exercise.id, source, limit * CELL_SHARE)
-        return failed or Diagnosis("missing-function", _missing_function(facts, exercise, source))
+        return failed or Mistake("missing-function", _missing_function(facts, exercise, source))
     if facts.stub:
-        return Diagnosis("todo", "not attempted yet")
+        return Mistake("todo", "not attempted yet")
     if source.has_body(exercise.id, exercise.function.faulty):
-        return Diagnosis("todo", "as it was found: one line of it is wrong")
+        return Mistake("todo", "as it was found: one line of it is wrong")
     return None
 
 
@@ -65,11 +65,11 @@ def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
     return f"{source.describe_command(inside[0])}{more}, and was passed over: write it as Python"
 
 
-def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
+def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
     """Return why the cell that defines the function failed or was not read; `None` if no cell did."""
     if source.skipped_cells:
         where = source.file or source.cell_name(source.skipped_cells[0])
-        return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
+        return Mistake("error", f"{where} was not read: it is too long; hand in the code alone")
     errors = {failed.cell: failed.error for failed in facts.failed}
     number = source.last_failed_cell(function, errors)
     return None if number is None else diagnose_error(errors[number], source, time_limit=cell_limit)
@@ -92,8 +92,8 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, Diagnosis]:
-    """Return the diagnosis of the first argument that a call changed, by whether the change is within rounding.
+def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, Mistake]:
+    """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
 
     Args:
         trial_calls: the calls of the learner's function, each with its trial.
@@ -103,15 +103,15 @@ def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, 
         Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is
         none.
     """
-    diagnoses: dict[bool, Diagnosis] = {}
+    mistakes: dict[bool, Mistake] = {}
     for trial, call in trial_calls:
         for only_rounded, wrong in _changed_inputs(call, trial, observed):
-            diagnoses.setdefault(only_rounded, wrong)
-    return diagnoses
+            mistakes.setdefault(only_rounded, wrong)
+    return mistakes
 
 
-def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterator[tuple[bool, Diagnosis]]:
-    """Yield a diagnosis for each argument, or `.g` of an argument, that the call changed.
+def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterator[tuple[bool, Mistake]]:
+    """Yield a mistake for each argument, or `.g` of an argument, that the call changed.
 
     Args:
         call: the call of the learner's function.
@@ -120,12 +120,12 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
 
     Yields:
         Whether the change is within rounding, as where the step of a finite difference was added and subtracted again;
-        and the diagnosis.
+        and the mistake.
     """
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:
-                yield False, Diagnosis("mutated-input", f"{name} is not what it was before the call")
+                yield False, Mistake("mutated-input", f"{name} is not what it was before the call")
             continue
         watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:
@@ -135,7 +135,7 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
                 message = f"{part} is not what it was before the call"
                 if after is None or not agrees(after, before, "float64"):
-                    yield False, Diagnosis("mutated-input", message)
+                    yield False, Mistake("mutated-input", message)
                 else:
                     message = f"{message}: its last digits have changed, for adding and subtracting a step rounds"
-                    yield True, Diagnosis("mutated-input", message, hints_when("rounded"))
+                    yield True, Mistake("mutated-input", message, hints_when("rounded"))

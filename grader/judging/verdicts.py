@@ -1,4 +1,4 @@
-"""Make results of diagnoses: with points, hints and the record of the mistake."""
+"""Make results of mistakes: with points, hints and the record of the mistake."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise
-from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import hints_for
 from grader.results.points import part
 from grader.results.records import AnswerResult, ExerciseResult, Status
@@ -14,9 +14,9 @@ from grader.results.records import AnswerResult, ExerciseResult, Status
 from .quiz_sheets import grade_quiz
 
 
-def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
+def same_for_every_answer(exercise: CourseExercise, mistake: Mistake, status: Status = "failed") -> ExerciseResult:
     """Return the result of an exercise with the same verdict on each answer."""
-    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
+    answers = [answer_result(exercise, answer, mistake, status) for answer in exercise.function.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers), max_score=exercise.points)
 
 
@@ -25,11 +25,11 @@ def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
     if exercise.is_quiz:
         return grade_quiz(exercise, None)
     message = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
-    return same_for_every_answer(exercise, Diagnosis("todo", message))
+    return same_for_every_answer(exercise, Mistake("todo", message))
 
 
 def answer_result(
-    exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
+    exercise: CourseExercise, answer: Answer, mistake: Mistake | None, status: Status = "failed",
     evidence: str = "", error: float | None = None, share: float = 0.0,
 ) -> AnswerResult:  # fmt: skip
     """Return the result of one answer, with its hints and points.
@@ -37,7 +37,7 @@ def answer_result(
     Args:
         exercise: the exercise.
         answer: the answer, which has the hints that the exercise declares.
-        diagnosis: what is wrong with it; `None` if it is right.
+        mistake: what is wrong with it; `None` if it is right.
         status: the status of an answer that is neither right nor unanswered.
         evidence: a sentence on what was measured; may be empty.
         error: the greatest scaled error, if it was measured.
@@ -45,15 +45,15 @@ def answer_result(
     """
     declaration = exercise.function
     points = exercise.points_of_answer
-    if diagnosis is None:
+    if mistake is None:
         return AnswerResult(answer.name, "passed", points, points)
-    answer_status: Status = "todo" if diagnosis.code == "todo" else status
+    answer_status: Status = "todo" if mistake.code == "todo" else status
     answer_hints, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
-    hints = hints_for(diagnosis.code, diagnosis.hints, answer_hints, derives=derives)
-    record = None if diagnosis.mistake is None else diagnosis.mistake.record
+    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives)
+    record = mistake.record if mistake.facts else None
     earned = part(exercise.points, len(declaration.answers), share)
     return AnswerResult(
-        answer.name, answer_status, earned, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
+        answer.name, answer_status, earned, points, mistake.code, mistake.says, evidence, hints, error, record
     )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.search import CandidateSource, ExplainedMistake, edits, explain, merge_sources, stream
+from grader.diagnosis.search import CandidateSource, edits, explain, merge_sources, stream
+from grader.program.forward import Place
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
@@ -42,9 +43,8 @@ def case_of(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> Case:
     return Case(samples, names, tuple(name for name in samples[0].given if name not in names))
 
 
-def said(explanation: ExplainedMistake) -> str:
+def said(mistake: Mistake) -> str:
     """The code, and what is said of all edits or facts."""
-    mistake = explanation.mistake
     clauses = (fact.says or f"{fact.operator} {dict(fact.parameters)}" for fact in mistake.facts)
     return f"{mistake.code}: {'; '.join(clauses)}"
 
@@ -98,8 +98,8 @@ def test_two_causes_are_told_apart() -> None:
         return {"w": -x.T @ (g * slope(x, w, b)), "b": g.sum(0)}
 
     explanations = explain(case_of(layer, wrong, **LAYER), OPERATORS)
-    assert explanations["b"].mistake.code == "missing-local"
-    assert explanations["w"].mistake.code == "wrong-sign"
+    assert explanations["b"].code == "missing-local"
+    assert explanations["w"].code == "wrong-sign"
     assert {each.cause for each in explanations.values()} == {""}
 
 
@@ -135,15 +135,15 @@ def test_one_path_only() -> None:
 
     case = case_of(forward, wrong, x="bs n", w="n m", v="n m")
     explanation = explain(case, [NAMED["derivative-missing"]])["x"]
-    assert explanation.mistake.code == "missing-local"
+    assert explanation.code == "missing-local"
     assert "on the path through x in `x @ w`" in said(explanation) or "the derivative of" in said(explanation)
 
 
 def test_a_factor_that_a_size_explains() -> None:
     case = case_of(layer, lambda x, w, b, g: {"w": x.T @ (g * slope(x, w, b)) / len(x)}, **LAYER)
-    assert explain(case, [NAMED["sign-flipped"]])["w"].mistake.code == "mean-for-sum"
+    assert explain(case, [NAMED["sign-flipped"]])["w"].code == "mean-for-sum"
     besides = case_of(layer, lambda x, w, b, g: {"w": x.T @ g / len(x)}, **LAYER)
-    mistake = explain(besides, [NAMED["derivative-missing"]])["w"].mistake
+    mistake = explain(besides, [NAMED["derivative-missing"]])["w"]
     assert (mistake.code, [fact.operator for fact in mistake.facts]) == (
         "missing-local",
         ["derivative-missing", "factor-divided"],
@@ -165,7 +165,7 @@ def test_one_path_with_a_factor() -> None:
         return {"x": 2 * g + (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T}
 
     case = case_of(forward, wrong, x="bs n", w="n n")
-    mistake = explain(case, [NAMED["path-dropped"]])["x"].mistake
+    mistake = explain(case, [NAMED["path-dropped"]])["x"]
     assert mistake.code == "wrong-factor"
     assert mistake.facts[0].parameters["factor"] == "2"
 
@@ -188,7 +188,7 @@ def test_two_edits() -> None:
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"w": x.T @ (g @ v.T)}
 
-    mistake = explain(case_of(forward, wrong, x="bs n", w="n m", v="m m"), [NAMED["derivative-missing"]])["w"].mistake
+    mistake = explain(case_of(forward, wrong, x="bs n", w="n m", v="m m"), [NAMED["derivative-missing"]])["w"]
     assert mistake.code == "missing-local"
     assert len({fact.parameters["step"] for fact in mistake.facts}) in (1, 2)
 
@@ -205,7 +205,7 @@ def test_an_edit_that_gives_a_value_another_shape_costs_its_own_candidate_alone(
         return {"w": (g * means).sum(1)}
 
     explanation = explain(case_of(forward, wrong, x="bs n", w="bs"), OPERATORS)["w"]
-    assert explanation.mistake.code == "wrong-operand"
+    assert explanation.code == "wrong-operand"
 
 
 def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:
@@ -241,7 +241,7 @@ def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
         rank: float = 10.0
 
         def explain(self, case: Case) -> Mapping[str, Mistake]:
-            return {"w": Mistake("unknown", (Fact("last", {}),))}
+            return {"w": Mistake("unknown", facts=(Fact("last", {}),))}
 
         def changes_right_answer(self, case: Case) -> bool:
             return False
@@ -249,28 +249,29 @@ def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
     work = []
     for budget in (0.0, 300.0, 300.0):
         case = case_of(recurrence, lambda x, w, u, h, g: {"w": torch.sin(w)}, **RECURRENT)
-        assert explain(case, OPERATORS, [Last()], budget)["w"].mistake.code == "unknown"
+        assert explain(case, OPERATORS, [Last()], budget)["w"].code == "unknown"
         work.append(case.work)
     assert 0 < work[1] == work[2]
 
 
-def test_equally_likely_explanations_are_kept_beside_the_first() -> None:
+def test_a_mistake_without_a_place_has_that_of_an_equally_likely_one() -> None:
     @dataclass(frozen=True)
     class Known:
         code: str
         rank: float
+        at: tuple[Place, ...] = ()
 
         def explain(self, case: Case) -> Mapping[str, Mistake]:
-            return {"w": Mistake(self.code)}
+            return {"w": Mistake(self.code, at=self.at)}
 
         def changes_right_answer(self, case: Case) -> bool:
             return False
 
     case = case_of(layer, lambda x, w, b, g: {"w": torch.sin(w)}, **LAYER)
-    known = [Known("wrong-point", 2.2), Known("wrong-sign", 2.0), Known("wrong-order", 4.0)]
-    explanation = explain(case, [], known)["w"]
-    assert explanation.mistake.code == "wrong-sign"
-    assert [mistake.code for mistake in explanation.others] == ["wrong-point"]
+    rare = Known("wrong-order", 4.0, ((3, 0),))
+    assert explain(case, [], [Known("wrong-sign", 2.0), rare])["w"] == Mistake("wrong-sign")
+    known = [Known("wrong-point", 2.2, ((1, 0),)), Known("wrong-sign", 2.0), rare]
+    assert explain(case, [], known)["w"] == Mistake("wrong-sign", at=((1, 0),))
 
 
 def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
@@ -344,8 +345,7 @@ def test_what_is_made_of_a_right_answer_that_is_no_gradient_is_named() -> None:
         trial = Trial(Setting(number, "other sizes", {"n": n, "m": m}), {"w": w}, {"return": right}, {"w": w})
         samples.append(Sample(trial, right.T, right))
     (mistake,) = (
-        explanation.mistake
-        for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, samples)})).values()
+        explanation for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, samples)})).values()
     )
     assert (mistake.code, mistake.facts[0].says) == ("transposed", "this is the transpose of the right answer")
 
@@ -364,4 +364,4 @@ def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
         samples.append(Sample(trial, wrong, right))
     case = Case(recorded, ("input",))
     explanation = explain(case, (), observations({"input": (answer, samples)}))["input"]
-    assert (explanation.mistake.code, explanation.mistake.facts[0].operator) == ("wrong-local", "another-mask")
+    assert (explanation.code, explanation.facts[0].operator) == ("wrong-local", "another-mask")

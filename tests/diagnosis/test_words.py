@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, diagnosis_of, hints_for, message_of, words
+from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, hints_for, message_of, with_words, words
 from grader.results.codes import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
@@ -60,10 +60,10 @@ def test_each_kind_of_parameter_has_its_words(operator: str, parameters: dict[st
 def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
-    assert message_of(Mistake("wrong-sign", (minus, factor))) == (
+    assert message_of(Mistake("wrong-sign", facts=(minus, factor))) == (
         "the minus of `2 - x` is missing; besides, every entry is 1/2 times that"
     )
-    assert message_of(Mistake("wrong-sign", (minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
+    assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
         "the minus of `2 - x` is missing; out.g is applied twice"
     )
 
@@ -71,28 +71,34 @@ def test_two_facts_are_two_clauses() -> None:
 def test_what_follows_from_another_answer_says_so() -> None:
     follows = Mistake(
         "inverted-mask",
-        (Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),),
+        facts=(Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),),
         cause="b1.g",
     )
     assert message_of(follows) == "the same cause as in b1.g: the mask of `relu(x)` is inverted"
-    assert diagnosis_of(follows).hints == ("Mend the other answer first, and look again.",)
+    assert with_words(follows).hints == ("Mend the other answer first, and look again.",)
 
 
 def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
     mistake = Mistake(
-        "inverted-mask", (Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),)
+        "inverted-mask", facts=(Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),)
     )
-    found = diagnosis_of(mistake)
-    assert (found.code, found.says, found.mistake) == ("inverted-mask", "the mask of `relu(x)` is inverted", mistake)
+    found = with_words(mistake)
+    assert (found.code, found.says, found.facts) == (
+        "inverted-mask",
+        "the mask of `relu(x)` is inverted",
+        mistake.facts,
+    )
     assert mistake.facts[0].record == {"operator": "mask-inverted", "parameters": {"step": "`relu(x)`"}}
 
 
 def test_the_hints_of_an_operator_come_before_those_of_its_code() -> None:
-    moved = diagnosis_of(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),)))
+    moved = with_words(Mistake("wrong-operand", facts=(Fact("truncated", {}, "the loop is cut short"),)))
     assert moved.hints == tuple(words()["hints_of"]["truncated"])
-    own = diagnosis_of(Mistake("wrong-operand", (Fact("truncated", {}, "the loop is cut short"),), hints=("Its own.",)))
+    own = with_words(
+        Mistake("wrong-operand", facts=(Fact("truncated", {}, "the loop is cut short"),), hints=("Its own.",))
+    )
     assert own.hints == ("Its own.",)
-    assert diagnosis_of(Mistake("wrong-sign", (Fact("result-negated", {}, "the sign is wrong"),))).hints == ()
+    assert with_words(Mistake("wrong-sign", facts=(Fact("result-negated", {}, "the sign is wrong"),))).hints == ()
 
 
 def test_no_name_stands_twice_in_the_file() -> None:

@@ -27,9 +27,9 @@ def assert_explained(operator: Operator[Hashable], example: Example) -> None:
     explanations = explain(case, OPERATORS)
     assert set(explanations) == set(case.names), "no edit gives these gradients"
     for name, explanation in explanations.items():
-        (fact,) = explanation.mistake.facts
+        (fact,) = explanation.facts
         message = fact.says
         assert fact.operator == operator.name, f"{name} is explained otherwise: {message}"
-        assert explanation.mistake.code in VALUE_CODES
+        assert explanation.code in VALUE_CODES
         assert not re.search(r"\{|\}|%\d|  |\bfourth\b|\bNone\b", message)
-        print(f"{name}: {explanation.mistake.code}: {message}")
+        print(f"{name}: {explanation.code}: {message}")

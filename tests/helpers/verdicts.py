@@ -11,8 +11,7 @@ from _pytest.mark import ParameterSet
 
 from grader.course.exercise import Answer, Declaration
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.words import diagnosis_of
+from grader.diagnosis.mistake import Mistake
 from grader.reference.trial import Sample, Trial, sample_of
 from grader.reference.trials import make_trials
 
@@ -42,17 +41,16 @@ def samples_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5)
     return samples
 
 
-def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Diagnosis]:
+def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Mistake]:
     """Return the verdicts on several wrong answers of a function, each computed by a rule: answer -> verdict."""
     answers = {answer.name: answer for answer in exercise.answers}
     wrong = {name: samples_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
     for samples in wrong.values():
         assert not all(sample.agrees for sample in samples), "it is right"
-    mistakes = find_mistakes(exercise, wrong)
-    return {name: diagnosis_of(mistake) for name, mistake in mistakes.items()}
+    return find_mistakes(exercise, wrong)
 
 
-def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Diagnosis:
+def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Mistake:
     """Return the verdict on one wrong answer; on the first of the exercise if no name is given."""
     name = answer if isinstance(answer, str) else (answer or exercise.answers[0]).name
     return verdicts(exercise, {name: rule}, seed)[name]
@@ -61,14 +59,12 @@ def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = Non
 def named(exercise: Declaration, rule: Rule, answer: Answer | str | None = None) -> str:
     """Code and operators of the mistake that a wrong answer is, as in `wrong-local: value-for-derivative`."""
     said = verdict(exercise, rule, answer)
-    assert said.mistake is not None
-    return f"{said.code}: {' + '.join(fact.operator for fact in said.mistake.facts)}"
+    return f"{said.code}: {' + '.join(fact.operator for fact in said.facts)}"
 
 
-def told(said: Diagnosis) -> Mapping[str, Any]:
+def told(said: Mistake) -> Mapping[str, Any]:
     """Return the fields of a verdict's message."""
-    assert said.mistake is not None
-    return said.mistake.facts[0].parameters
+    return said.facts[0].parameters
 
 
 def unmended(*case: object, reason: str) -> ParameterSet:

@@ -30,7 +30,7 @@ from helpers.nbgrader_class import (
 from helpers.nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, feedback
 
 from grader.course.course import CourseExercise
-from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.mistake import Mistake
 from grader.judging.grading import Grader
 from grader.judging.verdicts import same_for_every_answer
 from grader.results.records import ExerciseResult
@@ -192,7 +192,7 @@ def fail_at_value_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         self: Grader, exercise: CourseExercise, content: list[str], worker: Worker, **options: Any
     ) -> ExerciseResult:
         if any("ValueError" in cell for cell in content):
-            return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
+            return same_for_every_answer(exercise, Mistake("error", "no disk"), "error")
         return whole(self, exercise, content, worker, **options)
 
     monkeypatch.setattr(Grader, "grade", graded)

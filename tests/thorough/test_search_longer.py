@@ -32,8 +32,8 @@ def test_a_second_mistake_is_found_beside_one_that_explains_the_other_answers() 
 
     case = case_of(forward, wrong, x="t bs n", w="n m", u="m m", h="bs m")
     explanations = explain(case, OPERATORS)
-    assert explanations["w"].mistake.code == explanations["h"].mistake.code == "missing-local"
-    first, second = explanations["u"].mistake.facts
+    assert explanations["w"].code == explanations["h"].code == "missing-local"
+    first, second = explanations["u"].facts
     assert first.operator == "derivative-missing"
     assert "in place of" in second.says
 
