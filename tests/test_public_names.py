@@ -99,7 +99,7 @@ def test_the_command_says_in_one_sentence_that_another_grader_is_in_the_way(
 
 @pytest.mark.parametrize("beside_another", ["a package"], indirect=True)
 def test_pytest_goes_on_and_says_so(beside_another: dict[str, str], tmp_path: Path) -> None:
-    """Beside one of them; `thorough/test_public_names_longer.py` has all."""
+    """Beside one of them; `thorough/test_pytest_beside_other_graders.py` has all."""
     assert_pytest_goes_on(beside_another, tmp_path)
 
 

@@ -235,7 +235,7 @@ EDITS = {
 
 @pytest.mark.parametrize("what", list(EDITS)[::4])
 def test_each_released_cell_is_restored_once(folder: Path, what: str):
-    """After some edits; `thorough/test_nbgrader_submission_longer.py` has all."""
+    """After some edits; `thorough/test_every_notebook_edit.py` has all."""
     assert_restored_once(folder, what)
 
 

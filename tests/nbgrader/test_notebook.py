@@ -49,7 +49,7 @@ def cell(notebook: NotebookNode, name: str) -> NotebookNode:
 
 @pytest.mark.parametrize("unit", REAL.config.units[::5], ids=lambda unit: unit.id)
 def test_it_is_valid_for_nbformat_and_for_nbgrader_and_the_same_each_time(unit: Unit):
-    """Of three units; `thorough/test_nbgrader_course_longer.py` has all."""
+    """Of three units; `thorough/test_nbgrader_course_notebooks.py` has all."""
     assert_valid(unit)
 
 

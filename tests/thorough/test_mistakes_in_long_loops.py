@@ -1,4 +1,4 @@
-"""Mistakes in longer loops: the rest of `test_named_paths.py`."""
+"""Mistakes in what a long loop carries from one iteration to the next are named."""
 
 from __future__ import annotations
 

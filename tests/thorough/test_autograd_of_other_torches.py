@@ -1,4 +1,4 @@
-"""The removal of autograd from a torch that lacks some of it: the rest of `test_autograd_removal.py`."""
+"""Autograd is removed from a torch that lacks some ways to differentiate, as other versions do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sitting that works ahead, and the next one with the same worker."""
+"""A worker that prefetched for one session serves the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of learners' own tests: the rest of `test_examination.py`."""
+"""No answer of a body that is to be mended is right as it is given out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quizzes in more terminals."""
+"""Rounds of a quiz in terminals with and without colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches through all operators: the rest of `test_search.py`."""
+"""The search finds a second mistake, and what passes a screen gives the answer there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Longer sittings with `handgrad` alone in a real terminal: a quiz, a window of another size, a suspended program."""
+"""Whole sittings with `handgrad` alone in a real terminal: a quiz, a window of another size, a suspended program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool whose processes are lost: the rest of `test_grading_pool.py`."""
+"""Verdicts stand when the process is lost that looks for mistakes."""
 
 from __future__ import annotations
 

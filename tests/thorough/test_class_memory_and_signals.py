@@ -1,4 +1,4 @@
-"""Walls that take long to build: the rest of `test_class_walls.py`."""
+"""A class with huge archives takes little memory, and every signal ends it in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of an nbgrader course folder: the rest of `test_nbgrader_course.py`."""
+"""Notebooks of an nbgrader course folder: cells that an instructor adds stay, and every notebook is valid."""
 
 from __future__ import annotations
 

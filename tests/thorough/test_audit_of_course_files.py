@@ -1,4 +1,4 @@
-"""More faults that the audit of an exercise finds: the rest of `test_audit.py`."""
+"""Faults that the audit finds in stubs, stray files, hints, and the order of a course."""
 
 from __future__ import annotations
 

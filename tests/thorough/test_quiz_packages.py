@@ -1,4 +1,4 @@
-"""More of the quizzes that other platforms read: the rest of `test_quiz_export.py`."""
+"""Packages of quizzes: every reference leads to a file, and points and feedback belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of learners' folders: the rest of `test_workspace.py`."""
+"""A workspace that could not be made leaves nothing behind, and can be made again."""
 
 from __future__ import annotations
 
