@@ -29,6 +29,7 @@ from .file_tree import (
     is_housekeeping,
 )
 from .platform_names import (
+    GRADESCOPE,
     LOOSE,
     METADATA_FILE,
     GradescopeEntry,
@@ -397,10 +398,20 @@ class _LayoutFinder:
         return canvas_submission(entry) is None and self.names.find(entry.name) is not None
 
     def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
-        """Return the layout that the entries of a class have, and why it may be another; empty if it cannot be."""
+        """Return the layout that the entries of a class have, and why it may be another; empty if it cannot be.
+
+        Raises:
+            UsageError: it is an export from Gradescope without its metadata.
+        """
         platform = self._platform(root, infos)
         if platform is not None:
             return platform, self._misfit_doubt(platform, root, infos)
+        folders = [info for info in infos if isinstance(info.entry, Folder)]
+        if folders and len(folders) <= 2 * sum(GRADESCOPE.fullmatch(info.entry.name) is not None for info in folders):
+            raise UsageError(
+                f"{self.folder} looks like an export from Gradescope without {METADATA_FILE}, which says whose each "
+                "submission is: name the export as it came, or --layout plain."
+            )
         sections = [info for info in infos if self._may_be_section(info)]
         students = [info for info in infos if info.is_student or (info.is_submission and isinstance(info.entry, File))]
         if not sections or 2 * len(sections) <= len(students):
@@ -477,7 +488,10 @@ class _LayoutFinder:
         """
         metadata = next((info.entry for info in infos if info.entry.name == METADATA_FILE), None)
         if not isinstance(metadata, File):
-            raise UsageError(f"{self.folder} holds no {METADATA_FILE}: name the export from Gradescope as it came.")
+            raise UsageError(
+                f"{self.folder} holds no {METADATA_FILE}, which says whose each submission is: name the export from "
+                "Gradescope as it came."
+            )
         entries = read_submitters(metadata)
         submissions = list[Submission]()
         for info in infos:

@@ -42,6 +42,7 @@ CANVAS = re.compile(
 # A name that holds this twice can be read in two ways: the name of a student or a file may look like a submission's.
 MOODLE_MARK, CANVAS_MARK = re.compile(r"_\d+_assignsubmission_(?:file|onlinetext)"), re.compile(r"_\d+_\d+_")
 LATE = "it was handed in late, by the name that Canvas gave it"
+GRADESCOPE = re.compile(r"submission_\d+")  # a folder of an export from it
 METADATA_FILE = "submission_metadata.yml"  # of an export from Gradescope
 LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of every submission
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student

@@ -156,7 +156,7 @@ def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
     Raises:
         UsageError: it cannot be read, or no column identifies every student.
     """
-    text, remarks = _read_text(path)
+    text, remarks = read_csv_text(path, "name a CSV file of the class with --roster")
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
     head = [folded_name(cell) for cell in rows[0][1]] if rows else []
     people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
@@ -179,8 +179,12 @@ def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
     return Roster(students, aliases, remarks)
 
 
-def _read_text(path: Path) -> tuple[str, list[str]]:
-    """Return the text of a roster, and a remark if it is not in UTF-8.
+def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
+    """Return the text of a table that people save from a spreadsheet, and a remark if it is not in Unicode.
+
+    Args:
+        path: the file.
+        advice: what to do if there is no such file, as a clause.
 
     Raises:
         UsageError: it cannot be read.
@@ -189,8 +193,7 @@ def _read_text(path: Path) -> tuple[str, list[str]]:
         with path.open("rb") as file:
             data = file.read(LARGEST)
     except OSError as error:
-        message = f"{path} cannot be read ({error.strerror}): name a CSV file of the class with --roster."
-        raise UsageError(message) from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}): {advice}.") from error
     try:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return data.decode("utf-16"), []
@@ -199,12 +202,13 @@ def _read_text(path: Path) -> tuple[str, list[str]]:
         pass
     try:
         if b"\0" in data:
-            raise UnicodeDecodeError(EXCEL, data, 0, 1, "no text")
+            raise UnicodeDecodeError(EXCEL, data, data.index(b"\0"), len(data), "no text")
         return data.decode(EXCEL), [
             f"{path} is not UTF-8: read as Excel's Windows-1252; look at the names with accents."
         ]
     except UnicodeDecodeError as error:
-        message = f"{path} cannot be read (it is not text): save it as CSV in UTF-8 and name it with --roster."
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"{path} cannot be read (line {line} is not text): save it as CSV in UTF-8."
         raise UsageError(message) from error
 
 

@@ -17,7 +17,7 @@ from grader.safe_text import one_line
 
 from .class_file import ClassPlan, LatePolicy, nearest
 from .class_folder import ClassFolder
-from .roster import csv_rows
+from .roster import csv_rows, read_csv_text
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
@@ -54,12 +54,14 @@ class ScoreChanges:
         due: when each student had to hand in, by key.
         handed_in: when each student handed in, by key, where it is known.
         late: what late work loses.
+        remarks: sentences on how `adjustments.csv` was read.
     """
 
     adjustments: Mapping[str, Sequence[AdjustmentRow]] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)
     handed_in: Mapping[str, datetime] = field(default_factory=dict)
     late: LatePolicy = field(default_factory=LatePolicy)
+    remarks: tuple[str, ...] = ()
 
     def apply(self, key: str, results: StudentResults) -> StudentResults:
         """Return the results of a student with the changes of points; changes that they had before are dropped.
@@ -134,7 +136,7 @@ def score_changes(
         UsageError: a file names a student, an exercise or an assignment that does not exist, or gives an exercise more
             than its points; names the line.
     """
-    rows = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
+    rows, remarks = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
     if not name:
         return ScoreChanges()
     assignment = plan.content.assignments[name]
@@ -158,7 +160,7 @@ def score_changes(
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
         adjustments.setdefault(row.student, []).append(row)
     due = {key: moment for key, moment in _due_dates(plan, name, students).items() if key in submissions}
-    return ScoreChanges(adjustments, due, handed_in, assignment.late)
+    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks))
 
 
 def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[str, datetime]:
@@ -176,8 +178,8 @@ def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[st
     return {**due, **assignment.extensions}
 
 
-def read_adjustments(path: Path, assignments: Collection[str]) -> list[AdjustmentRow]:
-    """Return the lines of an `adjustments.csv`; none if there is no such file.
+def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[AdjustmentRow], list[str]]:
+    """Return the lines of an `adjustments.csv`, none if there is no such file, and remarks on how it was read.
 
     Args:
         path: the file.
@@ -186,20 +188,16 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> list[Adjustmen
     Raises:
         UsageError: it cannot be read, or a line is wrong; names the line.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"{path.name} cannot be read ({why}): save it as CSV in UTF-8.") from error
+    if not path.exists():
+        return [], []
+    text, remarks = read_csv_text(path, "correct it, or move it away")
     (_, first), *rows = list(csv_rows(Path(path.name), text)) or [(1, [])]
     head = [cell.strip().casefold() for cell in first]
     if missing := [column for column in COLUMNS if column not in head]:
         says = f"{path.name}, line 1: there is no column {missing[0]}"
         raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
     cells = ((line, dict(zip(head, map(str.strip, row), strict=False))) for line, row in rows if any(row))
-    return [_adjustment(path.name, line, row, assignments) for line, row in cells]
+    return [_adjustment(path.name, line, row, assignments) for line, row in cells], remarks
 
 
 def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:

@@ -269,7 +269,10 @@ def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, A
 
 
 def _choose_file(newest_first: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
-    """Return the newest of the files for an exercise that are an answer, with its content; note all others."""
+    """Return the newest of the files for an exercise that are an answer, with its content; note all others.
+
+    If two different answers differ in nothing but their path, nobody can know which counts: the content is an error.
+    """
     ranked = [answer.read() for answer in newest_first[:MOST_COMPARED]]
     if len(ranked) > 1:
         ranked.sort(key=_rank)
@@ -279,6 +282,9 @@ def _choose_file(newest_first: Sequence[AnswerFile], notes: list[str]) -> Answer
     notes += _copied_stub_notes(chosen)
     for other in ranked[1:]:
         if other.content != chosen.content:
+            if _rank(chosen) == _rank(other) == 0 and chosen.newest_first[:-1] == other.newest_first[:-1]:
+                why = f"{chosen.file.path} and {other.file.path} are equally new: keep the one that counts"
+                return replace(chosen, content=UnreadFile("error", why))
             notes.append(f"{other.file.path} was not graded: {_why_not_graded(chosen, other)}")
     if len(newest_first) > MOST_COMPARED:
         notes.append(f"{len(newest_first) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")

@@ -164,13 +164,20 @@ def grade(
         class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))
     is_named = options.layout is not None
     confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
-    grading = Grading(
-        workers, "none", seed, _chosen(course, options.units, options.exercises), frozenset(student or ())
-    )
+    try:
+        chosen = _chosen(course, options.units, options.exercises)
+    except UsageError as error:
+        if not options.assignment:
+            raise
+        where = plan.line("assignments", options.assignment, "units")
+        raise UsageError(f"{where}: {error}") from error
+    grading = Grading(workers, "none", seed, chosen, frozenset(student or ()))
     names = ExerciseNames(course, grading.exercises or course.exercises)
     points = {exercise.id: exercise.points for exercise in names.wanted}
     changes = score_changes(plan, options.assignment, class_folder, points)
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
+    for remark in changes.remarks:
+        print(one_line(plain(remark)), file=sys.stderr)
     if changes.undated:
         undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))
         says = f"handgrad: {len(changes.undated)} submissions have no known time, and count as in time: {undated}"

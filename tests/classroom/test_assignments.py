@@ -114,3 +114,12 @@ def test_outputs_take_the_course_that_the_class_file_names(school: Path, typed: 
     done = typed(*shlex.split(command), cwd=school)
     assert done.returncode == 2
     assert "graded with another version of the course" in done.stderr
+
+
+def test_an_unknown_unit_is_an_error_that_names_its_line(school: Path, typed: Typed) -> None:
+    text = (school / "class.yaml").read_text(encoding="utf-8").replace("04_linear", "04_liner")
+    (school / "class.yaml").write_text(text, encoding="utf-8")
+    line = next(number for number, row in enumerate(text.splitlines(), 1) if "04_liner" in row)
+    done = typed("grade", "week-1", cwd=school)
+    assert done.returncode == 2
+    assert re.search(rf"class\.yaml, line {line}: .*04_liner", done.stderr), done.stderr

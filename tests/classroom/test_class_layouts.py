@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from grader.classroom.class_file import read_class_file
 from grader.classroom.class_folder import ClassFolder, LayoutName, counted_submission, find_student, find_submissions
 from grader.classroom.grade_terminal import confirm_layout
 from grader.classroom.platform_names import Submission
-from grader.classroom.submissions import read_submission
+from grader.classroom.submissions import UnreadFile, read_submission
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
@@ -324,3 +325,29 @@ def test_a_path_that_leads_out_of_an_archive_is_nobodys(course, tmp_path) -> Non
     put(tmp_path, {"class.zip": zipped({"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT, "../eve/lin_grad.py": ""})})
     found = found_in(course, tmp_path / "class.zip")
     assert (keys(found), found.strays) == (["ada", "bob"], ("../eve/lin_grad.py",))
+
+
+def test_two_answers_of_one_time_are_an_error_that_names_both(course, tmp_path) -> None:
+    files = {"ada/try1/lin_grad.py": RIGHT, "ada/try2/lin_grad.py": MEAN, "bob/lin_grad.py": RIGHT}
+    path = put(tmp_path / "in", files)
+    attempts = [path / "ada" / name / "lin_grad.py" for name in ("try1", "try2")]
+    for attempt in attempts:
+        os.utime(attempt, (1_000_000_000, 1_000_000_000))
+    ada = by_key(found_in(course, path, "plain"))["ada"]
+    unread = content(course, ada).files["lin_grad"]
+    assert unread == UnreadFile(
+        "error", "try1/lin_grad.py and try2/lin_grad.py are equally new: keep the one that counts"
+    )
+    os.utime(attempts[1], (1_000_000_001, 1_000_000_001))
+    assert content(course, ada).files["lin_grad"] == MEAN.encode()
+    attempts[0].write_text(MEAN, encoding="utf-8")
+    os.utime(attempts[0], (1_000_000_001, 1_000_000_001))
+    assert content(course, ada).files["lin_grad"] == MEAN.encode()
+
+
+def test_an_export_from_gradescope_without_its_metadata_is_refused(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {f"submission_{number}/lin_grad.py": RIGHT for number in (4011, 4012)})
+    for layout in (None, "gradescope"):
+        with pytest.raises(UsageError, match=r"submission_metadata\.yml, which says whose each submission is:"):
+            found_in(course, path, layout)
+    assert keys(found_in(course, path, "plain")) == ["submission_4011", "submission_4012"]

@@ -167,7 +167,7 @@ def test_a_roster_as_excel_saves_it_is_read(tmp_path, encoding) -> None:
 
 @pytest.mark.parametrize("data", [b"name\n\xff\0\0", b"name\n\x81\x8d\n"])
 def test_a_file_that_is_no_text_is_refused(tmp_path, data) -> None:
-    with pytest.raises(UsageError, match="it is not text"):
+    with pytest.raises(UsageError, match="line 2 is not text"):
         read(tmp_path, data)
 
 

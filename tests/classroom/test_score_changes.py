@@ -128,7 +128,7 @@ def test_a_mistake_in_adjustments_is_told_with_its_line(tmp_path: Path, text: st
 def test_a_spreadsheet_with_semicolons_and_a_mark_at_its_begin_is_read(tmp_path: Path) -> None:
     path = tmp_path / "adjustments.csv"
     path.write_text("Assignment;Student;Exercise;Points;Reason;by\nweek-1;ada;;1.5;a, b;me\n\n", encoding="utf-8-sig")
-    assert read_adjustments(path, ["week-1"]) == [AdjustmentRow(2, "week-1", "ada", "", 1.5, "a, b")]
+    assert read_adjustments(path, ["week-1"]) == ([AdjustmentRow(2, "week-1", "ada", "", 1.5, "a, b")], [])
 
 
 def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
@@ -137,3 +137,19 @@ def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
     plan, people = ClassPlan(tmp_path / "class.yaml", text, content), ClassFolder((Submission("ada", ()),), "")
     with pytest.raises(UsageError, match=r"class\.yaml, line 5: nobody here is called 'eve'"):
         score_changes(plan, "w", people, {"a_grad": 3.0})
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_the_changes_are_read_in_every_encoding_that_a_spreadsheet_writes(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "adjustments.csv"
+    path.write_bytes("assignment;student;exercise;points;reason\nweek-1;Núñez;;1;späte Abgabe\n".encode(encoding))
+    rows, remarks = read_adjustments(path, ["week-1"])
+    assert rows == [AdjustmentRow(2, "week-1", "Núñez", "", 1.0, "späte Abgabe")]
+    assert [("Windows-1252" in remark) for remark in remarks] == [True] * (encoding == "cp1252")
+
+
+def test_changes_that_are_no_text_are_refused_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "adjustments.csv"
+    path.write_bytes(b"assignment,student,exercise,points,reason\nweek-1,N\xfa\x81ez,,1,x\n")
+    with pytest.raises(UsageError, match=r"cannot be read \(line 2 is not text\): save it as CSV in UTF-8"):
+        read_adjustments(path, ["week-1"])
