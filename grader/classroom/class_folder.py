@@ -200,8 +200,15 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
 def _refuse_out_in_submission(folder: Path, out: Path) -> None:
     """Refuse a results folder that is the class's folder, or that may be a student's folder or lie in one.
 
+    Every folder directly in `folder` may be a student's, except one that does not exist yet or holds results of
+    handgrad; `folder/results` is accepted before the first run, and at every later one.
+
+    Args:
+        folder: the class's folder.
+        out: the results folder, inside `folder` or elsewhere.
+
     Raises:
-        UsageError: it is.
+        UsageError: it is one of these; the message says to name another folder.
     """
     around, inner = os.path.realpath(folder), os.path.realpath(out)
     if around == inner:

@@ -306,16 +306,21 @@ class WithoutIdleEdges(EditVariant):
 
 
 @dataclass(frozen=True, eq=False)
-class OfOtherStructure(EditVariant):
-    """An edit that is not listed in the usual trial, but in one of another structure, see `Case.further_listings`."""
+class EditOfOtherStructure(EditVariant):
+    """An edit with a place that the usual trial does not have, but a trial of another structure has.
+
+    Such as one of a sum over an axis that only some trials broadcast; see `Case.further_listings`.
+    """
 
     added_rank: ClassVar[float] = STRUCTURE_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the program with the edit.
+        """Return the program with the edit alone, as `Edit.apply` does: the variant differs only in its rank.
+
+        In a trial without such a place the program is returned unchanged.
 
         Raises:
-            NoCandidate: as the edit.
+            NoCandidate: the operator of the edit cannot be applied at its place.
         """
         return self.edit.apply(program)
 

@@ -36,11 +36,11 @@ from .edits import (
     STRUCTURE_RANK,
     Edit,
     EditInRows,
+    EditOfOtherStructure,
     EditOnPath,
     FactorOnPath,
     NoEdit,
     NoGradient,
-    OfOtherStructure,
     Rows,
     TwoEdits,
     WithFactor,
@@ -290,7 +290,7 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     yield from listed
 
 
-def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[OfOtherStructure]:
+def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[EditOfOtherStructure]:
     """Yield the edits with an operator that the usual trial does not have, but a trial of another structure has.
 
     Trials differ in structure where an exercise broadcasts in several ways. `case.listing` is the program of the usual
@@ -301,7 +301,7 @@ def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Itera
         for edit in edits(operator, program):
             if edit not in listed:
                 listed.add(edit)
-                yield OfOtherStructure(edit)
+                yield EditOfOtherStructure(edit)
 
 
 _EDITS: WeakKeyDictionary[Program, dict[Operator[Hashable], list[Edit]]] = WeakKeyDictionary()

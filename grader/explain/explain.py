@@ -145,7 +145,8 @@ class Question:
         """Return the axes of the inputs.
 
         Args:
-            runs: whether the code under test can be run at all; if not, no axis has another size.
+            runs: whether the code under test ran on the given inputs. If not, the axes are the same, each with no
+                other size in `others`, for there is nothing to try.
         """
 
         def out_shape(shapes: Shapes) -> tuple[int, ...] | None:

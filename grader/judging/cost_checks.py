@@ -108,10 +108,20 @@ def _fail_answers(exercise: CourseExercise, result: ExerciseResult, mistakes: Ma
     return replace(result, answers=tuple(answers))
 
 
-def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
-    """Return the result with a right answer failed if it cannot be computed where the forbidden array does not fit.
+def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
+    """Fail each answer that was right, and is wrong or missing where the array of `never_holds` fits in no memory.
 
-    An answer that is too slow for this one large call is flagged instead, because what it holds was not seen.
+    The call itself has been made; this function reads its reply.
+
+    Args:
+        exercise: the exercise; the axes of the forbidden array are in its `never_holds`.
+        result: its result in the usual trials.
+        trial: the one large trial, in which the forbidden array exceeds the memory limit.
+        reply: the worker's reply to the call with this trial.
+
+    Returns:
+        The result, with code `memory` in these answers: also if the call raised or the child died. If the call took too
+        long, the result with a flag instead, because the memory that the code needs was not seen.
     """
     observed = None if reply.frame is None else read(reply.frame)
     errors = [] if observed is None else [observed.facts.error, *(call.error for call in observed.facts.calls)]

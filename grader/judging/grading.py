@@ -119,7 +119,7 @@ class Grader:
         if reply.frame is None:
             return same_for_every_answer(exercise, Mistake("crash", f"it brought Python down: {reply.detail}"))
         judge = code.judge(reply.frame)
-        result = code.without_room(judge.verdicts())
+        result = code.fail_without_memory(judge.verdicts())
         if result.status == "failed":
             code.trials.confirm()
         if any(answer.mistake is not None for answer in result.answers):

@@ -55,8 +55,13 @@ class SubmissionCode:
         """Return the judge of a reply."""
         return Judge(self.exercise, self.source, self.trials.judged, read(reply))
 
-    def without_room(self, result: ExerciseResult) -> ExerciseResult:
-        """Return the result after a run in too little memory for the forbidden array; what needs it fails."""
+    def fail_without_memory(self, result: ExerciseResult) -> ExerciseResult:
+        """Call the code in too little memory for the forbidden array, and fail each right answer that needs that array.
+
+        Returns:
+            The result; unchanged if the exercise forbids no array, no answer is right, one has failed for its memory
+            already, or the worker is not isolated.
+        """
         codes = {answer.code for answer in result.answers}
         if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
             return result
@@ -65,7 +70,7 @@ class SubmissionCode:
             return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}
         reply = self._run({**self._header([call], FREE_MEMORY), "tight_memory": True}, arrays)
-        return cost_checks.without_room(self.exercise, result, trial, reply)
+        return cost_checks.fail_without_memory(self.exercise, result, trial, reply)
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
         """Run a job in the worker, within its time limit."""
@@ -125,7 +130,7 @@ class CombinedJob:
         for code, header in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
                 judge = code.judge(protocol.Frame(header, reply.arrays))
-                result = code.without_room(judge.verdicts()) if judge.has_nothing_to_explain() else None
+                result = code.fail_without_memory(judge.verdicts()) if judge.has_nothing_to_explain() else None
                 if result is not None and result.status in ("passed", "todo"):
                     results[code.exercise.id] = result
         return results

@@ -164,7 +164,7 @@ class Commands:
         """Return the pictures of the mistakes; while there are none, that the check is not done."""
         known = self.state.known_outcome()
         if known is None or known.pictures is None:
-            return self.state.without_verdict()
+            return self.state.view_without_verdict()
         from grader.rendering.picture_text import pictures_as_lines
 
         return [((self.state.current.file, "bold"),), (), *pictures_as_lines(known.pictures, report_width())]
@@ -296,11 +296,14 @@ class WatchState:
         """Return the view with the verdicts on the exercise, or a line that says that there are none."""
         known = self.known_outcome()
         if known is None or known.result is None or self.checks.is_pending(self.current):
-            return self.without_verdict()
+            return self.view_without_verdict()
         return list(report_lines(self.session, self.current, known.result, self.is_first))
 
-    def without_verdict(self) -> Body:
-        """Return the view of an exercise that is being checked, or whose check was stopped."""
+    def view_without_verdict(self) -> Body:
+        """Return the view of an exercise that has no verdict: one line with its file.
+
+        The line adds that it is being checked, or else, where the check was stopped, that Enter checks it.
+        """
         state = "is being checked ..." if self.checks.is_pending(self.current) else "is not checked; Enter checks it"
         return [((self.current.file, "bold"), (f"  {state}", "todo"))]
 

@@ -172,7 +172,11 @@ def _cells(notebook: Any) -> _Cells:
 
 
 def _enter_scores(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
-    """Set the automatic scores and comments of a submitted notebook; answers with errors are left to manual grading.
+    """Set the automatic scores and comments of a submitted notebook.
+
+    An answer of status `error`, which handgrad could not grade through no fault of the student, gets no automatic score
+    and is marked as needing manual grading. So is an answer with a manual score, beside its automatic one. Code that
+    raises is simply wrong.
 
     Args:
         notebook: nbgrader's record of the submitted notebook, which is changed.

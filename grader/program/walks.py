@@ -65,7 +65,8 @@ class Walk:
         """Return the gradient that each value has after this backward pass, by id; `None` where nothing was added.
 
         Args:
-            forward: the forward pass; the value of its last node is differentiated.
+            forward: the forward pass. The value of its last node is differentiated; it has any shape, and begins with
+                the gradient `first(value)`, by default ones of this shape.
             before: the gradients that the values 0, 1, ... have already and that are added to, one for each of the
                 first few values; `None` for a value without one.
             done: the ids of nodes whose vjps are not called, so that they contribute nothing to their operands.

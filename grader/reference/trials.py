@@ -451,7 +451,15 @@ def _shapes(inputs: Mapping[str, Any]) -> str:
 
 
 def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -> Axes:
-    """Return the axes of the output: the declared ones, else those that have its sizes in the trial."""
+    """Return the axes of the output: those declared with `output("bs m")`, else named by their sizes in the trial.
+
+    An axis whose size belongs to no axis of the trial, or to more than one, is called `_0`, `_1`, ..., by its place.
+
+    Args:
+        exercise: the exercise.
+        shape: the shape of the output in the trial.
+        setting: the setting of the trial, which has the size of each named axis.
+    """
     declared = next((given.spec for given in exercise.inputs.values() if isinstance(given, Marker)), "")
     return axes_of(declared) or guess_axes(shape, setting.sizes)
 

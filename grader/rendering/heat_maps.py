@@ -172,7 +172,12 @@ def _cell(grid: Grid, value: float) -> Cell:
 
 
 def _shade(level: float) -> str:
-    """Return the sign of a level, twice if it is above half of the scale: readable without colours, and no number."""
+    """Return the sign of an entry that is not 0, twice if it is large: readable without colours, and no number.
+
+    Args:
+        level: the entry divided by the largest absolute value of the grid, between -1 and 1. Above 0.5 it gives `++`,
+            above 0 `+`, from -0.5 on `-`, and below `--`. 0 and NaN never come here: they have cells of their own.
+    """
     return ("+" if level > 0 else "-") * (2 if abs(level) > 0.5 else 1)
 
 

@@ -248,7 +248,11 @@ def pictures_in_words(shown: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def _picture_sentences(picture: Picture) -> Iterator[str]:
-    """Yield sentences on a picture: how far the answer is off and where, or the entries of every grid."""
+    """Yield sentences on a picture: how far the answer is off and where.
+
+    A picture without a grid gives its note alone. Where its last grid is no difference of the shape of the learner's
+    array, as for an answer of a wrong shape, the entries of every grid follow instead.
+    """
     if not picture.grids:
         yield f"{picture.answer}: {picture.note}."
         return

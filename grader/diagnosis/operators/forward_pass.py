@@ -935,11 +935,18 @@ class InputNumber:
     by: int
     code: str
 
-    def recorded(self, program: Program) -> Program | None:
-        """Return the right program of the same trial with the wrong number; `None` where that would be less than 1.
+    def record_with_wrong_number(self, program: Program) -> Program | None:
+        """Record the right forward pass of the same trial once more, with the wrong number as the input.
+
+        Args:
+            program: the program of the trial, edited or not.
+
+        Returns:
+            The program with the wrong number. `None` where the number would be less than 1, or where the program cannot
+            be recorded with another number.
 
         Raises:
-            NoCandidate: there is no such program.
+            NoCandidate: the forward pass fails with the wrong number.
         """
         number = program.right.numbers.get(self.name, 0) + self.by
         if program.right.record_with_number is None or number < 1:  # with a step of 0 a loop might not end
@@ -963,7 +970,7 @@ def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
     for name in program.numbers if not program.is_value else ():
         for by in (-1, 1):
             try:
-                other = InputNumber(name, by, "").recorded(program)
+                other = InputNumber(name, by, "").record_with_wrong_number(program)
             except NoCandidate:
                 continue
             if other is not None:
@@ -999,7 +1006,7 @@ def change_input_number(program: Program, place: Place, choice: InputNumber) -> 
     Raises:
         NoCandidate: the forward pass cannot be recorded with this number.
     """
-    other = choice.recorded(program)
+    other = choice.record_with_wrong_number(program)
     if other is None:
         return None
     for name in program.forward.targets:

@@ -100,9 +100,10 @@ class IterationsToKeep:
 
     @property
     def code(self) -> str:
-        """Return the public code: `overwritten` where the iteration that the backward pass visits last is kept alone.
+        """Return the public code: `overwritten` where the first iteration is kept alone, else `missing-path`.
 
-        That is what an assignment in place of a sum leaves; whoever stops too early keeps the iterations at the end.
+        The backward pass visits the first iteration last, so that an assignment in place of a sum keeps it alone; who
+        stops too early keeps the last iterations.
         """
         return "overwritten" if self.end == "first" and self.count == 1 else "missing-path"
 

@@ -604,9 +604,10 @@ class WrongCut:
 def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
     """Yield `WrongCut`s: which wrong part of the gradient of a `cat` the joined array of the edge `place` gets.
 
-    A part of the right length `"from the other end"`, `"one entry too early"`, `"one entry too late"` or as if all
-    parts were equal; or one of a wrong length. With `every=True`, only at the `cat`'s first edge, all arrays get such a
-    part.
+    For cat([a, b]) of lengths 4 and 2, b gets g[4:6]. Each of `CUTS` is a part of the right length in a wrong place:
+    for b `"from the other end"` is g[0:2], `"one entry too early"` g[3:5], `"into equal parts"` g[2:4]. Each of
+    `SHARES` is a part of a wrong length, that of all divided by the number of parts and rounded up or down: for b
+    g[3:6]. At the first edge of the `cat`, each of `CUTS` is yielded for all of its arrays as well (`every=True`).
     """
     slots = [slot for slot, _ in program.forward.edges[place[0]]]
     yield from (WrongCut(how, every=True) for how in CUTS if place[1] == slots[0] and len(slots) > 1)
