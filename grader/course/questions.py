@@ -128,11 +128,14 @@ class Given(StrictModel):
         axes: the names of its axes, such as `"bs n"`; empty for a number.
         low: the least value of an entry.
         high: the greatest value of an entry.
+        value: a formula in the variables before it that has the variable's value, such as `a / b`; without it the
+            value is drawn.
     """
 
     axes: str = ""
     low: float = -2
     high: float = 2
+    value: Words | None = None
 
 
 class Shape(_Question):
@@ -158,7 +161,8 @@ class Expression(_Question):
     Args:
         right: a right formula.
         wrong: mistakes by the wrong formulas that they lead to.
-        given: the variables it may use, each with its axes: `{inp: bs n, out.g: bs m}`; axis sizes may be used too.
+        given: the variables it may use, each with its axes: `{inp: bs n, out.g: bs m}`, or with its value:
+            `out: {value: a / b}`; axis sizes may be used too.
     """
 
     kind: Literal["expression"]

@@ -7,7 +7,7 @@ the values of a formula, at several points.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +47,27 @@ _ABOUT = re.compile(
 )  # fmt: skip
 _WITH_UNIT = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
 _ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
-NUMBER_WORDS: Mapping[str, str] = {
-    **{word: str(value) for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split())},
-    "twice": "2", "double": "2", "doubles": "2", "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3",
-    "a quarter": "1/4", "three quarters": "3/4", "a tenth": "1/10", "a fifth": "1/5",
+_CARDINALS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = (
+    "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth "
+    "seventeenth eighteenth nineteenth"
+).split()
+NUMBER_WORDS: Mapping[str, int] = {
+    **{word: value for value, word in enumerate(_CARDINALS)},
+    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
+    "a": 1, "an": 1,
 }  # fmt: skip
+DENOMINATORS: Mapping[str, int] = {
+    "half": 2, "quarter": 4, "hundredth": 100, "thousandth": 1000, "millionth": 10**6,
+    **{word: value for value, word in enumerate(_ORDINALS, start=3)},
+    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
+}  # fmt: skip
+SCALES: Mapping[str, int] = {"thousand": 1000, "million": 10**6}
+MULTIPLES: Mapping[str, str] = {"twice": "2", "double": "2", "doubles": "2", "triple": "3", "halves": "1/2"}
 COUNTS = frozenset(("times", "x", "fold", "everywhere", "nats"))
 
 _THE = r"(?:it has |it is |has )?(?:the\s+)?"
@@ -128,7 +143,7 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     bare = _GIVES.sub("", text, count=1).rstrip(",")
     while (match := _ABOUT.match(bare)) and match.end() < len(bare):
         bare = bare[match.end() :]
-    bare = NUMBER_WORDS.get(bare.lower(), bare)
+    bare = _in_digits(bare)
     bare = re.sub(r"\b(ln|log)(?=\d+$)(?!10\d*\()", r"\1 ", bare)
     bare = re.sub(r",\s*grad_fn=<\w+>", "", bare)
     bare, worth = _without_unit(question, bare)
@@ -136,6 +151,35 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
         bare = bare.replace(" ", "")
     bare = re.sub(r"(?<=\d)(?<!\b0)\s*x\s*(?=\d)", "*", bare)  # not `0x10`
     return [np.asarray(arithmetic(bare) * worth)]
+
+
+def _in_digits(text: str) -> str:
+    """Return a number in words as a formula, such as `-1*3/40` for `minus three fortieths`; other text as it is."""
+    words = re.split(r"[\s-]+", text.lower())
+    sign = "-1*" if words[0] in ("minus", "negative") else ""
+    words = [word for word in words[bool(sign) :] if word != "and"]
+    if len(words) == 1 and words[0] in MULTIPLES:
+        return sign + MULTIPLES[words[0]]
+    below = DENOMINATORS.get(words[-1].removesuffix("s").replace("halve", "half"), 0) if words else 0
+    above = _cardinal(words[:-1] or ["one"]) if below else _cardinal(words)
+    if above is None:
+        return text
+    return f"{sign}{above}/{below}" if below else f"{sign}{above}"
+
+
+def _cardinal(words: Sequence[str]) -> int | None:
+    """Return the whole number that words such as `two hundred thirty` are; `None` if they are none."""
+    total = group = 0
+    for word in words:
+        if word in NUMBER_WORDS:
+            group += NUMBER_WORDS[word]
+        elif word == "hundred":
+            group = 100 * (group or 1)
+        elif word in SCALES:
+            total, group = total + SCALES[word] * (group or 1), 0
+        else:
+            return None
+    return total + group if words else None
 
 
 def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
@@ -241,7 +285,9 @@ def _points(
 
     from .formula_equivalence import Variable, draw_points
 
-    variables = {name.replace(".", "_"): Variable(axes_of(own.axes), own.low, own.high) for name, own in given}
+    variables = {
+        name.replace(".", "_"): Variable(axes_of(own.axes), own.low, own.high, own.value) for name, own in given
+    }
     return draw_points(variables, names, {name: int(size) for name, size in sizes})
 
 

@@ -30,11 +30,13 @@ class Variable:
         axes: the names of its axes, none for a number.
         low: the least value of an entry.
         high: the greatest value of an entry.
+        formula: the formula that has its value, if it is not drawn.
     """
 
     axes: Axes = ()
     low: float = -2.0
     high: float = 2.0
+    formula: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,12 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
     """Draw the points at which formulas in these variables are compared; the same ones in every call.
 
     Args:
-        variables: the variables by name, `out_g` for `out.g`.
+        variables: the variables by name, `out_g` for `out.g`; the formula of one may use those before it.
         axes: further axis names that formulas may use.
         fixed: the sizes of axes that are the same at every point.
+
+    Raises:
+        ExpressionError: the formula of a variable cannot be read or evaluated.
     """
     named = [*named_axes([" ".join(variable.axes) for variable in variables.values()]), *axes]
     drawn = [axis for axis in dict.fromkeys(named) if axis not in (fixed or {})]
@@ -103,14 +108,16 @@ def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
 
 
 def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Generator) -> Point:
-    """Return a point with these sizes and a random value of each variable."""
-    values: dict[str, Any] = {
-        name: rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
-        for name, variable in variables.items()
-    }
-    for value in values.values():
-        np.asarray(value).flags.writeable = False  # the same arrays serve for other answers
-    return Point(sizes, {**values, **{axis: float(size) for axis, size in sizes.items()}})
+    """Return a point with these sizes and a value of each variable: that of its formula, or a random one."""
+    point = Point(sizes, {axis: float(size) for axis, size in sizes.items()})
+    values: dict[str, Any] = {}
+    for name, variable in variables.items():
+        if variable.formula is None:
+            values[name] = rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
+        else:
+            (values[name],) = as_arrays(evaluate(variable.formula, [Point(sizes, {**values, **point.values})]))
+        np.asarray(values[name]).flags.writeable = False  # the same arrays serve for other answers
+    return Point(sizes, {**values, **point.values})
 
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:

@@ -182,8 +182,11 @@ class Evaluation:
         raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
     def _known_names(self) -> str:
-        """Return the end of a message, which lists the names of all variables."""
-        return f"; there is {', '.join(map(shown_name, self.values))}" if self.values else ": a number is wanted"
+        """Return the end of a message, which lists the variables, without the sizes if there are others."""
+        names = [name for name in self.values if name not in self.work.sizes] or [*self.values]
+        if not names:
+            return ": write a number, such as 0.025 or 1/40"
+        return f"; there is {', '.join(map(shown_name, names))}"
 
     def _constant(self, name: str) -> Any:
         """Return the value of a library's constant, such as `torch.pi`.

@@ -6,6 +6,7 @@ The pages are in `quiz_answers/`, one for each unit; `hostile_answers.py` holds 
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import given
 
 from grader.course.course import load_course
 from grader.course.plain_yaml import read_map
-from grader.course.questions import AnswerableQuestion
+from grader.course.questions import AnswerableQuestion, Expression
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.variants import question_with_key
 
@@ -62,6 +63,17 @@ def test_an_answer_is_understood_however_it_is_written(unit: str, name: str) -> 
         if (found.code if found else "right") != code:
             misjudged.append(f"{answer!r} is not {code}, but {found or 'right'}")
     assert not misjudged, "\n".join(misjudged)
+
+
+def test_what_a_question_defines_may_be_used_in_the_answer() -> None:
+    """Every name on the left of an equation in the question is one of its variables."""
+    missing = []
+    for quiz in (exercise.quiz for exercise in COURSE.exercises if exercise.is_quiz):
+        for name, asked in quiz.questions.items():
+            if isinstance(asked, Expression):
+                defined = re.findall(r"(?<![\w.(])([a-z]\w*) = ", asked.ask)
+                missing += [(name, variable) for variable in defined if variable not in asked.given]
+    assert not missing
 
 
 def test_the_collection_is_as_large_as_it_says() -> None:

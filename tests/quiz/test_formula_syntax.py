@@ -375,7 +375,7 @@ def test_a_number_may_be_worked_out(text: str, value: float) -> None:
         ("9**9**9**9", "no finite value"),
         ("((9**64)**64)**64", "no finite value"),
         ("(-8)**0.5", "no finite value"),
-        ("four", "there is no four here: a number is wanted"),
+        ("four", "there is no four here: write a number, such as 0.025 or 1/40"),
         ("inf", "no finite value"),
         ("nan", "no finite value"),
     ],

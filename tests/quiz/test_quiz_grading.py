@@ -105,7 +105,8 @@ def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge
     assert (found["grad_shape"].status, found["grad_shape"].score) == ("passed", 0.25)
     assert found["vjp_entry"].code == "not-read"
     assert found["vjp_entry"].message == (
-        "2y cannot be read: it has no points, and no mistake is counted. There is no y here: a number is wanted."
+        "2y cannot be read: it has no points, and no mistake is counted. There is no y here: write a number, such as "
+        "0.025 or 1/40."
     )
     assert found["vjp_entry"].hints == ("Answer with a number.",), "no hint is used up"
     assert found["shows_0"].message.endswith("There is no choice 'shwon': did you mean shown?")
