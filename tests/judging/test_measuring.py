@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, graded_codes
 from helpers.courses import with_policy
@@ -216,7 +218,10 @@ def lin_grad_lean(inp, out, w, b):
     w.g = (inp[:, :, None] * out.g[:, None, :]).sum(0)
     inp.g, b.g = out.g @ w.t(), out.g.sum(0)
 """
-    assert codes(grade("lin_grad_lean", held)) == {"inp.g": None, "w.g": "memory", "b.g": None}
+    result = grade("lin_grad_lean", held)
+    assert codes(result) == {"inp.g": None, "w.g": "memory", "b.g": None}
+    size = re.search(r"as much as an array \(bs, n, m\) at once, here (\d+) KiB$", result.answers[1].message)
+    assert size is not None, result.answers[1].message
 
 
 def test_a_way_that_needs_little_has_room(course: Course, grader: Grader, worker: Worker) -> None:
