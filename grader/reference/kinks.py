@@ -182,7 +182,7 @@ class _Samples:
             other: the mask of its entries that differ from torch's gradient.
         """
         fits = other & np.isfinite(array) & self._is_between(array, other)
-        if fits.any() and not (other & ~fits).any():
+        if array.ndim and fits.any() and not (other & ~fits).any():  # a number is related to no other entries
             fits &= ~self._breaks_common_relations(array, other)
         return np.asarray(fits)
 
@@ -220,7 +220,8 @@ class _Samples:
         missing = other & ~self._within(array)
         gap = np.nan_to_num(np.where(missing, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
         order = np.argsort(-gap, axis=None, kind="stable")[: int(missing.sum())][:MOST_NUDGED]
-        for index in zip(*np.unravel_index(order, array.shape), strict=True):
+        for place in order:
+            index = tuple(map(int, np.unravel_index(int(place), array.shape)))
             for number, move in enumerate(_alone(index) if np.isfinite(array[index]) else ()):
                 if self._within(array)[index] or (number == NUDGED_ALONE and self._is_far_from_kinks(gap[index])):
                     break
@@ -506,7 +507,7 @@ def _alone(index: tuple[int, ...]) -> Iterator[Move]:
 
     def moved(side: float, others: float) -> Pattern:
         def pattern(shape: tuple[int, ...]) -> np.ndarray:
-            noise = others * rng.uniform(-1, 1, shape)
+            noise = np.asarray(others * rng.uniform(-1, 1, shape))  # a product of numbers is no array
             if len(index) >= len(shape):  # of a Jacobian, the last axes are those of the input
                 noise[index[len(index) - len(shape) :]] = side
             return noise

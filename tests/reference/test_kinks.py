@@ -95,6 +95,15 @@ def test_entries_that_are_not_at_a_kink_are_judged_as_before(name):
             assert found.wrong[tuple(index)]
 
 
+@pytest.mark.parametrize("at", [0.0, 1.5])
+def test_a_number_is_judged_like_any_other_entry(at):
+    right, _ = allowed(lambda x: torch.relu(x) * W, torch.tensor(at), W.cos())
+    for slope in (0.0, 0.5, 1.0):
+        assert right.accepts(slope * np.asarray((W * W.cos()).sum()), BOUND) == (at == 0 or slope == 1)
+    for slope in (-0.2, 1.2, 3.0, float("nan"), float("inf")):
+        assert not right.accepts(slope * np.asarray((W * W.cos()).sum()), BOUND)
+
+
 @pytest.mark.parametrize("column", range(5))
 @pytest.mark.parametrize("row", range(6))
 def test_a_single_kink_of_a_difference_is_seen_wherever_it_is(row, column):
