@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain, groupby
 
-from grader.rendering.render_html import answers_html
 from grader.rendering.render_text import answer_lines, as_text, wrapped
 from grader.results.records import AnswerResult
 
@@ -70,6 +69,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the explanation as HTML, which a notebook shows."""
+        from grader.rendering.render_html import answers_html  # with the pictures, which a text does without
+
         groups = "".join(answers_html(group, 0) for group in self._groups())
         notes = "".join(f'<div style="opacity: 0.8; margin-top: 0.5em">{escape(note)}</div>' for note in self.notes)
         return f'<div style="max-width: 48em; line-height: 1.45"><div>{escape(self.about)}</div>{groups}{notes}</div>'

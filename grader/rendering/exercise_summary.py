@@ -7,13 +7,13 @@ import copy
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise, Routine
-from grader.course.quiz import Quiz
 from grader.course.shapes import ANY, alternatives, axes_of
-from grader.quiz.answer_sheet import variant_of
-from grader.quiz.variants import question_of
+
+if TYPE_CHECKING:  # a text about an answer reads no course.yaml
+    from grader.course.course import CourseExercise
 
 
 def formula(exercise: CourseExercise) -> str:
@@ -36,10 +36,13 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
 def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
     """Return what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`."""
     declaration = exercise.declaration
-    if isinstance(declaration, Quiz):
-        return " ".join(question_of(declaration, answer.name, variant_of(exercise.path)).ask.split())
     if isinstance(declaration, Routine):
         return f"{exercise.signature}: {declaration.title}"
+    if not isinstance(declaration, Exercise):
+        from grader.quiz.answer_sheet import variant_of  # a text about an exercise does without quizzes
+        from grader.quiz.variants import question_of
+
+        return " ".join(question_of(declaration, answer.name, variant_of(exercise.path)).ask.split())
     text = formula(exercise)
     if answer.kind == "value":
         return f"the function returns the value of {text}"

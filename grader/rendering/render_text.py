@@ -10,9 +10,8 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from grader.course.course import CourseExercise
 from grader.course.exercise import Answer
 from grader.errors import UsageError
 from grader.results.records import AnswerResult, ExerciseResult
@@ -20,12 +19,15 @@ from grader.safe_text import plain
 
 from .exercise_summary import describe_answer, formula
 
+if TYPE_CHECKING:  # a text about an answer reads no course.yaml
+    from grader.course.course import CourseExercise
+
 Style = Literal[
     "", "bold", "good", "bad", "todo", "dim", "mark",
     "cold1", "cold2", "cold3", "cold4", "hot1", "hot2", "hot3", "hot4",
 ]  # fmt: skip
 Line = tuple[tuple[str, Style], ...]
-Step = Callable[[CourseExercise, AnswerResult, int], str]
+Step = Callable[["CourseExercise", AnswerResult, int], str]
 DOTS = re.compile(r"^[^#\n]*(?:=|return|:)\s*\.\.\.|^\s*\.\.\.", re.MULTILINE)
 LABEL = 9
 MOST_PRINTED = 20

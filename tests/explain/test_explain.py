@@ -829,6 +829,19 @@ def test_importing_grader_imports_no_torch():
     assert done.stdout.split() == ["False", "False"]
 
 
+@pytest.mark.slow
+def test_an_explanation_as_text_loads_no_picture_quiz_or_course_file():
+    """Code that belongs to no course needs neither course.yaml nor what draws pictures."""
+    code = (
+        "import sys, torch; from handgrad import explain; a = torch.ones(2, 3)\n"
+        "print(explain(lambda x: x.tanh(), {'x': a}, backward=lambda out, out_g, x: {'x': out_g}).ok)\n"
+        "print(*(m for m in sys.modules if m in ('grader.course.course', 'grader.course.quiz')"
+        " or m.startswith(('grader.quiz', 'grader.rendering.picture', 'grader.rendering.svg'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
 def test_axes_of_large_inputs_are_found_with_small_ones() -> None:
     """Equal sizes stay equal, so that what must change together does."""
     runs = list[tuple[int, ...]]()
