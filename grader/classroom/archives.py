@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import gzip
 import io
 import os
@@ -187,15 +186,7 @@ def _zip_file(entry: zipfile.ZipInfo, open_stream: Callable[[], IO[bytes]]) -> F
         why = "it is a link; ask for the file itself"
     elif entry.compress_type not in PACKED_PLAINLY:
         why = "it is packed in an unusual way; ask for a plain .zip"
-    return File("", _zip_time(entry.date_time), why, open_stream)
-
-
-def _zip_time(date_time: tuple[int, ...]) -> int:
-    """Return a zip's time, which has no time zone, in seconds since 1970 as if it were UTC; 0 if it is invalid."""
-    try:
-        return calendar.timegm((*date_time, 0, 0, 0))
-    except (ValueError, OverflowError):
-        return 0
+    return File("", why, open_stream)
 
 
 def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
@@ -235,7 +226,7 @@ def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[tuple[
 def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> File:
     """Return a member of a tar as a `File`, still without its name; a link, device or sparse file is not read."""
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
-    return File("", int(member.mtime), why, open_stream)
+    return File("", why, open_stream)
 
 
 def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
@@ -349,7 +340,7 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
     leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
     if leads_out or len(parts) > DEEPEST or len(path) > LONGEST_PATH:
         why = "its name leads out of the archive" if leads_out else "its name is too long"
-        root.setdefault(path[:LONGEST_PATH].replace("/", "\\"), File(path[:LONGEST_PATH], 0, why))
+        root.setdefault(path[:LONGEST_PATH].replace("/", "\\"), File(path[:LONGEST_PATH], why))
         return
     here = root
     for part in parts[:-1]:
@@ -360,9 +351,8 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
             return
         assert not isinstance(inner, File)
         here = inner
-    existing = here.get(parts[-1])
-    if existing is None or (isinstance(existing, File) and existing.modified <= file.modified):
-        here[parts[-1]] = File(parts[-1], file.modified, file.why_unread, file.open_stream)
+    if isinstance(here.get(parts[-1]), File | None):  # of two of one path the last counts, as when it is unpacked
+        here[parts[-1]] = File(parts[-1], file.why_unread, file.open_stream)
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
@@ -415,7 +405,7 @@ class SubmissionWalk:
             folder: the folder.
             above: the names of the folders from the submission down to this one.
             depth: in how many archives this folder is nested.
-            is_clone: whether it lies in a clone of a git repository, where the times of files mean nothing.
+            is_clone: whether it lies in a clone of a git repository.
         """
         entries = list(folder.list_entries())
         is_clone = is_clone or any(entry.name == CLONE for entry in entries)
@@ -428,7 +418,7 @@ class SubmissionWalk:
                 else:
                     self._ignore(File(entry.name, folders=above), "it lies too deep")
                 continue
-            file = replace(entry, folders=above, modified=0 if is_clone else entry.modified)
+            file = replace(entry, folders=above, is_in_clone=is_clone)
             self._file_count += 1
             if self._file_count > MOST_ENTRIES:
                 self._is_full = True

@@ -34,30 +34,25 @@ class File:
     """Describe one file of a submission, which is opened only when it is read.
 
     Args:
-        modified: the time of its last change, in whole seconds since 1970; 0 if it is not known.
         upload: the platform's number of the upload that it belongs to, greater for a later one; 0 if there is none.
         why_unread: why it must not be opened, such as that it is a link; empty for a plain file.
         open_stream: opens it for reading.
         folders: the names of the folders from the submission down to the file, where an archive counts as a folder;
             set by the walk through a submission.
+        is_in_clone: whether it lies in a clone of a git repository; set by the walk.
     """
 
     name: str
-    modified: int = 0
     why_unread: str = ""
     open_stream: Callable[[], IO[bytes]] = field(default=io.BytesIO, repr=False, compare=False)
     folders: tuple[str, ...] = ()
     upload: int = 0
+    is_in_clone: bool = False
 
     @property
     def path(self) -> str:
         """Return the path of the file inside its submission, in a form that is safe to show on one line."""
         return displayable_name("/".join((*self.folders, self.name)))
-
-    @property
-    def age(self) -> tuple[int, int]:
-        """Return a sort key that is greater for a newer file; the upload goes before the time inside an archive."""
-        return self.upload, self.modified
 
     @property
     def is_archive(self) -> bool:
@@ -140,7 +135,7 @@ def single_file(path: Path) -> File:
         OSError: it does not exist.
     """
     status = path.stat()
-    return File(path.name, int(status.st_mtime), _why_unread(status.st_mode), partial(_open_named, path))
+    return File(path.name, _why_unread(status.st_mode), partial(_open_named, path))
 
 
 def _open_named(path: Path) -> IO[bytes]:
@@ -169,7 +164,7 @@ def _entry_on_disk(path: Path, entry: os.DirEntry[str]) -> File | Folder:
     if entry.is_dir(follow_symlinks=False):
         return Folder(entry.name, path, partial(_folder_entries, path))
     status = entry.stat(follow_symlinks=False)
-    return File(entry.name, int(status.st_mtime), _why_unread(status.st_mode), partial(_open_on_disk, path))
+    return File(entry.name, _why_unread(status.st_mode), partial(_open_on_disk, path))
 
 
 def failing_folder(name: str, error: Exception) -> Folder:

@@ -213,7 +213,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
     late = bool(match["late"] or match["late_too"])
     student = composed_name(match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
     name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
-    file = replace(_renamed(entry, name), modified=0, upload=upload)  # the later upload is the newer
+    file = replace(_renamed(entry, name), upload=upload)  # the later upload is the newer
     known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
     notes, is_ambiguous = (LATE,) if late else (), _is_ambiguous(entry, CANVAS_MARK)
     return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous, order=upload)

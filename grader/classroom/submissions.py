@@ -1,6 +1,7 @@
 """The files of a submission that answer exercises: chosen among all its files, and read with nothing in them trusted.
 
-For each exercise the newest of the files that are named after it is graded; notes say which files were ignored.
+One file is graded for each exercise; notes say which were ignored. The time of a file is never used, since it changes
+when files are copied: two different answers of which neither the platform nor a clone says which counts are an error.
 """
 
 from __future__ import annotations
@@ -101,10 +102,14 @@ class AnswerFile:
             return replace(self, content=read_content(self.file)) if self.content is None else self
 
     @property
-    def newest_first(self) -> tuple[object, ...]:
-        """Return a sort key that puts the newest file first, and of two as new the one nearer to where it belongs."""
-        upload, modified = self.file.age
-        return -upload, -modified, -self.copy, self.order, len(self.above), not self.is_exact, self.file.path
+    def precedence(self) -> tuple[int, bool]:
+        """Return a sort key, lower for the answer that counts: of a later upload, or in its place in a clone."""
+        return -self.file.upload, not (self.file.is_in_clone and self.order == 0)
+
+    @property
+    def reading_order(self) -> tuple[object, ...]:
+        """Return a sort key by precedence, and in it by how near a file is to where it belongs."""
+        return self.precedence, self.order, len(self.above), not self.is_exact, self.copy, self.file.path
 
 
 def read_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
@@ -250,8 +255,8 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
 def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, AnswerFile]:
     """Return the file that is graded for each exercise, with its content, by the exercise's id.
 
-    It is the newest one that is an answer, and no stub. A file that is only taken for an answer by its content counts
-    if no other file is named after the exercise.
+    It is an answer, and no stub. A file that is only taken for an answer by its content counts if no other file is
+    named after the exercise.
 
     Args:
         answers: the files that may be answers, to any exercises.
@@ -263,17 +268,21 @@ def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, A
         if not answer.is_by_content or answer.exercise.id not in ids_by_name:
             by_exercise.setdefault(answer.exercise.id, []).append(answer)
     return {
-        name: _choose_file(sorted(exercise_answers, key=lambda answer: answer.newest_first), notes)
+        name: _choose_file(sorted(exercise_answers, key=lambda answer: answer.reading_order), notes)
         for name, exercise_answers in by_exercise.items()
     }
 
 
-def _choose_file(newest_first: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
-    """Return the newest of the files for an exercise that are an answer, with its content; note all others.
+def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
+    """Return the file for an exercise that is graded, with its content; note all others.
 
-    If two different answers differ in nothing but their path, nobody can know which counts: the content is an error.
+    If no precedence holds between two different answers, nobody can know which counts: the content is an error.
+
+    Args:
+        answers: the files for the exercise, in the order in which they are read.
+        notes: the list to which notes on the choice are appended.
     """
-    ranked = [answer.read() for answer in newest_first[:MOST_COMPARED]]
+    ranked = [answer.read() for answer in answers[:MOST_COMPARED]]
     if len(ranked) > 1:
         ranked.sort(key=_rank)
     chosen = ranked[0]
@@ -282,12 +291,12 @@ def _choose_file(newest_first: Sequence[AnswerFile], notes: list[str]) -> Answer
     notes += _copied_stub_notes(chosen)
     for other in ranked[1:]:
         if other.content != chosen.content:
-            if _rank(chosen) == _rank(other) == 0 and chosen.newest_first[:-1] == other.newest_first[:-1]:
-                why = f"{chosen.file.path} and {other.file.path} are equally new: keep the one that counts"
+            if _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence:
+                why = f"{chosen.file.path} and {other.file.path} are different answers: keep the one that counts"
                 return replace(chosen, content=UnreadFile("error", why))
             notes.append(f"{other.file.path} was not graded: {_why_not_graded(chosen, other)}")
-    if len(newest_first) > MOST_COMPARED:
-        notes.append(f"{len(newest_first) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
+    if len(answers) > MOST_COMPARED:
+        notes.append(f"{len(answers) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
     return chosen
 
 
@@ -315,7 +324,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
         return f"{chosen.file.path} cannot be read"
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED[_rank(other)]
-    when = "is newer" if chosen.file.age > other.file.age else "was graded in its place"
+    when = "is newer" if chosen.file.upload > other.file.upload else "was graded in its place"
     return f"{chosen.file.path} {when}"
 
 

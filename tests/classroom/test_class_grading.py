@@ -527,17 +527,6 @@ def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:
     ]
 
 
-def test_of_two_files_for_one_exercise_the_first_place_counts(course, tmp_path) -> None:
-    files = {LIN: "1", f"exercises/{LIN}": "2", "lin_grad.py": "3"}
-    folder = hand_in(tmp_path, "eve", files)
-    for name in files:
-        os.utime(folder / name, (1, 1))
-    found = read(course, folder)
-    assert found.files == {"lin_grad": b"1"}
-    assert len(found.notes) == 2
-    assert found.notes[0] == (f"exercises/{LIN} was not graded: {LIN} was graded in its place")
-
-
 def test_a_pipe_in_a_submission_is_not_opened(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {})
     os.mkfifo(folder / "lin_grad.py")

@@ -13,7 +13,7 @@ from grader.classroom.class_folder import PLAIN_LAYOUT, ClassFolder, find_submis
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import single_submission
 from grader.classroom.roster import match_roster, read_roster
-from grader.classroom.submissions import read_submission
+from grader.classroom.submissions import UnreadFile, read_submission
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet
@@ -28,29 +28,37 @@ def found_in(course: Course, path: Path) -> ClassFolder:
     return find_submissions(course, path, path.parent / "out")
 
 
-def test_the_newest_of_two_files_is_graded_and_noted(course, tmp_path) -> None:
-    eve = put(
-        tmp_path / "eve",
-        {"lin_grad.py": RIGHT, "backup/Lin_Grad.py": MEAN, "same.zip": zipped({"lin_grad.py": RIGHT}, 1990)},
-    )
-    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
-    os.utime(eve / "backup/Lin_Grad.py", (1_800_000_000, 1_800_000_000))
+@pytest.mark.parametrize(
+    "other",
+    ["old/Lin_Grad.py", "lin_grad (1).py", "04_linear/lin_grad.py", "ｌｉｎ＿ｇｒａｄ.py", "try.zip", "hw.ipynb"],
+)
+def test_two_different_answers_are_an_error_whatever_their_times(course, tmp_path, other) -> None:
+    def files(source: str) -> dict[str, str | bytes]:
+        content = {"try.zip": zipped({"lin_grad.py": source}), "hw.ipynb": notebook(source)}.get(other, source)
+        return {"lin_grad.py": RIGHT, other: content}
+
+    eve = put(tmp_path / "eve", files(MEAN))
+    for name, time in ((other, 1), (other, 1_800_000_000)):
+        os.utime(eve / name, (time, time))
+        unread = read(course, eve).files["lin_grad"]
+        assert isinstance(unread, UnreadFile)
+        assert unread.status == "error"
+        assert unread.why.endswith(" are different answers: keep the one that counts")
+        assert "lin_grad.py and " in f"{unread.why} and "
+    if other != "hw.ipynb":
+        assert read(course, put(tmp_path / "eve", files(RIGHT))).files == {"lin_grad": RIGHT.encode()}
+
+
+def test_in_a_clone_the_answer_in_its_units_folder_counts(course, tmp_path) -> None:
+    files = {"exercises/04_linear/lin_grad.py": MEAN, "old/lin_grad.py": RIGHT}
+    eve = put(tmp_path / "eve", {**files, ".git/HEAD": "ref: refs/heads/main"})
     found = read(course, eve)
     assert found.files == {"lin_grad": MEAN.encode()}
-    assert found.notes == (
-        "backup/Lin_Grad.py was taken for lin_grad.py",
-        "lin_grad.py was not graded: backup/Lin_Grad.py is newer",
-        "same.zip/lin_grad.py was not graded: backup/Lin_Grad.py is newer",
-    )
-
-
-def test_two_names_that_look_alike_are_two_copies_of_a_file(course, tmp_path) -> None:
-    """The same one of them is graded in every run."""
-    wide = "ｌｉｎ＿ｇｒａｄ.py"
-    eve = put(tmp_path / "eve", {wide: MEAN, "lin_grad.py": RIGHT})
-    found = read(course, eve)
-    assert found.files == {"lin_grad": RIGHT.encode()}
-    assert found.notes == (f"{wide} was not graded: lin_grad.py was graded in its place",)
+    at = "exercises/04_linear/lin_grad.py"
+    assert found.notes == (f"old/lin_grad.py was not graded: {at} was graded in its place",)
+    assert isinstance(read(course, put(tmp_path / "bob", files)).files["lin_grad"], UnreadFile)
+    twice = read(course, put(tmp_path / "eve", {"fork/exercises/04_linear/lin_grad.py": RIGHT}))
+    assert isinstance(twice.files["lin_grad"], UnreadFile)
 
 
 def test_an_untouched_stub_never_hides_an_answer(course, tmp_path) -> None:

@@ -31,12 +31,12 @@ def put(folder: Path, files: Files) -> Path:
     return folder
 
 
-def zipped(files: Files, year: int = 2024) -> bytes:
-    """Return a zip archive; all its files are of one year."""
+def zipped(files: Files) -> bytes:
+    """Return a zip archive."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (year, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
