@@ -6,6 +6,7 @@ A few classes; `thorough/test_every_class_oracle.py` has more.
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import random
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from helpers.class_oracle import Expected, expected
 from helpers.commands import Typed
-from helpers.drawn_assignments import draw_class, lay_down
+from helpers.drawn_assignments import UNITS, DrawnClass, draw_class, lay_down
 from helpers.platform_formats import vpl_grade
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
@@ -33,6 +34,7 @@ MOODLE = ("Identifier", "Full name", "ID number", "Email address", "Status", "Gr
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Linear (77)")
 OUT_OF = 50
 TOLERANCES = {"gradescope": EXACT, "prairielearn": 1e-4, "submitty": 1e-4, "classroom50": 1.0}  # in points
+LINE = re.compile(r'<tr><th scope="row"><bdi>(.*?)</bdi></th><td class="number">(?:<span[^>]*>)?(none|≥|[\d.]+)')
 UNREADABLE = re.compile('"gradable": false.*Python cannot read')
 
 
@@ -62,6 +64,8 @@ def assert_points(typed: Typed, folder: Path, monkeypatch: pytest.MonkeyPatch, l
     _assert_summary(json.loads(done.stdout), points)
     _assert_exports(typed, folder, points, most, code)
     _assert_report(typed, folder, points)
+    for unit in dict.fromkeys(UNITS.values()):
+        _assert_unit(typed, folder, drawn, unit)
     before = {path.name: path.read_bytes() for path in grades.iterdir() if path.name != "changes.csv"}
     again = typed(*command, cwd=folder)
     assert again.returncode == code, again.stderr
@@ -118,6 +122,10 @@ def _assert_report(typed: Typed, folder: Path, points: dict[str, Expected]) -> N
         else:
             scores[student] += float(row["score"])  # type: ignore[operator]
     _assert_same(points, scores)
+    page = (folder / "grades/week-1/report.html").read_text(encoding="utf-8")
+    students = page[page.index('<section aria-labelledby="students">') :].partition("</section>")[0]
+    lines = {html.unescape(name): cell for name, cell in LINE.findall(students)}
+    _assert_same(points, {name: float(cell) if cell[0].isdigit() else None for name, cell in lines.items()}, ROUNDED)
     known = sorted(float(each.score) for each in points.values() if each.score is not None)
     if known:
         median = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
@@ -154,6 +162,30 @@ def _assert_exports(typed: Typed, folder: Path, points: dict[str, Expected], mos
             else:
                 share = score / most if platform == "canvas" else min(score / most, Fraction(1))
                 assert float(cell) == pytest.approx(float(share * OUT_OF), abs=ROUNDED), student
+
+
+def _assert_unit(typed: Typed, folder: Path, drawn: DrawnClass, unit: str) -> None:
+    """Compare the export of one unit with the points of its exercises."""
+    names = [name for name, place in UNITS.items() if place == unit]
+    points = {person.key: expected(drawn, person, names) for person in drawn.people}
+    most = sum(drawn.points[name] for name in names)
+    done = typed("export", "week-1", "--to", "gradescope", "--unit", unit, "--out", f"of/{unit}", cwd=folder)
+    assert done.returncode in (0, 1, 3), done.stderr
+    found = {}
+    for row in _rows(folder / f"of/{unit}/index.csv"):
+        result = json.loads((folder / f"of/{unit}" / _name(row["file"])).read_bytes())
+        found[_name(row["student"])] = result.get("score")
+    _assert_same(points, found)
+    _write_sheet(folder / "sheet.csv", CANVAS, points)
+    typed(
+        "export", "week-1", "--to", "canvas", "--fill", "sheet.csv", "--unit", unit, "--out", f"{unit}.csv", cwd=folder
+    )
+    (filled,) = (
+        folder.glob(f"{unit}.csv*") if (folder / f"{unit}.csv").is_file() else (folder / f"{unit}.csv").glob("*")
+    )
+    cells = {row["SIS Login ID"]: row["Linear (77)"] for row in _rows(filled) if row["SIS Login ID"]}
+    shares = {name: float(cell) * float(most) / OUT_OF if cell else None for name, cell in cells.items()}
+    _assert_same(points, shares, ROUNDED * float(most))
 
 
 def _write_sheet(path: Path, columns: tuple[str, ...], points: dict[str, Expected]) -> None:

@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from helpers.drawn_assignments import DrawnClass, Person
+
 SHARES = {"right": Fraction(1), "part": Fraction(2, 3), "third": Fraction(1, 3)}  # of an exercise; all else is 0
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """Something that one person, or a group, handed in: which kind of file for which exercise."""
-
-    number: int  # Canvas's of the upload
-    files: dict[str, str]
-    handed_in: datetime | None = None  # what the platform says
-    is_archive: bool = False
-
-
-@dataclass
-class Person:
-    """A person under the name that the results have, and what is known of them."""
-
-    key: str
-    attempts: list[Attempt] = field(default_factory=list)
-    handed_in: datetime | None = None  # what the roster says
-    extension: datetime | None = None
-
-
-@dataclass
-class DrawnClass:
-    """A class, its assignment and the changes of its grades."""
-
-    layout: str
-    people: list[Person]
-    points: dict[str, Fraction]
-    adjustments: list[tuple[str, str, Fraction]]  # student, exercise or nothing, points
-    due: datetime | None
-    grace: timedelta
-    per_day: Fraction
-    at_most: Fraction
-    free_days: int
-    enters_zero: bool  # --yes
+CONFLICT = "different answers"
 
 
 @dataclass(frozen=True)
@@ -54,35 +22,42 @@ class Expected:
     kind: str  # "", "nothing" or "ungraded"
 
 
-def expected(drawn: DrawnClass, person: Person) -> Expected:
-    """Return the points of a person by the rules of docs/class.md, docs/hand-ins.md and docs/exports.md."""
-    answers, handed_in = newest(drawn.layout, person)
+def expected(drawn: DrawnClass, person: Person, unit: Collection[str] = ()) -> Expected:
+    """Return the points of a person, or those for some exercises, as class.md, hand-ins.md and exports.md say."""
+    answers, handed_in = counted(drawn, person)
     changes = [(exercise, points) for student, exercise, points in drawn.adjustments if student == person.key]
     by_hand = {exercise: points for exercise, points in changes if exercise}
-    if answers is None and set(by_hand) != set(drawn.points):
+    asked = set(unit or drawn.points)
+    if any(answers.get(name) == CONFLICT for name in asked - set(by_hand)):
         return Expected(None, None, "ungraded")
-    if answers is not None and not answers and not changes and not drawn.enters_zero:
+    if not answers and not changes and not drawn.enters_zero:
         return Expected(None, None, "nothing")
-    graded = {name: most * SHARES.get((answers or {}).get(name, ""), 0) for name, most in drawn.points.items()}
-    added = sum((points for exercise, points in changes if not exercise), Fraction(0))
-    raw = max(Fraction(0), sum({**graded, **by_hand}.values(), added))
+    graded = {name: drawn.points[name] * SHARES.get(answers.get(name, ""), 0) for name in asked}
+    graded |= {name: points for name, points in by_hand.items() if name in asked}
+    added = sum((points for exercise, points in changes if not exercise and not unit), Fraction(0))
+    raw = max(Fraction(0), sum(graded.values(), added))
     time = person.handed_in or handed_in if person.attempts else None
     return Expected(raw, raw * (1 - lost(drawn, person, time)), "")
 
 
-def newest(layout: str, person: Person) -> tuple[dict[str, str] | None, datetime | None]:
-    """Return the files that count and their time; no files where nobody knows which attempt is the newest."""
+def counted(drawn: DrawnClass, person: Person) -> tuple[dict[str, str], datetime | None]:
+    """Return the kind of file that counts for each exercise, and when it was handed in."""
     attempts = sorted(person.attempts, key=lambda attempt: attempt.handed_in or attempt.number)
-    if not attempts:
-        return {}, None
-    if layout == "canvas":  # all uploads are one submission: of two files for an exercise the newest counts
-        files: dict[str, str] = {}
-        for attempt in attempts:
-            files |= {name: kind for name, kind in attempt.files.items() if kind != "untouched" or name not in files}
-        return files, None
-    if len(attempts) > 1 and layout != "gradescope":
-        return None, None
-    return attempts[-1].files, attempts[-1].handed_in
+    if drawn.layout == "gradescope" and attempts:
+        return attempts[-1].files, attempts[-1].handed_in
+    files: dict[str, str] = {}
+    for kinds in (attempt.files for attempt in attempts):
+        answers = {name: kind for name, kind in kinds.items() if kind != "untouched" or name not in files}
+        if drawn.layout != "canvas":  # where a later upload counts
+            answers = {name: _either(files.get(name, kind), kind) for name, kind in answers.items()}
+        files |= answers
+    if len(attempts) > 1 and drawn.layout != "canvas" and not person.has_one_folder:
+        files = dict.fromkeys(drawn.points, CONFLICT)
+    return files, None
+
+
+def _either(first: str, second: str) -> str:
+    return second if first in (second, "untouched") else CONFLICT
 
 
 def lost(drawn: DrawnClass, person: Person, handed_in: datetime | None) -> Fraction:

@@ -7,15 +7,18 @@ import json
 import random
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from pathlib import Path
 
+from grader.course.course import load_course
+from grader.quiz.answer_sheet import blank_sheet, solved_sheet
 from helpers import platforms
-from helpers.class_oracle import Attempt, DrawnClass, Person
 from helpers.courses import ROOT
 
-UNITS = {"slope": "01_slopes", "lin_grad": "04_linear"}
+UNITS = {"slope": "01_slopes", "lin_grad": "04_linear", "quiz_04_linear": "04_linear"}
+QUIZ = load_course(ROOT).find("quiz_04_linear").quiz
 SLOPE = (ROOT / "solutions/01_slopes/slope.py").read_text(encoding="utf-8")
 BROKEN = "def {}(:\n"
 SOURCES = {
@@ -32,6 +35,11 @@ SOURCES = {
         "untouched": platforms.STUB,
         "broken": BROKEN.format("lin_grad"),
     },
+    "quiz_04_linear": {
+        "right": solved_sheet("04_linear", QUIZ),
+        "untouched": blank_sheet("04_linear", QUIZ),
+        "broken": "variant: none\n",
+    },
 }
 LAYOUTS = ("plain", "sections", "moodle", "canvas", "gradescope", "github")
 NAMES = (  # of which no two share a word
@@ -44,6 +52,43 @@ NAMES = (  # of which no two share a word
 )  # fmt: skip
 DUE = datetime(2026, 11, 30, 18, 0, tzinfo=UTC)
 DELAYS = (-86400, -1, 0, 1, 899, 900, 901, 3600, 86399, 86400, 86401, 87300, 87301, 2 * 86400, 5 * 86400, 40 * 86400)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Something that one person, or a group, handed in: which kind of file for which exercise."""
+
+    number: int  # Canvas's of the upload
+    files: dict[str, str]
+    handed_in: datetime | None = None  # what the platform says
+    is_archive: bool = False
+
+
+@dataclass
+class Person:
+    """A person under the name that the results have, and what is known of them."""
+
+    key: str
+    attempts: list[Attempt] = field(default_factory=list)
+    handed_in: datetime | None = None  # what the roster says
+    extension: datetime | None = None
+    has_one_folder: bool = False  # with all attempts in it
+
+
+@dataclass
+class DrawnClass:
+    """A class, its assignment and the changes of its grades."""
+
+    layout: str
+    people: list[Person]
+    points: dict[str, Fraction]
+    adjustments: list[tuple[str, str, Fraction]]  # student, exercise or nothing, points
+    due: datetime | None
+    grace: timedelta
+    per_day: Fraction
+    at_most: Fraction
+    free_days: int
+    enters_zero: bool  # --yes
 
 
 def draw_class(draw: random.Random, layout: str) -> DrawnClass:
@@ -62,6 +107,7 @@ def draw_class(draw: random.Random, layout: str) -> DrawnClass:
             del person.attempts[2:]
             if len(person.attempts) == 2 and draw.random() < 0.6:
                 person.attempts.pop()
+            person.has_one_folder = draw.random() < 0.6
         if layout == "canvas":
             draw.shuffle(person.attempts)
     if not any(person.attempts for person in people):
@@ -69,6 +115,7 @@ def draw_class(draw: random.Random, layout: str) -> DrawnClass:
     if layout == "gradescope" and len(people) > 2 and draw.random() < 0.5 and people[0].attempts:
         people[1].attempts.append(people[0].attempts[-1])  # a group
     points = {"slope": draw.choice((1, 2, "1/4")), "lin_grad": draw.choice((1, 2, 3, 5, "1/4"))}
+    points["quiz_04_linear"] = draw.choice(("19/4", "19/2"))
     return DrawnClass(
         layout=layout,
         people=people,
@@ -128,7 +175,8 @@ def lay_down(draw: random.Random, drawn: DrawnClass, folder: Path) -> None:
         for attempt in person.attempts:
             if drawn.layout == "gradescope":
                 metadata.setdefault(attempt.number, []).append(email)
-            _submission(draw, drawn.layout, entry, attempt, files)
+            at = f"{entry}/try{attempt.number}" if person.has_one_folder and len(person.attempts) > 1 else entry
+            _submission(draw, drawn.layout, at, attempt, files)
     if not has_roster:  # nobody knows of who handed in nothing
         drawn.people = [person for person in drawn.people if person.attempts]
     _submissions(drawn, metadata, files, folder)
@@ -141,11 +189,13 @@ def lay_down(draw: random.Random, drawn: DrawnClass, folder: Path) -> None:
 def _course(drawn: DrawnClass, folder: Path) -> None:
     text = "course: small\ntitle: One\nunits:\n"
     for name, unit in UNITS.items():
+        points = float(drawn.points[name])
+        if name.startswith("quiz_"):
+            text += f"  quiz: {points}\n"
+            continue
         for part in ("exercises", "solutions"):
             shutil.copytree(ROOT / part / unit, folder / part / unit, ignore=shutil.ignore_patterns("__pycache__"))
-        text += (
-            f"- id: {unit}\n  title: {unit}\n  exercises:\n  - {{id: {name}, points: {float(drawn.points[name])}}}\n"
-        )
+        text += f"- id: {unit}\n  title: {unit}\n  exercises:\n  - {{id: {name}, points: {points}}}\n"
     (folder / "course.yaml").write_text(text, encoding="utf-8")
 
 
@@ -154,7 +204,8 @@ def _submission(draw: random.Random, layout: str, entry: str, attempt: Attempt, 
     at = draw.choice(("", "deep/er/", "UNIT/", "exercises/UNIT/"))
     sources: dict[str, str | bytes] = {"notes.txt": "none"} if draw.random() < 0.3 or not attempt.files else {}
     for name, kind in attempt.files.items():
-        spelled = draw.choice((f"{name}.py", f"{name} (1).py", f"{name.upper()}.py", f"{name}-2.py"))
+        ending = ".yaml" if name.startswith("quiz_") else ".py"
+        spelled = draw.choice((name, f"{name} (1)", name.upper(), f"{name}-2")) + ending
         sources[at.replace("UNIT", UNITS[name]) + spelled] = SOURCES[name][kind]
     if layout == "canvas":
         if attempt.is_archive:
