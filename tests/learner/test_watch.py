@@ -1,4 +1,4 @@
-"""`handgrad` alone, in a real terminal: what a learner sees after each save and each key."""
+"""`handgrad` alone, in a real terminal: what a learner sees after each save and each key; and its prompts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from helpers.courses import ROOT
 
 from grader.course.course import Course
-
-pytestmark = pytest.mark.slow
+from grader.learner.watch import Prompt
+from grader.learner.watch_terminal import BACKSPACE, ENTER, ESCAPE, UP
 
 PATIENCE = 180.0
 SLOPE, CENTRAL = "exercises/01_slopes/slope.py", "exercises/01_slopes/central_difference.py"
@@ -109,6 +109,7 @@ def save(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("tmux")
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     """Read what to do, edit, see the verdict, hint, back, picture, solve, compare, next, list, reset, quit."""
@@ -157,6 +158,7 @@ def give_time(folder: Path) -> None:
     course.write_text(course.read_text().replace("time_limit: 10 ", "time_limit: 600 "))
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "handgrad"], cwd=folder, capture_output=True, text=True, check=False,
@@ -167,6 +169,7 @@ def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.needs("tmux")
 def test_a_course_without_exercises_is_one_sentence(folder: Path) -> None:
     shutil.rmtree(folder / "exercises")
@@ -175,3 +178,27 @@ def test_a_course_without_exercises_is_one_sentence(folder: Path) -> None:
         assert "Traceback" not in terminal.wait_for("has no exercises/ folder", "ended with 2")
     finally:
         terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["l", "i", "n", BACKSPACE, "x", UP, ENTER], "lix"),
+        ([ENTER], ""),
+        (["l", ESCAPE], ""),
+        ([BACKSPACE, "a", ENTER], "a"),
+    ],
+)
+def test_a_word_is_typed_until_enter_or_left(keys: list[str], answer: str) -> None:
+    prompt = Prompt("Where?", lambda _: None, is_word=True)
+    assert [prompt.press(key, whole_lines=False) for key in keys] == [False] * (len(keys) - 1) + [True]
+    assert prompt.typed == answer
+
+
+def test_one_key_is_an_answer_and_so_is_a_line() -> None:
+    prompt = Prompt("Sure?", lambda _: None)
+    assert prompt.press("y", whole_lines=False)
+    assert prompt.typed == "y"
+    prompt = Prompt("Where?", lambda _: None, is_word=True)
+    assert prompt.press("lin_grad", whole_lines=True)
+    assert prompt.typed == "lin_grad"
