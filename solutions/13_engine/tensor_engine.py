@@ -12,8 +12,8 @@ class Tensor:
 
     ### BEGIN SOLUTION
     # Each step leaves a function that takes its gradient and returns one for each of the tensors that it used.
-    def __init__(self, data, used=(), way_back=None):
-        self.data, self.used, self.way_back = data, used, way_back
+    def __init__(self, data, used=(), backward_step=None):
+        self.data, self.used, self.backward_step = data, used, backward_step
         self.grad = torch.zeros_like(data)
 
     def __add__(self, other):
@@ -54,7 +54,7 @@ class Tensor:
         """Add to the gradient of every tensor that this one was made from."""
         self.grad = torch.ones_like(self.data)
         for tensor in reversed(self.order()):
-            for parent, g in zip(tensor.used, tensor.way_back(tensor.grad) if tensor.used else (), strict=True):
+            for parent, g in zip(tensor.used, tensor.backward_step(tensor.grad) if tensor.used else (), strict=True):
                 parent.grad += unbroadcast(g, parent.data.shape)
 
     ### END SOLUTION
