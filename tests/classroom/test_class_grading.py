@@ -7,6 +7,8 @@ import errno
 import io
 import json
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,7 @@ from unittest.mock import Mock
 
 import jsonschema
 import pytest
+from helpers.courses import SEED
 from test_worker_probe import PROBE, right_reply
 
 from grader.classroom import class_grading as batch
@@ -37,7 +40,6 @@ pytestmark = pytest.mark.slow
 
 grade_folder = partial(batch.grade_folder, isolation="none", ask=lambda nothing: True)
 ROOT = PACKAGE.parent
-SEED = 7
 RIGHT = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
 MEAN = RIGHT.replace("out.g.sum(0)", "out.g.mean(0)")
 PARTLY = RIGHT.replace("b.g = out.g.sum(0)", "b.g = ...")
@@ -105,9 +107,15 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graded(course: Course, school: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ClassSummary]:
+def graded(
+    course: Course,
+    school: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_pool: Callable[[], AbstractContextManager[None]],
+) -> tuple[Path, ClassSummary]:
     out = tmp_path_factory.mktemp("graded") / "out"
-    return out, grade_folder(course, school, out, workers=2, seed=SEED)
+    with shared_pool():
+        return out, grade_folder(course, school, out, workers=2, seed=SEED)
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ def attack(happen: Callable[[], None], status: str, says: str, course: Course, h
     assert {result.status for found in results.values() for result in found} == {"passed"}
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course, hostile: Callable[..., None]) -> None:
     """By SIGKILL; `thorough/test_every_loss.py` has every other way."""
     attack(kill, "error", "the grading process was lost (it ended with -9)", course, hostile)
@@ -125,6 +126,7 @@ def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkey
     assert after.status == results[1][0].status == "passed"
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable[..., ExerciseResult]) -> None:
     """Notes and what was printed come along, and those who hand in nothing wait for nobody."""
     wrong = "print('hello')\n" + solution(course, NAME).decode().replace("out.g.sum(0)", "out.g.mean(0)")

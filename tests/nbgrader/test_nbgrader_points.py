@@ -17,10 +17,13 @@ from helpers.nbgrader_class import (
     released_folder,
     totals,
 )
+from test_session import KeptWorker
 
 from grader.classroom.student_results import Note
+from grader.judging.grading import Grader
 from grader.nbgrader.cells import VALIDATING, score
 from grader.nbgrader.gradebook_results import read_gradebook
+from grader.sandbox.worker import Worker
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 URL = "sqlite:///gradebook.db"
@@ -93,9 +96,15 @@ class Shell:
     ids=["right", "not attempted", "wrong"],
 )
 def test_validate_shows_the_mistake_or_that_nothing_was_attempted(
-    answer: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    answer: str,
+    says: str,
+    worker: Worker,
+    grader: Grader,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     """nbgrader's Validate shows what a score prints on stderr, and "Partial credit" where it prints nothing."""
+    KeptWorker(worker).serve(grader, monkeypatch)
     monkeypatch.setattr("grader.nbgrader.cells._shell", lambda: Shell(answer))
     points = score("lin_grad", "b.g")
     assert capsys.readouterr().err == ""

@@ -6,13 +6,15 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from helpers.probes import PATIENT, X, assert_still_honest, outcome
 from helpers.processes import Family, alive, kill
 from helpers.workers import make_job
 
-from grader.sandbox.worker import Worker
+from grader.sandbox.isolation import Isolation
+from grader.sandbox.worker import Reply, Worker
 
 pytestmark = pytest.mark.slow
 
@@ -45,17 +47,59 @@ def killing(worker: Worker, times: int, number: signal.Signals) -> Iterator[None
 
 def assert_second_chance_and_no_third(worker: Worker, number: signal.Signals) -> None:
     """Check that a job whose child was killed is run again in a fresh warm process; killed twice, it has crashed."""
-    job = make_job(SLEEPS, {"x": X}, time_limit=PATIENT)
-    assert_still_honest(worker)
-    warm = worker.process.popen.pid
-    with killing(worker, 1, number):
-        assert outcome(worker.run(job, PATIENT)) == "returned tensor"
-    assert not alive(warm), "the second chance is in a fresh warm process"
+    assert_second_chance(worker, number)
     with killing(worker, 2, number):
-        reply = worker.run(job, PATIENT)
+        reply = worker.run(sleeping_job(), PATIENT)
     assert (reply.end, reply.detail) == ("crash", f"the process was ended by {number.name}")
     assert_still_honest(worker)
 
 
-def test_a_child_ended_from_outside_has_a_second_chance_and_no_third(worker: Worker) -> None:
-    assert_second_chance_and_no_third(worker, signal.SIGKILL)
+def assert_second_chance(worker: Worker, number: signal.Signals) -> None:
+    """Check that a job whose child was killed is run again in a fresh warm process."""
+    assert_still_honest(worker)
+    warm = worker.process.popen.pid
+    with killing(worker, 1, number):
+        assert outcome(worker.run(sleeping_job(), PATIENT)) == "returned tensor"
+    assert not alive(warm), "the second chance is in a fresh warm process"
+    assert_still_honest(worker)
+
+
+def sleeping_job() -> bytes:
+    return make_job(SLEEPS, {"x": X}, time_limit=PATIENT)
+
+
+def test_a_child_ended_from_outside_has_a_second_chance(worker: Worker) -> None:
+    assert_second_chance(worker, signal.SIGKILL)
+
+
+class Doomed:
+    """Act as a warm process whose children are all killed from outside."""
+
+    is_ready, is_spent = True, False
+
+    def __init__(self) -> None:
+        self.jobs, self.is_closed = 0, False
+
+    def answer(self, job: bytes, time_limit: float, announce: object) -> Reply:
+        self.jobs += 1
+        return Reply("crash", detail="the process was ended by SIGKILL", killed=True)
+
+    def has_ended(self) -> bool:
+        return False
+
+    def await_ready(self) -> None: ...
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_job_killed_twice_has_no_third_chance() -> None:
+    processes: list[Doomed] = []
+
+    def start(isolation: Isolation) -> Any:
+        processes.append(Doomed())
+        return processes[-1]
+
+    reply = Worker(start, "none").run(sleeping_job(), PATIENT)
+    assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGKILL")
+    assert [(process.jobs, process.is_closed) for process in processes] == [(1, True), (1, False)]
