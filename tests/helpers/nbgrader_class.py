@@ -13,16 +13,21 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import nbformat
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from jinja2.bccache import Bucket, BytecodeCache
 from jupyter_core.application import NoStart
+from nbconvert.exporters import templateexporter
 from nbformat import NotebookNode
 from nbgrader import api
 from nbgrader.apps import NbGraderApp
+from nbgrader.dbutil import _temp_alembic_ini
 
 from grader.cli import main as cli
 from grader.course.course import COURSE_VARIABLE, Course, load_course
@@ -64,8 +69,43 @@ COMMENTS = GRADES.replace(
 ).replace("grade.", "comment.")
 Edit = Callable[[NotebookNode], object]
 
-# Every new gradebook asks for its version, which is another process each time.
-api.get_alembic_version = cache(api.get_alembic_version)
+
+@cache
+def newest_version() -> str:
+    """Return the version that a new gradebook has, for which nbgrader starts a process each time."""
+    with _temp_alembic_ini("sqlite://") as settings:
+        return ScriptDirectory.from_config(Config(settings)).get_current_head() or ""
+
+
+api.get_alembic_version = newest_version
+create_engine = api.create_engine
+
+
+@cache
+def engine(folder: str, url: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    """Return the engine for the database at a URL, which may be relative to a folder."""
+    return create_engine(url, **dict(options))
+
+
+# Every gradebook that is opened would have an engine of its own, which compiles the same statements again.
+api.create_engine = lambda url, **options: engine(os.getcwd(), url, tuple(options.items()))
+
+
+class TemplateCache(BytecodeCache):
+    """Keep compiled templates, or else each page of feedback compiles them again."""
+
+    def __init__(self) -> None:
+        self.compiled: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if code := self.compiled.get(bucket.key):
+            bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.compiled[bucket.key] = bucket.bytecode_to_string()
+
+
+templateexporter.Environment = partial(templateexporter.Environment, bytecode_cache=TemplateCache())
 
 
 def small_course(root: Path, time_limit: float = 60) -> Course:
