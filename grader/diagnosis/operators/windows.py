@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from grader.course.sampling import Sampler, mask, normal, sized, spaced
-from grader.program.forward import Node, Place
-from grader.program.operation import Array
+from grader.program.forward import SINK, Node, Place
+from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, Program
 from grader.program.windows import windows_of
 
@@ -676,8 +676,8 @@ class Assignment:
     Args:
         order: `"window"` or `"tap"`: at each entry the contribution of the last window, or of the last tap, is kept;
             `"mean"`: they are averaged.
-        winners: for a max_pool: whether only the contributions of the greatest entry of each window are assigned, and
-            not the zeros of its other entries.
+        winners: for a max_pool, or an `unfold` whose windows are reduced to one of their entries: whether only the
+            contributions of this entry of each window are assigned, and not the zeros of its other entries.
     """
 
     order: Literal["window", "tap", "mean"]
@@ -687,15 +687,39 @@ class Assignment:
 def assignments(program: Program, place: Place) -> Iterator[Assignment]:
     """Yield `Assignment`s: which contribution to an entry is kept, where the windows at the edge `place` overlap.
 
-    That of the last `"window"`, or of the last `"tap"`, the position in the window; or their `"mean"`. For a max_pool
-    also, with `winners=True`, that of the last window whose greatest entry it is. Nothing where they do not overlap.
+    That of the last `"window"`, or of the last `"tap"`, the position in the window; or their `"mean"`. Where a window
+    gives its gradient to one entry, as in a max_pool, also, with `winners=True`, that of the last window whose greatest
+    entry it is. Nothing where they do not overlap.
     """
     node = program.reader(place)
     stride, size = _sizes(node, "step" if node.name == "unfold" else "stride"), _sizes(node, "size")
     if any(a < b for a, b in zip(stride, size, strict=True)):
-        if node.name == "max_pool":
+        if node.name == "max_pool" or chosen_entries(program, node) is not None:
             yield Assignment("window", winners=True)
         yield from (Assignment("tap"), Assignment("window"), Assignment("mean"))
+
+
+def chosen_entries(program: Program, node: Node) -> Array | None:
+    """Return 1 where a window of an `unfold` has the entry that its reader chooses, such as the greatest; else 0.
+
+    Args:
+        program: the program of a trial.
+        node: the windows operation.
+
+    Returns:
+        Shape: that of the node's value; `None` for another operation than `unfold`, and where the windows are read
+        otherwise than by `max`, `min`, `amax` or `amin`.
+    """
+    readers = [place for place in program.forward.uses[node.id] if place[0] != SINK]
+    choosers = [program.nodes[reader] for reader, _ in readers]
+    if node.name != "unfold" or len(choosers) != len(program.forward.uses[node.id]):
+        return None
+    if any(chooser.name not in ("max", "min", "amax", "amin") for chooser in choosers):
+        return None
+    shares = [
+        chooser.vjp(slot, np.ones(chooser.value.shape)) for chooser, (_, slot) in zip(choosers, readers, strict=True)
+    ]
+    return np.asarray(sum(shares) != 0, float)
 
 
 @operator(
@@ -725,7 +749,12 @@ def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Pro
             return np.asarray(own.sum() / np.maximum(own.sum(np.ones(own.parts.shape)), 1))
         if not choice.winners:
             return own.assign(choice.order)
-        return own.assign(choice.order, _tap_numbers(own.parts) == window_entries(at).argmax(0))
+        if at.node.name == "max_pool":
+            return own.assign(choice.order, _tap_numbers(own.parts) == window_entries(at).argmax(0))
+        chosen = chosen_entries(at.program, at.node)
+        if chosen is None:
+            raise NoCandidate
+        return own.assign(choice.order, contributions(at._replace(g=chosen)).parts > 0)
 
     return program.with_vjp(place, rule)
 
@@ -759,6 +788,24 @@ def _() -> Example:
         return {"x": torch.zeros_like(x).scatter(-1, where, g)}
 
     return Example(forward, wrong, {"x": sized(spaced("bs c n"), n=(7, 8))})
+
+
+@overwrite_windows.example
+def _() -> Example:
+    """Show the greatest entry of unfolded windows whose gradient is scattered, and not added."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.unfold(-1, 3, 1).max(-1).values.tanh()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign at the greatest entry of each window, window after window."""
+        values, where = x.unfold(-1, 3, 1).max(-1)
+        dx = torch.zeros_like(x)
+        for i in range(g.shape[-1]):
+            dx.scatter_(-1, where[:, i : i + 1] + i, (g * (1 - values.tanh() ** 2))[:, i : i + 1])
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(spaced("bs n"), n=(7, 8))})
 
 
 Position = Literal[
@@ -888,6 +935,248 @@ def _() -> Example:
         return {"w": torch.einsum("boi,bcik->ock", g[..., 1:-1], x.unfold(-1, 3, 1))}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(7, 8)), "w": sized_normal("o c k", k=(3,))})
+
+
+End = Literal["near the two ends", "near the beginning", "near the end"]
+ENDS: tuple[End, ...] = ("near the two ends", "near the beginning", "near the end")
+
+
+@operator(
+    "border-entries-missing",
+    code="missing-path",
+    rank=2.0,
+    at=windows.at_slot(INPUT),
+    choices=lambda program, place: ENDS,
+    message="in the gradient of {operand}, the entries {choice} get nothing back from {step}: they are in fewer windows"
+    " than others, and not in none",
+)
+def leave_out_border(program: Program, place: Place, choice: End) -> Program | None:
+    """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
+
+    With "near the two ends" and windows of size 3 and stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in
+    no window gets nothing in any case.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        own, part = contributions(at), at.right()
+        counts = own.sum(np.ones(own.parts.shape))
+        for axis in range(counts.ndim):
+            along = counts.max(axis=tuple(other for other in range(counts.ndim) if other != axis))
+            inside = np.flatnonzero(along == along.max())
+            kept = np.zeros(len(along), bool)
+            first = 0 if choice == "near the end" else inside[0]
+            last = len(along) if choice == "near the beginning" else inside[-1] + 1
+            kept[first:last] = True
+            part = part * kept.reshape(-1, *(1,) * (counts.ndim - 1 - axis))
+        return np.asarray(part)
+
+    return program.with_vjp(place, rule)
+
+
+@leave_out_border.example
+def _() -> Example:
+    """Show tanh of a convolution whose gradient of the input is computed where every tap meets it alone."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w).tanh()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go through the entries that every tap meets."""
+        dz, dx, k = g * (1 - F.conv1d(x, w).tanh() ** 2), torch.zeros_like(x), w.shape[-1]
+        for t in range(k - 1, g.shape[-1]):
+            for j in range(k):
+                dx[..., t] += dz[..., t - j] @ w[..., j]
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(7, 8)), "w": sized_normal("o c k", k=(2, 3))})
+
+
+# Windows in wrong places ----------------------------------------------------------------------------------------------
+
+
+@operator(
+    "windows-and-taps-reshaped",
+    code="reshape-for-transpose",
+    rank=2.0,
+    at=edges.of("unfold"),
+    message="the gradient of {step} is reshaped so that its windows and the positions in them change places, which"
+    " mixes its entries: these axes must be exchanged",
+)
+def reshape_windows(program: Program, place: Place, choice: None) -> Program | None:
+    """Take the upstream gradient of an `unfold`, of windows by positions, reshaped to positions by windows.
+
+    For g of shape (bs, windows, size): g.reshape(bs, size, windows).transpose(1, 2) in place of g.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        axis = int(str(at.node.options["dimension"])) % np.ndim(at.x)
+        rows = np.moveaxis(at.g, axis, -2)
+        mixed = rows.reshape(*rows.shape[:-2], rows.shape[-1], rows.shape[-2]).swapaxes(-1, -2)
+        return at.right(np.moveaxis(mixed, -2, axis))
+
+    return program.with_vjp(place, rule)
+
+
+@reshape_windows.example
+def _() -> Example:
+    """Show the squares of unfolded windows whose gradient is reshaped to one row for each position in a window."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.unfold(-1, 3, 2).square()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Make a row for each position by a reshape."""
+        bs, count, size = g.shape
+        taps, dx = (2 * x.unfold(-1, 3, 2) * g).reshape(bs, size, count), torch.zeros_like(x)
+        for j in range(size):
+            dx[:, j : j + 2 * count - 1 : 2] += taps[:, j]
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized_normal("bs n", n=(8, 9))})
+
+
+@dataclass(frozen=True, eq=False)
+class WindowAxis:
+    """One of the axes that windows slide along, where the windows lie side by side and do not overlap.
+
+    Args:
+        size: the size of a window along it.
+        count: the number of windows along it.
+        length: the number of entries of the array along it.
+        step: the distance of two neighbouring entries along it in the flattened array.
+    """
+
+    size: int
+    count: int
+    length: int
+    step: int
+
+
+def tiling_of(at: EdgeContext) -> tuple[WindowAxis, ...]:
+    """Return the axes that the windows slide along, if these lie side by side without padding and dilation.
+
+    Raises:
+        NoCandidate: the windows overlap, or have gaps or padding.
+    """
+    node, shape = at.node, np.shape(at.x)
+    sizes = _sizes(node, "size")
+    axes = [int(str(node.options["dimension"])) % len(shape)] if node.name == "unfold" else [*range(len(shape))]
+    axes = axes[-len(sizes) :]
+    plain = node.name == "unfold" or not any(_sizes(node, "padding"))
+    if _sizes(node, "step" if node.name == "unfold" else "stride") != sizes or not plain:
+        raise NoCandidate
+    if any(width != 1 for width in (_sizes(node, "dilation") if "dilation" in node.options else ())):
+        raise NoCandidate
+    counts = at.g.shape[axes[0] : axes[0] + len(axes)]
+    return tuple(
+        WindowAxis(size, count, shape[axis], math.prod(shape[axis + 1 :]))
+        for axis, size, count in zip(axes, sizes, counts, strict=True)
+    )
+
+
+Layout = Literal["side by side", "stretched"]
+LAYOUTS: Mapping[Layout, tuple[str, str]] = {
+    "side by side": ("reshape-for-transpose", "is laid out again and again, side by side: each of its entries must be"
+                     " repeated in its own window"),
+    "stretched": ("shape-special", "is stretched over all entries, also over those at the end that are in no window"),
+}  # fmt: skip
+
+
+@operator(
+    "windows-laid-out-wrongly",
+    code=lambda choice: LAYOUTS[choice][0],
+    rank=2.0,
+    at=edges.of("mean_pool", "unfold"),
+    choices=lambda program, place: LAYOUTS,
+    fields=lambda program, place, choice: {"how": LAYOUTS[choice][1]},
+    message="in the gradient of {operand}, the gradient of {step} {how}",
+)
+def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> Program | None:
+    """Lay the gradient of windows that do not overlap out over the array otherwise than window by window.
+
+    For 2 windows of size 3 with the gradients a and b: a, b, a, b, a, b with "side by side"; with "stretched", over 7
+    entries, a, a, a, a, b, b, b. Right is a, a, a, b, b, b, 0.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        own, tiling = contributions(at), tiling_of(at)
+        return (
+            own.sum(places=_places_side_by_side(own, tiling)) if choice == "side by side" else _stretch(at, own, tiling)
+        )
+
+    return program.with_vjp(place, rule)
+
+
+def _places_side_by_side(own: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
+    """Return for each contribution its position if tap t of window i lies at entry t * count + i of each axis.
+
+    Args:
+        own: the contributions of the windows.
+        tiling: the axes that they slide along, with `count` windows each.
+    """
+    taps = np.indices([axis.size for axis in tiling]).reshape(len(tiling), -1)
+    moves = np.zeros(())
+    for number, axis in enumerate(tiling):
+        window = np.arange(axis.count).reshape(-1, *(1,) * (len(tiling) - 1 - number))
+        tap = taps[number].reshape(-1, *(1,) * len(tiling))
+        moves = moves + (tap * axis.count + window - window * axis.size - tap) * axis.step
+    others = own.places.ndim - 1 - len(tiling)
+    return np.asarray(own.places + moves.reshape(len(own.parts), *(1,) * others, *moves.shape[1:]), int)
+
+
+def _stretch(at: EdgeContext, own: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
+    """Return the contributions of the windows, stretched over all entries of each axis as the nearest neighbour is.
+
+    Args:
+        at: the edge into the windows operation.
+        own: the contributions of the windows.
+        tiling: the axes that they slide along.
+
+    Returns:
+        Shape: that of the operand.
+    """
+    index: list[Array | slice] = []
+    entries = np.ix_(*(np.arange(axis.length) for axis in tiling))
+    windows = [entry * axis.count // axis.length for entry, axis in zip(entries, tiling, strict=True)]
+    for entry, window, axis in zip(entries, windows, tiling, strict=True):
+        first = -(-window * axis.length // axis.count)
+        index.append(np.minimum(entry - first, axis.size - 1))
+    others = own.parts.ndim - 1 - len(tiling)
+    parts = own.parts.reshape(*(axis.size for axis in tiling), *own.parts.shape[1:])
+    stretched = parts[(*index, *[slice(None)] * others, *windows)]  # the entries come first, as slices stand between
+    stretched = np.moveaxis(stretched, range(len(tiling)), range(-len(tiling), 0)) if others else stretched
+    if at.node.name == "unfold":
+        stretched = np.moveaxis(stretched, -1, int(str(at.node.options["dimension"])) % np.ndim(at.x))
+    return np.asarray(stretched)
+
+
+@lay_windows_out_wrongly.example
+def _() -> Example:
+    """Show means over squares of an image whose gradient is repeated side by side, and not entry by entry."""
+
+    def forward(x: Tensor) -> Tensor:
+        return F.avg_pool2d(x, 2)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Lay the small image out twice along both axes."""
+        tiled = g.repeat(1, 1, 2, 2) / 4
+        return {"x": F.pad(tiled, (0, x.shape[-1] - tiled.shape[-1], 0, x.shape[-2] - tiled.shape[-2]))}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c h v", h=(6, 7), v=(8, 9))})
+
+
+@lay_windows_out_wrongly.example
+def _() -> Example:
+    """Show means over pairs of entries whose gradient is stretched over the whole array."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.unfold(-1, 2, 2).mean(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Interpolate the gradient to the length of the array."""
+        return {"x": F.interpolate(g / 2, size=x.shape[-1], mode="nearest")}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(9, 11))})
 
 
 # Pooling ------------------------------------------------------------------------------------------------------------
@@ -1121,3 +1410,58 @@ def _() -> Example:
         return {"x": F.conv1d(g, w.reshape(c, o, k).flip(-1), padding=k - 1)}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(6, 7)), "w": sized_normal("o c k", k=(2, 3))})
+
+
+def has_groups(program: Program, place: Place) -> bool:
+    """Return whether the convolution of the edge `place` has several groups of channels."""
+    return int(str(program.reader(place).options["groups"])) > 1
+
+
+def summed_factors(program: Program, place: Place) -> Iterator[str]:
+    """Yield which factor of the contribution of a convolution with groups is summed over all channels.
+
+    "the upstream gradient", or, for the kernel, "the input", whose channels are the partner of the upstream gradient.
+    """
+    yield "the upstream gradient"
+    if place[1] == KERNEL:
+        yield "the input"
+
+
+@operator(
+    "groups-mixed",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=convolutions.at_slot(INPUT, KERNEL).where(has_groups),
+    choices=summed_factors,
+    message="in the gradient of {operand}, {choice} of {step} is summed over all channels, as in a convolution without"
+    " groups: each channel belongs to its own group alone",
+)
+def mix_groups(program: Program, place: Place, choice: str) -> Program | None:
+    """Sum the upstream gradient or the input over all channels in the contribution of a convolution with groups.
+
+    For a kernel w of one row for each channel, and "the upstream gradient": g.sum(1) meets x[:, c] in dw[c], in place
+    of g[:, c].
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        if choice == "the upstream gradient":
+            return at.right(np.broadcast_to(at.g.sum(1, keepdims=True), at.g.shape))
+        x = np.asarray(at.node.values[INPUT])
+        return at.right(operands={INPUT: np.broadcast_to(x.sum(1, keepdims=True), x.shape)})
+
+    return program.with_vjp(place, rule)
+
+
+@mix_groups.example
+def _() -> Example:
+    """Show a convolution of each channel by itself whose gradient of the kernel sums over the channels of g."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w.unsqueeze(1), groups=len(w))
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Let every channel of g meet every channel of x, as in a convolution with one group."""
+        windows = x.unfold(-1, w.shape[-1], 1)
+        return {"w": torch.einsum("bop,bcpk->ck", g, windows)}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(6, 7)), "w": sized_normal("c k", k=(2, 3))})

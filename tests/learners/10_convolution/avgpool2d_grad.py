@@ -65,7 +65,7 @@ def avgpool2d_grad(inp, out, size):
     inp.g[..., : spread.shape[2], : spread.shape[3]] = spread
 
 
-# %% wrong: squares tiled in place of stretched | inp.g: reshape-for-transpose or unknown or wrong-local
+# %% wrong: squares tiled in place of stretched | inp.g: reshape-for-transpose
 import torch
 
 
@@ -190,3 +190,13 @@ def avgpool2d_grad(inp, out, size):
     spread = out.g.repeat_interleave(size, 2).repeat_interleave(size, 2) / size**2
     inp.g = inp.new_zeros(inp.shape)
     inp.g[:, :, : spread.shape[2], : spread.shape[3]] = spread
+
+
+# %% wrong: stretched over the rows and columns that no window reached | inp.g: shape-special
+import torch
+
+
+def avgpool2d_grad(inp, out, size):
+    (h, w), (rows, columns) = out.shape[-2:], inp.shape[-2:]
+    which = torch.arange(rows) * h // rows, torch.arange(columns) * w // columns
+    inp.g = out.g[:, :, which[0]][:, :, :, which[1]] / size**2

@@ -111,7 +111,7 @@ def depthwise_conv1d_grad(inp, w, out):
     inp.g = F.conv_transpose1d(out.g, w[:, None], groups=len(w))
 
 
-# %% wrong: channels mixed, as in a full convolution | inp.g, w.g: extra-batch-sum or summed-wrong-axis or wrong-local or unknown
+# %% wrong: channels mixed, as in a full convolution | inp.g, w.g: summed-wrong-axis
 import torch
 import torch.nn.functional as F
 
@@ -216,3 +216,17 @@ def depthwise_conv1d_grad(inp, w, out):
     for k in range(w.shape[-1]):
         inp.g[:, :, k : k + places] += out.g * w[:, k].unsqueeze(-1)
         w.g[:, k] = (out.g * inp[:, :, k : k + places])[0].sum(1)
+
+
+# %% wrong: the ends of inp hear nothing | inp.g: missing-path
+import torch
+
+
+def depthwise_conv1d_grad(inp, w, out):
+    k, places = w.shape[1], out.shape[-1]
+    windows = inp.unfold(-1, k, 1)
+    w.g = torch.einsum("bcp,bcpk->ck", out.g, windows)
+    inner = torch.einsum("bcpk,ck->bcp", out.g.unfold(-1, k, 1), w.flip(-1)) if places >= k else None
+    inp.g = torch.zeros_like(inp)
+    if inner is not None:
+        inp.g[..., k - 1 : places] = inner

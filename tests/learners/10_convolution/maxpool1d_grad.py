@@ -34,7 +34,7 @@ def maxpool1d_grad(inp, out, size, step):
     inp.g = torch.einsum("bcw,bcws,tws->bct", out.g.double(), hot, place).float()
 
 
-# %% wrong: assigned, so that a winner of two windows hears one | inp.g: overwritten or unknown
+# %% wrong: assigned, so that a winner of two windows hears one | inp.g: overwritten
 import torch
 
 

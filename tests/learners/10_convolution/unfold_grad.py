@@ -185,3 +185,16 @@ def unfold_grad(inp, out, size, step):
     inp.g = inp.new_zeros(inp.shape)
     for i in range(out.shape[1]):
         inp.g[:, i * step : i * step + step] += out.g[:, i, :step]
+
+
+# %% wrong: a view in which places stand in front of windows | inp.g: reshape-for-transpose
+import torch
+
+
+def unfold_grad(inp, out, size, step):
+    count = out.shape[1]
+    by_place = out.g.contiguous().view(len(inp), size, count)
+    inp.g = torch.zeros_like(inp)
+    for i in range(count):
+        for j in range(size):
+            inp.g[:, i * step + j] += by_place[:, j, i]
