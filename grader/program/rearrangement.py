@@ -19,6 +19,47 @@ from .operation import Array, Operand, define
 # Other shapes -------------------------------------------------------------------------------------------------------
 
 
+def refined_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape of fewest axes of which both shapes are made by joining neighbouring axes.
+
+    For (bs, 6, n) and (bs, 2, 3 * n): (bs, 2, 3, n).
+
+    Args:
+        first: a shape without zeros.
+        second: another one of as many entries.
+
+    Returns:
+        The shape; `None` where there is none, as for (2, 3) and (3, 2).
+    """
+    refined = []
+    a, b = list(reversed(first)), list(reversed(second))
+    while a and b:
+        size, other = a.pop(), b.pop()
+        part = min(size, other)
+        if part == 0 or size % part or other % part:
+            return None
+        refined.append(part)
+        if size > part:
+            a.append(size // part)
+        if other > part:
+            b.append(other // part)
+    return (*refined, *reversed(a), *reversed(b))
+
+
+def joined_axes(shape: tuple[int, ...], refined: tuple[int, ...]) -> list[int]:
+    """Return for each axis of a refined shape the axis of the shape that it is a part of.
+
+    For (bs, 2, 3 * n) and the refined shape (bs, 2, 3, n): [0, 1, 2, 2].
+    """
+    axes: list[int] = []
+    for axis, size in enumerate(shape):
+        whole = 1
+        while len(axes) < len(refined) and (whole != size or not axes or axes[-1] != axis):
+            whole *= refined[len(axes)]
+            axes.append(axis)
+    return axes + [len(shape) - 1] * (len(refined) - len(axes))
+
+
 def _reshape_vjp(g: Array, _: Array, x: Array, *arguments: object, **options: object) -> Array:
     """Return g in the shape of x: the vjp of each operation that keeps the order of the entries, such as a reshape.
 

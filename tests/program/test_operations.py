@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from grader.program.operation import OPERATIONS
 from grader.program.program import Program
+from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.recording import record
 
 Forward = Callable[..., torch.Tensor]
@@ -512,3 +513,20 @@ def test_a_large_matrix_product_is_numpys(shapes: tuple[Shape, Shape]) -> None:
     np.testing.assert_allclose(gradients["x"], g @ np.swapaxes(w, -1, -2), rtol=1e-10, atol=1e-12)
     per_batch = np.swapaxes(x, -1, -2) @ g
     np.testing.assert_allclose(gradients["w"], per_batch if w.ndim == 3 else per_batch.sum(0), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refined", "axes"),
+    [
+        ((4, 6, 5), (4, 2, 15), (4, 2, 3, 5), ([0, 1, 1, 2], [0, 1, 2, 2])),
+        ((1, 6), (6,), (1, 6), ([0, 1], [0, 0])),
+        ((2, 3), (3, 2), None, None),
+        ((2, 6), (12,), (2, 6), ([0, 1], [0, 0])),
+    ],
+)
+def test_refined_shape_splits_both_shapes_into_common_axes(
+    first: tuple[int, ...], second: tuple[int, ...], refined: tuple[int, ...] | None, axes: tuple[list[int], ...] | None
+) -> None:
+    assert refined_shape(first, second) == refined
+    if refined is not None:
+        assert (joined_axes(first, refined), joined_axes(second, refined)) == axes

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import positive
+from grader.course.sampling import normal, positive, sized
 from grader.program.forward import Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
+from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
@@ -148,7 +149,8 @@ def scaling_of(program: Program, node: Node) -> Scaling | None:
     scales = [_operand_before_expand(program, node, slot) for slot in (0, 1)]
     scale = 0 if node.name == "mul" and scales[0].size < scales[1].size else 1
     factor = scales[scale].reshape((1,) * (node.value.ndim - scales[scale].ndim) + scales[scale].shape)
-    axes = tuple(i for i, size in enumerate(node.value.shape) if factor.shape[i] == 1 < size)
+    new = node.value.ndim - scales[scale].ndim  # axes in front, which are shared whatever their size
+    axes = tuple(i for i, size in enumerate(node.value.shape) if i < new or factor.shape[i] == 1 < size)
     if np.shape(node.values[1 - scale]) != node.value.shape or not axes:
         return None
     return Scaling(1 - scale, scale, axes, 1 / factor if node.name == "div" else factor)
@@ -846,6 +848,113 @@ def _() -> Example:
         return {"x": (g - g.mean(1, keepdim=True) - h * (g * h).mean(1, keepdim=True)) / s}
 
     return Example(forward, wrong, {"x": "bs n"})
+
+
+def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape in which an axis of a normalisation is split again, and the axes of it that are joined there.
+
+    For x.reshape(bs, groups, -1), with x of shape (bs, channels, n), normalised over the last axis: (bs, groups,
+    channels / groups, n), and (2, 3). Both are empty where no reshape makes what is normalised.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
+    known = normalisation_of(program, place)
+    maker = known and program.nodes[known.source]
+    if not known or not maker or maker.name not in ("reshape", "flatten") or len(known.axes) != 1:
+        return (), ()
+    refined = refined_shape(np.shape(maker.values[0]), maker.value.shape) or maker.value.shape
+    own = joined_axes(maker.value.shape, refined)
+    axes = tuple(axis for axis, whole in enumerate(own) if whole == known.axes[0])
+    return (refined, axes) if len(axes) > 1 else ((), ())
+
+
+def parts_of_joined_axis(program: Program, place: Place) -> range:
+    """Return the parts of the axis of a normalisation that a reshape joins, counted from the back, such as -2 and -1.
+
+    It is empty where no reshape joins axes there.
+    """
+    return range(-len(joined_parts(program, place)[1]), 0)
+
+
+@operator(
+    "normalised-over-part-of-axis",
+    code="summed-wrong-axis",
+    rank=2.5,
+    at=normalisations,
+    choices=parts_of_joined_axis,
+    message="in the gradient of {x} through {step}, the means run over {axis} alone, and not over all entries that are"
+    " normalised together",
+    fields=lambda program, place, choice: {
+        **normalisation_fields(program, place, choice),
+        "axis": _name_of_part(program, place, choice),
+    },
+)
+def average_over_part(program: Program, place: Place, choice: int) -> Program | None:
+    """Average over one of the axes that a reshape joins before they are normalised together, not over all of them.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: which of them, from the back: -1 for the places alone, where channels and places are joined.
+
+    Returns:
+        The rewritten program; `None` where no reshape joins as many axes in this trial.
+    """
+    shape, axes = joined_parts(program, place)
+    if len(axes) < -choice:
+        return None
+
+    def mean(terms: Array) -> Array:
+        split = terms.reshape(shape)
+        return np.broadcast_to(split.mean(axes[choice], keepdims=True), shape).reshape(terms.shape)
+
+    def formula(known: Normalisation, g: Array) -> Array:
+        mean_term = mean(g) if known.centred else 0.0
+        return np.asarray(known.r * (g - mean_term - known.h * mean(g * known.h) * (known.n / known.count)))
+
+    return with_normalisation_formula(program, place, formula)
+
+
+def _name_of_part(program: Program, place: Place, choice: int) -> str:
+    """Return what a learner calls a part of the joined axis of a normalisation: its axis in the array before.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        choice: which part, from the back.
+    """
+    known, (shape, axes) = normalisation_of(program, place), joined_parts(program, place)
+    if known is None or len(axes) < -choice:
+        return "a part of them"
+    maker = program.nodes[known.source]
+    before = joined_axes(np.shape(maker.values[0]), shape)
+    whole = before[axes[choice]]
+    source = maker.operand(0)
+    if before.count(whole) > 1 or source is None:
+        return f"axis {axes[choice]} of {shape}"
+    return program.name_of_axis(source, whole)
+
+
+@average_over_part.example
+def _() -> Example:
+    """Show a norm of groups of channels whose gradient averages over the places of a channel alone."""
+
+    def forward(x: Tensor) -> Tensor:
+        groups = x.reshape(len(x), 2, -1)
+        return (groups - groups.mean(-1, keepdim=True)) / (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Average over the places, and not over the channels of a group."""
+        bs, c, n = x.shape
+        groups = x.reshape(bs, 2, -1)
+        s = (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        h = (groups - groups.mean(-1, keepdim=True)) / s
+        h, up = h.reshape(bs, 2, c // 2, n), g.reshape(bs, 2, c // 2, n)
+        return {"x": ((up - up.mean(-1, True) - h * (up * h).mean(-1, True)) / s[..., None]).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": sized(normal("bs c n"), c=(6, 8))})
 
 
 @operator(

@@ -17,6 +17,7 @@ from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
 from grader.program.queries import contraction_of
+from grader.program.rearrangement import joined_axes, refined_shape
 
 from .contract import Example, operator
 from .places import edges, nodes, with_gradient_of_any_shape
@@ -165,6 +166,37 @@ def _() -> Example:
 
 
 @operator(
+    "stack-reshaped",
+    code="reshape-for-transpose",
+    rank=1.5,
+    at=edges.of("stack"),
+    message="the gradient of {step} is reshaped so that the axis of its parts comes first, which mixes its entries: the"
+    " axis must be moved, or one place along it taken",
+)
+def reshape_stack(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute a part of the upstream gradient, reshaped to have the parts of a `stack` along its first axis.
+
+    For torch.stack((a, b), 1), with a of shape (bs, n): g.reshape(2, bs, n)[0] for a, in place of g[:, 0].
+    """
+    return program.with_vjp(place, lambda at: at.g.reshape(-1, *np.shape(at.x))[at.slot])
+
+
+@reshape_stack.example
+def _() -> Example:
+    """Show two arrays stacked along the second axis whose gradients are rows of a reshape."""
+
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return torch.stack((x.tanh(), y), 1)
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Cut g in two by a reshape."""
+        parts = g.reshape(2, *x.shape)
+        return {"x": parts[0] * (1 - x.tanh() ** 2), "y": parts[1]}
+
+    return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
+
+
+@operator(
     "reshape-in-forward",
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
@@ -219,24 +251,36 @@ def longer_shape(node: Node) -> tuple[int, ...]:
     """Return the longer of the two shapes before and after a reshape: (bs, heads, n) for x.reshape(bs, heads, n).
 
     There, x has the shape (bs, heads * n). It is the same for y.reshape(bs, heads * n) of a y of shape (bs, heads, n).
+    For two shapes of as many axes it is that of which both are made by joining axes: (bs, groups, size, n) for
+    x.reshape(bs, groups, size * n) of an x of shape (bs, groups * size, n); the own shape where there is none.
 
     Args:
         node: a `reshape`, `flatten` or `unflatten`.
     """
-    return max(np.shape(node.values[0]), node.value.shape, key=len)
+    before, after = np.shape(node.values[0]), node.value.shape
+    if len(before) == len(after):
+        return refined_shape(before, after) or after
+    return max(before, after, key=len)
 
 
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
     """Yield `AxisPair`s: two axes that may be exchanged by mistake in the reshape at the edge or node `place`.
 
     They are axes of the longer of the shapes before and after, at least one of which is split off or joined: for a
-    reshape from (bs, heads * n) to (bs, heads, n) all three pairs of 0, 1 and 2. Nothing for a reshape that keeps the
-    number of axes.
+    reshape from (bs, heads * n) to (bs, heads, n) all three pairs of 0, 1 and 2. For a reshape from (bs, groups * size,
+    n) to (bs, groups, size * n) they are two that one of the shapes joins: groups and size, or size and n. Nothing for
+    a reshape that changes no axes.
     """
     node = program.reader(place)
     shapes = (np.shape(node.values[0]), node.value.shape)
     few, many = sorted(shapes, key=len)
-    if len(few) == len(many) or 0 in many:
+    if 0 in many:
+        return
+    if len(few) == len(many):
+        many = longer_shape(node)
+        for first, second in itertools.combinations(range(len(many)), 2):
+            if any(_joins(shape, many, AxisPair(first, second)) for shape in shapes) and len(many) > len(few):
+                yield AxisPair(first, second)
         return
     same = next((i for i, (a, b) in enumerate(zip(few, many, strict=False)) if a != b), len(few))
     same_behind = next((i for i, (a, b) in enumerate(zip(few[::-1], many[::-1], strict=False)) if a != b), len(few))
@@ -244,6 +288,31 @@ def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
     for first, second in itertools.combinations(range(len(many)), 2):
         if (first in split or second in split) and many[first] > 1 and many[second] > 1:
             yield AxisPair(first, second)
+
+
+def _joins(shape: tuple[int, ...], refined: tuple[int, ...], pair: AxisPair) -> bool:
+    """Return whether two axes of a refined shape are parts of one axis of a shape that is made by joining its axes.
+
+    Args:
+        shape: the shape before or after a reshape.
+        refined: the longer shape that the pair is counted in.
+        pair: the two axes.
+    """
+    axes = joined_axes(shape, refined)
+    return axes[pair.first] == axes[pair.second]
+
+
+def _splits(node: Node, pair: AxisPair) -> bool:
+    """Return whether a reshape splits an axis into the two axes of a pair; otherwise it joins them.
+
+    Args:
+        node: the reshape.
+        pair: the two axes that are exchanged, in the longer shape.
+    """
+    before, after = np.shape(node.values[0]), node.value.shape
+    if len(before) == len(after):
+        return _joins(before, longer_shape(node), pair)
+    return len(before) < len(after)
 
 
 def with_exchanged_split_axes(array: Array, shape: tuple[int, ...], pair: AxisPair) -> Array:
@@ -306,9 +375,11 @@ def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Pro
 
     def rule(at: EdgeContext) -> Array:
         shape, own = longer_shape(at.node), np.shape(at.x)
-        if len(own) < len(shape):  # one axis becomes several
+        if len(shape) <= choice.second:
+            raise NoCandidate
+        if _splits(at.node, choice):
             return with_split_axes_exchanged_back(at.g, shape, choice).reshape(own)
-        return with_exchanged_split_axes(at.g, shape, choice)
+        return with_exchanged_split_axes(at.g, shape, choice).reshape(own)
 
     return program.with_vjp(place, rule)
 
@@ -344,18 +415,41 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
 
     def change(node: Node) -> Node:
         shape = longer_shape(node)
-        if node.value.ndim == len(shape):
+        if len(shape) <= choice.second:
+            raise NoCandidate
+        if _splits(node, choice):
             return node.then(
-                lambda y: with_exchanged_split_axes(y, shape, choice),
+                lambda y: with_exchanged_split_axes(y, shape, choice).reshape(y.shape),
                 lambda g: with_split_axes_exchanged_back(g, shape, choice),
             )
         return with_reordered_operand(
             node,
             lambda x: with_split_axes_exchanged_back(x, shape, choice),
-            lambda g: with_exchanged_split_axes(g, shape, choice),
+            lambda g: with_exchanged_split_axes(g, shape, choice).reshape(g.shape),
         )
 
     return program.with_nodes({place[0]: change})
+
+
+@exchange_split_axes_in_forward.example
+def _() -> Example:
+    """Show channels normalised in two groups of neighbours whose backward pass takes every second channel together."""
+
+    def forward(x: Tensor) -> Tensor:
+        groups = x.reshape(len(x), 2, -1)
+        return (groups / groups.square().sum(-1, keepdim=True).sqrt()).reshape(x.shape)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Group even and odd channels."""
+        dx = torch.zeros_like(x)
+        for first in (0, 1):
+            part, up = x[:, first::2], g[:, first::2]
+            norm = part.square().sum((1, 2), keepdim=True).sqrt()
+            h = part / norm
+            dx[:, first::2] = (up - h * (h * up).sum((1, 2), keepdim=True)) / norm
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("bs c n"), c=(6, 8))})
 
 
 def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:

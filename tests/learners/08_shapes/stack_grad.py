@@ -56,7 +56,7 @@ def stack_grad(a, b, out, dim):
     b.g = out.g
 
 
-# %% wrong: reshaped instead of taken out | a.g, b.g: reshape-for-transpose or hard-coded or unknown
+# %% wrong: reshaped instead of taken out | a.g, b.g: reshape-for-transpose
 def stack_grad(a, b, out, dim):
     g = out.g.reshape(2, *a.shape)
     a.g, b.g = g[0], g[1]

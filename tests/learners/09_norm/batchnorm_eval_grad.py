@@ -46,7 +46,7 @@ def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     beta.g = out.g.sum(0)
 
 
-# %% wrong: the closed form of training | inp.g: wrong-graph or wrong-local or unknown
+# %% wrong: the closed form of training | inp.g: wrong-graph or wrong-local
 def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     inv = (var + 1e-5) ** -0.5
     hat = (inp - mean) * inv

@@ -227,7 +227,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: means of each channel alone | inp.g: summed-wrong-axis or unknown
+# %% wrong: means of each channel alone | inp.g: summed-wrong-axis
 def groupnorm_grad(inp, gamma, beta, out, groups):
     bs, c, l = inp.shape
     x = inp.view(bs, groups, c // groups, l)
@@ -239,7 +239,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     beta.g = out.g.sum((0, 2))
 
 
-# %% wrong: every k-th channel in one group | inp.g, gamma.g: reshape-for-transpose or unknown
+# %% wrong: every k-th channel in one group | inp.g, gamma.g: reshape-for-transpose
 def groupnorm_grad(inp, gamma, beta, out, groups):
     bs, c, l = inp.shape
     x = inp.view(bs, c // groups, groups, l)
