@@ -19,7 +19,7 @@ import numpy as np
 from grader.program.forward import SINK, bits
 from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.probes import draw_tangents, tolerances
-from grader.program.program import Program, Tangents
+from grader.program.program import EdgeVjp, Program, Tangents
 from grader.reference.compare import MATCH, agrees, scaled_error
 from grader.reference.trial import Trial
 
@@ -186,6 +186,36 @@ def is_near(array: Array, other: Array, right: Array) -> bool:
     if np.abs(other).max(initial=0.0) > TINY * size:
         return scaled_error(array, other) <= MATCH
     return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
+
+
+def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
+    """Return whether the learner's array for a target is what the chain rule makes of the learner's other arrays.
+
+    Args:
+        sample: the trial.
+        name: the target.
+        nearer: the targets with wrong arrays in some trial that it depends on: these arrays are taken as their
+            gradients.
+    """
+
+    def given_as_upstream(other: str) -> EdgeVjp:
+        """Return a function of an edge that returns the learner's array for a target."""
+        return lambda at: sample.given[other]
+
+    program = sample.program
+    if not any(map(sample.is_wrong, (name, *nearer))):
+        return True
+    if not all(map(sample.has_shape, (name, *nearer))):
+        return False
+    for other in nearer:
+        program = program.with_upstream(program.forward.targets[other], given_as_upstream(other))
+    try:
+        array = program.gradient(name)
+    except NoCandidate:
+        return False
+    zero = ZERO * float(np.abs(sample.right[name]).max(initial=0.0))
+    cancels = max(float(np.abs(values).max(initial=0.0)) for values in (array, sample.given[name])) <= zero
+    return cancels or sample.matches_learner(name, array)
 
 
 class Effect(NamedTuple):
@@ -379,6 +409,31 @@ class Case:
         """Return by target Python's `id` of the trial in which its answer is screened; `None` if it has no screen."""
         screened = {name: id(screen.sample.trial) for screen in self.screens for name in screen.names}
         return {name: screened.get(name) for name in self.names}
+
+    @cached_property
+    def following(self) -> dict[str, tuple[str, ...]]:
+        """Return the targets whose wrong arrays follow rightly from the learner's arrays nearer to the loss.
+
+        The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the
+        learner's own gradient of `centred`, in every trial.
+
+        Returns:
+            By such a target, those that it depends on and that do not follow from others themselves, nearest to the
+            loss first.
+        """
+        if not self.samples or self.samples[0].is_value:
+            return {}
+        forward = self.samples[0].program.forward
+        roots: dict[str, tuple[str, ...]] = {}
+        for name in sorted(self.names, key=self.distance):
+            nearer = [
+                other
+                for other in self.names
+                if other != name and forward.ancestors[forward.targets[other]] >> forward.targets[name] & 1
+            ]
+            if nearer and all(_follows(sample, name, nearer) for sample in self.samples if name in sample.given):
+                roots[name] = tuple(sorted((n for n in nearer if n not in roots), key=self.distance))
+        return roots
 
     def distance(self, name: str) -> tuple[int, int]:
         """Return how far from the loss the target `name` is, as a pair that sorts: (0, -5) is nearer than (0, -3).

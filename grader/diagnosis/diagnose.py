@@ -125,9 +125,10 @@ def find_mistakes(
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function, by name of the answer.
 
-    Answers with a common cause have one mistake, and refer to the answer that is nearest to the loss. Trials with exact
-    entries are left out: at a kink a right answer may differ from the reference, and near one a mistake may divide by
-    0.
+    Answers with a common cause have one mistake, which the first of them tells; the others refer to that one. An answer
+    that is right, given the learner's own values of answers nearer to the loss, has the code `follows`. Trials with
+    exact entries are left out: at a kink a right answer may differ from the reference, and near one a mistake may
+    divide by 0.
 
     Args:
         exercise: the exercise.
@@ -145,7 +146,22 @@ def find_mistakes(
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
         own = {name: (answers[name], samples[name]) for name in group}
         mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases)
-    return {name: with_words(mistakes[name]) for name in answers}
+    causes = _first_answers({name: mistakes[name] for name in answers})
+    return {name: with_words(replace(mistakes[name], cause=causes[name])) for name in answers}
+
+
+def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
+    """Return for each answer the first one of those with the same cause, and an empty text for that one itself.
+
+    Args:
+        mistakes: by name of the answer, in the order in which a learner sees them; the `cause` of each names the answer
+            at which the search has placed the mistake.
+    """
+    first: dict[str, str] = {}
+    for name, mistake in mistakes.items():
+        first.setdefault(mistake.cause or name, name)
+    causes = {name: first[mistake.cause or name] for name, mistake in mistakes.items()}
+    return {name: "" if cause == name else cause for name, cause in causes.items()}
 
 
 def _in_double(samples: Iterable[Sample]) -> list[Sample]:
@@ -194,8 +210,9 @@ def _mistakes_of_group(
     """
     wrong = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
-    case = case_of(exercise, wrong, tuple(answer.wrt for answer in right_answers if answer.wrt))
+    right_targets = tuple(answer.wrt for answer in right_answers if answer.wrt)
     names = {target: answer.name for target, (answer, _) in wrong.items()}
+    case = case_of(exercise, wrong, right_targets)
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [
         *declared_mistakes(exercise, wrong, right_answers),
@@ -204,9 +221,13 @@ def _mistakes_of_group(
     earlier = next(filter(case.is_screened_as, cases), None)
     budget = WORK_AGAIN if any(set(case.names) <= set(other.names) for other in cases) else MOST_WORK
     cases.append(case)
-    return {
+    mistakes = {
         names[target]: replace(mistake, cause=names.get(mistake.cause, ""))
         for target, mistake in explain(case, OPERATORS, others, budget, earlier).items()
+    }
+    return mistakes | {
+        names[target]: Mistake("follows", facts=(Fact("follows", {"answers": [names[root] for root in roots]}),))
+        for target, roots in case.following.items()
     }
 
 

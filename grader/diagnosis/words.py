@@ -42,13 +42,17 @@ def with_words(mistake: Mistake) -> Mistake:
 
 
 def message_of(mistake: Mistake) -> str:
-    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; besides, ..."."""
+    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; besides, ...".
+
+    An answer whose mistake another one tells refers to that one: "as for x.g".
+    """
+    if mistake.cause:
+        return f"as for {mistake.cause}"
     clauses = [clause(fact) for fact in mistake.facts]
-    message = "; ".join(
+    return "; ".join(
         f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
         for fact, text in zip(mistake.facts, clauses, strict=True)
     )
-    return f"the same cause as in {mistake.cause}: {message}" if mistake.cause else message
 
 
 def clause(fact: Fact) -> str:
@@ -150,6 +154,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "largest": lambda fields: "the largest entry of the right answer" if fields["entries"] > 1 else "the right one",
     "how_far": lambda fields: "" if fields["error"] == "1" else f"{fields['error']} times ",
     "varying": _varying,
+    "those": lambda fields: "that" if len(fields["answers"]) == 1 else "those",
     "alone": lambda fields: ", and none in a batch of one" if fields["alone"] else "",
 }
 

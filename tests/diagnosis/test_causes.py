@@ -274,23 +274,23 @@ def network(
     return {name: lambda v, name=name: gradients(v)[name] for name in ("inp.g", "w1.g", "b1.g", "w2.g")}
 
 
-def test_one_mistake_in_several_answers_is_told_once_where_it_is_nearest_to_the_loss() -> None:
+def test_one_mistake_in_several_answers_is_told_once_at_the_first_of_them() -> None:
     spoilt = {name: rule for name, rule in network(mask=lambda a: a <= 0).items() if name != "w2.g"}
     told = verdicts(NETWORK, spoilt)
     assert {name: said.code for name, said in told.items()} == dict.fromkeys(spoilt, "inverted-mask")
-    assert "the mask is inverted" in told["b1.g"].says
-    for name in ("inp.g", "w1.g"):
+    assert "the mask is inverted" in told["inp.g"].says
+    for name in ("w1.g", "b1.g"):
         said = told[name]
-        assert said.cause == "b1.g"
-        assert said.says == f"the same cause as in b1.g: {told['b1.g'].says}"
+        assert said.cause == "inp.g"
+        assert said.says == "as for inp.g"
         assert said.hints == ("Mend the other answer first, and look again.",)
 
 
-def test_a_mistake_behind_all_answers_is_told_at_the_one_that_is_nearest_to_the_loss() -> None:
+def test_a_mistake_nearest_to_the_loss_is_told_at_the_first_answer() -> None:
     told = verdicts(NETWORK, network(loss=lambda d: 2 * d))
     assert {said.code for said in told.values()} == {"sum-for-mean"}
     causes = {name: said.cause for name, said in told.items()}
-    assert causes == {"w2.g": "", "inp.g": "w2.g", "w1.g": "w2.g", "b1.g": "w2.g"}
+    assert causes == {"inp.g": "", "w1.g": "inp.g", "b1.g": "inp.g", "w2.g": "inp.g"}
 
 
 def test_two_slips_that_have_nothing_to_do_with_each_other_stay_two() -> None:
@@ -326,10 +326,22 @@ def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
         "mean.g": mean_g, "square.g": square_g, "inp.g": lambda known: square_g(known) * 2 * known["inp"],
     }  # fmt: skip
     told = verdicts(IN_STEPS, rules)
-    causes = {name: said.cause for name, said in told.items()}
-    assert causes == {"mean.g": "", "square.g": "mean.g", "inp.g": "mean.g"}
-    assert {said.code for said in told.values()} == {"wrong-sign"}
+    assert {name: said.code for name, said in told.items()} == {
+        "mean.g": "wrong-sign", "square.g": "follows", "inp.g": "follows",
+    }  # fmt: skip
     assert "`(mean + 1) ** -0.5`" in told["mean.g"].says
+    assert told["inp.g"].says == "right, given your mean.g: mend that first"
+    assert told["inp.g"].hints == ("Mend the other answer first, and look again.",)
+
+
+def test_an_answer_with_a_mistake_of_its_own_does_not_follow() -> None:
+    """`inp.g` follows from neither the right `square.g` nor the learner's wrong one."""
+    rules: dict[str, Rule] = {
+        "square.g": lambda known: -known["out_g"] * known["square"].cos() * known["inv"],
+        "inp.g": lambda known: known["out_g"] * known["square"].cos() * known["inv"] * known["inp"],
+    }
+    told = verdicts(IN_STEPS, rules)
+    assert all(said.code != "follows" for said in told.values())
 
 
 def test_a_mistake_in_one_answer_and_another_in_two_are_two_causes() -> None:

@@ -74,7 +74,7 @@ def test_what_follows_from_another_answer_says_so() -> None:
         facts=(Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),),
         cause="b1.g",
     )
-    assert message_of(follows) == "the same cause as in b1.g: the mask of `relu(x)` is inverted"
+    assert message_of(follows) == "as for b1.g"
     assert with_words(follows).hints == ("Mend the other answer first, and look again.",)
 
 

@@ -44,7 +44,6 @@ def test_every_code_has_a_submission_or_an_answer_that_earns_it(course: Course) 
     asked = set().union(*(codes_of(question) for quiz in quizzes for question in quiz.questions.values()))
     elsewhere = {
         "measured",
-        "follows",
         NOT_READ,
     }  # where a course refuses what others flag (`test_measuring`); in a quiz alone
     assert CODES - expected - asked == elsewhere

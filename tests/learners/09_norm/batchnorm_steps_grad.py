@@ -54,7 +54,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
             inp.g[i, j] += mean.g[j] / bs
 
 
-# %% wrong: centred used once, its square forgotten | centred.g, inp.g: missing-path
+# %% wrong: centred used once, its square forgotten | centred.g: missing-path; inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -66,7 +66,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g - centred.g.mean(0)
 
 
-# %% wrong: the second use of centred replaces the first | centred.g, mean.g, inp.g: overwritten or missing-path
+# %% wrong: the second use of centred replaces the first | centred.g: overwritten or missing-path; mean.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -115,7 +115,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: gamma forgotten in hat.g, and so in all below | hat.g, inv.g, var.g, centred.g, mean.g, inp.g: missing-local
+# %% wrong: gamma forgotten in hat.g, and so in all below | hat.g: missing-local; inv.g, var.g, centred.g, mean.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g.clone()
     gamma.g = (out.g * hat).sum(0)
@@ -127,7 +127,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: the minus of the power forgotten | var.g, centred.g, inp.g: wrong-sign
+# %% wrong: the minus of the power forgotten | var.g: wrong-sign; centred.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -187,7 +187,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g - mean.g / len(inp)
 
 
-# %% wrong: the share of the variance's mean forgotten | centred.g: sum-for-mean or missing-local; inp.g: sum-for-mean or missing-local
+# %% wrong: the share of the variance's mean forgotten | centred.g: sum-for-mean or missing-local; inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -230,7 +230,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     beta.g = out.g.sum(0)
 
 
-# %% wrong: hat.g with hat | hat.g, inv.g, var.g, centred.g, mean.g, inp.g: wrong-operand
+# %% wrong: hat.g with hat | hat.g: wrong-operand; inv.g, var.g, centred.g, mean.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * hat
     gamma.g = (out.g * hat).sum(0)
@@ -242,7 +242,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: inv.g with inv | inv.g, var.g, centred.g, inp.g: wrong-operand
+# %% wrong: inv.g with inv | inv.g: wrong-operand; var.g, centred.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -254,7 +254,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: the square's 2 forgotten | centred.g, inp.g: missing-local
+# %% wrong: the square's 2 forgotten | centred.g: missing-local; inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -266,7 +266,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: half forgotten | var.g: missing-local or wrong-factor; centred.g, inp.g: missing-local or extra-factor
+# %% wrong: half forgotten | var.g: missing-local or wrong-factor; centred.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -278,7 +278,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: mean.g averaged | mean.g, inp.g: mean-for-sum
+# %% wrong: mean.g averaged | mean.g: mean-for-sum; inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
@@ -290,7 +290,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inp.g = centred.g + mean.g / len(inp)
 
 
-# %% wrong: centred.g without inv | centred.g, mean.g, inp.g: missing-local or extra-factor
+# %% wrong: centred.g without inv | centred.g: missing-local or extra-factor; mean.g, inp.g: follows
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
