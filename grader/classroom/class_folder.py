@@ -59,6 +59,7 @@ LAYOUTS: Mapping[LayoutName, str] = {
 }
 PLATFORMS: Mapping[LayoutName, str] = {"canvas": "Canvas", "moodle": "Moodle", "gradescope": "Gradescope"}
 MOST_NAMED = 3  # names in a sentence
+DEEPEST_EXERCISE = 3  # in a folder that is called as a tool's; below `lib/python3/site-packages` lies no student's work
 COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 
 
@@ -293,13 +294,21 @@ class _LayoutFinder:
             layout: its layout; recognised if `None`.
 
         Raises:
-            UsageError: the folder is laid out like the submission of one student, or has another layout than `layout`.
+            UsageError: the folder is laid out like the submission of one student, has another layout than `layout`, or
+                holds one folder that may be the class's or a student's.
         """
-        root, infos = self._unwrapped(root)
+        outer = root
+        root, infos = self._unwrapped(root, guesses=layout is None or root.path is None)
         if any(info.is_of_course for info in infos) and not any(info.is_student for info in infos):
             message = f"{self.folder} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{message}, or grade it alone with --one.")
         name, doubt = (layout, "") if layout else self._recognise(root, infos)
+        if layout is None and name == "plain" and root.path is not None and root is not outer:
+            inside = _listed([displayable_name(info.entry.name) for info in infos if info.may_be_submission])
+            raise UsageError(
+                f"{self.folder} holds one folder, which may be the class's or its only student's, because it holds "
+                f"{inside}: name {displayable_name(str(root.path))} for the class, or --layout plain for the student."
+            )
         submissions = self._sections(root, infos) if name == "sections" else self._submissions(name, root, infos)
         if layout in PLATFORMS and submissions and all(submission.nothing for submission in submissions):
             raise UsageError(
@@ -329,10 +338,15 @@ class _LayoutFinder:
         shown = displayable_name(name)
         return (f"{shown} is taken for the only student: if it is the folder of a class, name {self.folder / shown}.",)
 
-    def _unwrapped(self, folder: Folder) -> tuple[Folder, list[_EntryInfo]]:
-        """Return the folder of a class or section inside those that only wrap it, and its entries."""
+    def _unwrapped(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
+        """Return the folder of a class or section inside those that only wrap it, and its entries.
+
+        Args:
+            folder: the outermost folder.
+            guesses: whether a folder that may also be that of the only student, with several attempts, is a wrapper.
+        """
         infos = self._infos(self._entries(folder))
-        while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0]):
+        while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0], guesses=guesses):
             folder = infos[0].entry
             infos = self._infos(self._entries(folder))
         return folder, infos
@@ -382,21 +396,34 @@ class _LayoutFinder:
             return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
         inside = entry.all_entries(MOST_ENTRIES)
         candidates = [inner for inner in inside if isinstance(inner, Folder) or not inner.name.startswith(APPLE_DOUBLE)]
-        return any(map(self._is_of_course, candidates)) or any(
+        depth = DEEPEST_EXERCISE if entry.name[:1].isalpha() else 1  # a person may be called env, but not .x
+        return self._holds_exercise(candidates, depth) or any(
             isinstance(inner, File) and (inner.is_archive or inner.name.lower().endswith(".ipynb"))
             for inner in candidates
+        )
+
+    def _holds_exercise(self, entries: Iterable[File | Folder], depth: int) -> bool:
+        """Return whether any of some entries, or any below them down to a depth, has a name of the course's."""
+        return any(
+            self._is_of_course(entry)
+            or (
+                isinstance(entry, Folder)
+                and depth > 1
+                and self._holds_exercise(entry.all_entries(MOST_ENTRIES), depth - 1)
+            )
+            for entry in entries
         )
 
     def _is_results_folder(self, folder: Folder) -> bool:
         """Return whether a folder is the results folder."""
         return folder.path is not None and os.path.realpath(folder.path) == self.out
 
-    def _is_wrapper(self, info: _EntryInfo) -> bool:
+    def _is_wrapper(self, info: _EntryInfo, *, guesses: bool) -> bool:
         """Return whether a folder contains a class, and is not the submission of one student."""
         if info.is_submission or info.moodle:
             return False
         inside = self._infos(info.inside)
-        return sum(inner.is_submission for inner in inside) > 1 or _download(inside) is not None
+        return _download(inside) is not None or (guesses and sum(inner.is_submission for inner in inside) > 1)
 
     def _is_of_course(self, entry: File | Folder) -> bool:
         """Return whether an entry has the name of an exercise's file, or of a folder of the course."""
@@ -614,7 +641,7 @@ class _LayoutFinder:
                 section = open_tree(root.path / name)
             except UsageError as error:
                 return [misfit_submission(section, str(error).rstrip("."))]
-        section, inside = self._unwrapped(section)
+        section, inside = self._unwrapped(section, guesses=section.path is None)
         platform = self._platform(section, inside)
         if platform is None and any(inner.is_of_course for inner in inside):
             return [

@@ -340,6 +340,28 @@ def test_two_attempts_in_a_plain_folder_are_an_error_of_that_student_alone(cours
     assert content(course, submissions["ada"]).files["lin_grad"] == MEAN.encode()
 
 
+def test_one_folder_with_several_attempts_is_never_taken_for_a_class(course, tmp_path) -> None:
+    """Nothing tells it from the folder of a class, so that the layout, or the inner folder, must be named."""
+    path = put(tmp_path / "in", {f"ada/{name}/lin_grad.py": RIGHT for name in ("try1", "try2")})
+    with pytest.raises(UsageError) as caught:
+        found_in(course, path)
+    assert str(caught.value) == (
+        f"{path} holds one folder, which may be the class's or its only student's, because it holds try1, try2: "
+        f"name {path / 'ada'} for the class, or --layout plain for the student."
+    )
+    assert keys(found_in(course, path, "plain")) == ["ada"]
+    assert keys(found_in(course, path / "ada", "plain")) == ["try1", "try2"]
+    files = {f"{place}/lin_grad.py": RIGHT for place in ("Mon/ada/try1", "Mon/ada/try2", "Tue/bob", "Tue/cem")}
+    assert keys(found_in(course, put(tmp_path / "sections", files), "sections")) == ["ada", "bob", "cem"]
+
+
+@pytest.mark.parametrize("place", ["deep/er", "try1"])
+def test_a_student_who_is_called_like_a_tool_is_graded_wherever_the_exercise_lies(course, tmp_path, place) -> None:
+    files = {f"env/{place}/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT, "venv/lib/python3/site-packages/x.py": ""}
+    found = found_in(course, put(tmp_path / "in", files), "plain")
+    assert (keys(found), found.strays) == (["bob", "env"], ("venv",))
+
+
 def test_an_export_from_gradescope_without_its_metadata_is_refused(course, tmp_path) -> None:
     path = put(tmp_path / "in", {f"submission_{number}/lin_grad.py": RIGHT for number in (4011, 4012)})
     for layout in (None, "gradescope"):
