@@ -177,12 +177,9 @@ def _assert_unit(typed: Typed, folder: Path, drawn: DrawnClass, unit: str) -> No
         found[_name(row["student"])] = result.get("score")
     _assert_same(points, found)
     _write_sheet(folder / "sheet.csv", CANVAS, points)
-    typed(
-        "export", "week-1", "--to", "canvas", "--fill", "sheet.csv", "--unit", unit, "--out", f"{unit}.csv", cwd=folder
-    )
-    (filled,) = (
-        folder.glob(f"{unit}.csv*") if (folder / f"{unit}.csv").is_file() else (folder / f"{unit}.csv").glob("*")
-    )
+    sheets = folder / "sheets" / unit
+    typed("export", "week-1", "--to", "canvas", "--fill", "sheet.csv", "--unit", unit, "--out", str(sheets), cwd=folder)
+    (filled,) = sheets.glob("*.csv")
     cells = {row["SIS Login ID"]: row["Linear (77)"] for row in _rows(filled) if row["SIS Login ID"]}
     shares = {name: float(cell) * float(most) / OUT_OF if cell else None for name, cell in cells.items()}
     _assert_same(points, shares, ROUNDED * float(most))
