@@ -83,12 +83,12 @@ def settings(
     side = _side(int(rng.integers(3, 6)), allowed)
     kinds = [
         ("pairwise different sizes", _different(axes, rng, allowed), 2),
-        ("other sizes", _different(axes, rng, allowed), 1),
-        (ONE_KIND if batch else "more sizes", {**_different(axes, rng, allowed), **batch}, 3),
+        ("a trial with other sizes", _different(axes, rng, allowed), 1),
+        (ONE_KIND if batch else "a trial with further sizes", {**_different(axes, rng, allowed), **batch}, 3),
         ("a square case", {axis: _nearest(side, allowed.get(axis, ())) for axis in axes}, 2),
         (LARGE_UPSTREAM_KIND, _different(axes, rng, allowed), 2),
     ]
-    kinds += [("more sizes", _different(axes, rng, allowed), 2) for _ in range(least - len(kinds))]
+    kinds += [("a trial with further sizes", _different(axes, rng, allowed), 2) for _ in range(least - len(kinds))]
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
 
 

@@ -52,7 +52,7 @@ class DeclaredMistake:
         A formula for all that is returned must give every wrong answer, and leave every right one right; else the
         result is empty.
         """
-        says = self.misconception.says or f"this is what a known slip gives ({self.misconception.code})"
+        says = self.misconception.says or f"this is the result of a known mistake ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, facts=(Fact("declared", {}, says),), hints=self.misconception.hints)
         names = [name for name, (answer, samples) in self.wrong.items() if self._reproduces_answer(answer, samples)]
         if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):

@@ -14,8 +14,14 @@ from .mistake import Mistake
 from .words import hints_when
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
+HINT_CASES = {
+    "no-gradient-yet": re.compile(r"no attribute 'g'|\+=: 'NoneType'"),
+    "truth-of-array": re.compile(r"[Bb]oolean value of Tensor|truth value of an array"),
+    "index": re.compile(r"index .*out of (bounds|range)"),
+    "shapes": SHAPE_ERROR,
+}  # the hints for a message, a section of `words.yaml`; the first that fits counts
 TOO_DEEP = "RecursionError"
-DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
+DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
@@ -48,11 +54,14 @@ def diagnose_error(
     if error.type == TOO_DEEP:
         return Mistake("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
     says = f"{error.type}: {_one_line(error.message)}{where}"
+    case = next((case for case, pattern in HINT_CASES.items() if pattern.search(error.message)), "")
+    if case == "shapes" and trial is None:
+        case = ""
     if trial is not None and SHAPE_ERROR.search(error.message):
-        return Mistake("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
-    if trial is not None and (chosen := describe_options(trial)):
+        says = f"{says}. Here {_shapes(trial)}"
+    elif trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
-    return Mistake("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
+    return Mistake("error", says, hints_when("unknown-name" if error.type == "NameError" else case))
 
 
 def diagnose_autograd_use(line: int, words: str, source: Source) -> Mistake:

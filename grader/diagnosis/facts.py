@@ -170,7 +170,7 @@ def training_step(answer: Answer, samples: Samples) -> Mistake | None:
         return None
     if math.isclose(abs(rate), 1, rel_tol=1e-2):  # more likely a sum than a step
         return None
-    verb = "less" if rate < 0 else "plus"
+    verb = "minus" if rate < 0 else "plus"
     return make_fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
 
 
@@ -510,6 +510,9 @@ def unknown_mistake(samples: Samples) -> Mistake:
         sample.agrees == (sample.trial.setting.kind == ONE_KIND) for sample in informative
     )
     fields = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
+    if array.size == 1:
+        digits = 3 if error > TOLERANCE else 9  # so many that the two numbers do not look the same
+        fields |= {key: f"{each.item():.{digits}g}" for key, each in (("given", array), ("right", right))}
     return make_fact("unknown", "unknown", **fields, alone=alone)
 
 

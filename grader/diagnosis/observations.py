@@ -484,7 +484,7 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     own, counts = uneven[0]
     rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
-    says = f"along {own.axis}, not all rows count: here only those with the numbers {rows} of 0 to {len(counts) - 1}"
+    says = f"along {own.axis}, not all rows count: here only rows {rows} of 0 to {len(counts) - 1}"
     return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
@@ -502,7 +502,8 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     if len(several) < LEAST_ROW_TRIALS or any(each is None for each in weights):
         return None
     first, last = (f"{float(weights[0][i]):.3g}" for i in (0, -1))  # type: ignore[index]
-    says = f"along {several[0].axis}, the rows count differently: here the first {first} times, the last {last} times"
+    how = f"here the first {first} times, the last {last} times"
+    says = f"along {several[0].axis}, some rows count more than others: {how}"
     return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
 
 
@@ -715,5 +716,5 @@ def explains_by_gradient(case: Case, sample: ProgramSample, value: int, names: t
 def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
     """Return the fact that the gradient of a node's value is wrong, and all from it to the inputs is right."""
     value, step = program.name_of(node.id), expression_of(program, node)
-    says = f"from {step} to the inputs all is right: the gradient that arrives at {value} is wrong already"
+    says = f"the gradient of {value} is wrong already; from {step} back to the inputs, all is right"
     return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))

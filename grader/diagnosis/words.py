@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -140,7 +141,9 @@ def _varying(fields: Mapping[str, Any]) -> str:
     """Return the sentence that an answer is off by a factor that differs from trial to trial."""
     often = f"it is right in {fields['right']} of {fields['trials']} trials; " if fields.get("right") else ""
     which = "in another" if often else "in this"
-    return f"{often}{which} trial every entry is {fields['factor']} times the right one, and another factor in others"
+    return (
+        f"{often}{which} trial every entry is {fields['factor']} times the right one; the factor differs between trials"
+    )
 
 
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -151,28 +154,38 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "kinds": _kinds,
     "options": _options,
     "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
-    "largest": lambda fields: "the largest entry of the right answer" if fields["entries"] > 1 else "the right one",
-    "how_far": lambda fields: "" if fields["error"] == "1" else f"{fields['error']} times ",
     "varying": _varying,
     "those": lambda fields: "that" if len(fields["answers"]) == 1 else "those",
-    "alone": lambda fields: ", and none in a batch of one" if fields["alone"] else "",
+    "times": lambda fields: "of" if re.fullmatch(r"1/\d+", str(fields["factor"])) else "times",
 }
 
 
 def _share(wrong: int, fields: Mapping[str, Any]) -> str:
-    """Return how many entries of an answer are wrong: "3 of 12 entries are wrong"."""
-    return f"{wrong} of {fields['entries']} entries are wrong" if fields["entries"] > 1 else "the value is wrong"
+    """Return how many entries are wrong, and by how much; of an answer that is one number, both numbers."""
+    if fields["entries"] == 1 and "given" in fields:
+        return f"the value is {fields['given']}, and must be {fields['right']}"
+    times = "as large as" if fields["error"] == "1" else f"{fields['error']} times"
+    several = f"{wrong} of {fields['entries']} entries are wrong{', and none in a batch of one' * fields['alone']}"
+    return f"{several}; the largest error is {times} the largest correct entry"
 
 
 def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
     """Return the sentence on a wrong mask: which entry passes its gradient, or does not."""
-    state = "passes its gradient on, and must be 0" if passes else "is 0, and must pass its gradient on"
-    return f"the mask is another one: {_entry(fields)} {state}"
+    state = "the gradient passes, and must be 0" if passes else "the gradient is 0, and must pass"
+    return f"the mask is wrong: at {_entry(fields)} {state}"
+
+
+def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
+    """Return how many entries that must be 0 are not: "3 of the 12 entries that must be 0 are nonzero"."""
+    zeros = fields["zeros"]
+    which = f"{wrong} of the {zeros} entries" if wrong < zeros else f"all {zeros} entries" if zeros > 1 else "the entry"
+    return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"
 
 
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "share": _share,
     "mask": _mask,
+    "zeros": _zeros,
 }
 
 

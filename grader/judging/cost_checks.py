@@ -41,8 +41,8 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> M
         if trial.metered and is_concerned and call.peak >= forbidden_bytes(function, trial):
             axes = ", ".join(axes_of(function.never_holds))
             size = round(forbidden_bytes(function, trial) / LARGEST_SHARE / 1024)  # the peak differs between runs
-            held = f"as much as an array ({axes}) at once, here {size} KiB"
-            return Mistake("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
+            held = f"as much as an array of shape ({axes}) at once, here {size} KiB"
+            return Mistake("memory", f"{'it is computed from' if call.from_huge else 'the function holds'} {held}")
     return None
 
 
@@ -60,7 +60,7 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
     if everything is not None:
         (_, whole), (without, less) = alike[everything], alike[everything - {answer.wrt}]
         if 0 < whole.work <= less.work:
-            return Mistake("extra-work", f"{answer.name} is worked out even where {describe_options(without)}")
+            return Mistake("extra-work", f"{answer.name} is computed even where {describe_options(without)}")
     return None
 
 
@@ -94,9 +94,8 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
     step = " to ".join(dict.fromkeys(f"{size:.1g}{unit}" for size in (nudges.smallest, nudges.largest)))
     gradient = "what is returned" if answer.name.startswith(RETURN) else answer.name
     return (
-        f"for every entry of {answer.wrt} an array was seen that differs from {answer.wrt} in that entry alone, by "
-        f"{step}, and the {results}, divided by the step, are {gradient}. This is how a gradient is measured; if it "
-        "only checks your formula, take it out"
+        f"each entry of {answer.wrt} was changed alone, by {step}, and the {results}, divided by the step, are "
+        f"{gradient}. This is how a gradient is measured; if it only checks your formula, remove it"
     )
 
 
@@ -128,9 +127,9 @@ def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial:
     errors = [] if observed is None else [observed.facts.error, *(call.error for call in observed.facts.calls)]
     stopped = any(error is not None and error.kind == "timeout" for error in errors)
     if stopped or reply.end == "timeout":
-        return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
+        return replace(result, flags=(*result.flags, "its memory use could not be checked: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))
-    mistake = Mistake("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
+    mistake = Mistake("memory", f"it fails where an array of shape ({axes}) does not fit into memory")
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, judged in answers if judged.code is None]
     wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]

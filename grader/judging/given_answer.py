@@ -246,15 +246,16 @@ class GivenAnswer:
             return None
         first = self.not_finite[0]
         where = f" in {first.trial.setting.kind}" if len(self.not_finite) < len(self.samples) else ""
-        says = f"{int((~np.isfinite(first.given)).sum())} of {first.given.size} entries are inf or nan{where}"
-        return Mistake("not-finite", says)
+        count, size = int((~np.isfinite(first.given)).sum()), first.given.size
+        share = f"all {size}" if count == size else f"{count} of {size}"
+        return Mistake("not-finite", f"{'the value is' if size == 1 else f'{share} entries are'} inf or nan{where}")
 
     def check_again(self) -> Mistake | None:
         """Return a mistake if a second call with the same arguments gave another answer; otherwise `None`."""
         first = {id(sample.trial): sample.given for sample in self.samples}
         for again in self.values[len(self.trials) :]:
             if again.array is not None and not agrees(again.array, first[id(again.trial)]):
-                return Mistake("not-repeatable", "called again with the same arguments, it gives another answer")
+                return Mistake("not-repeatable", "a second call with the same arguments gives a different answer")
         return None
 
     def check_exact(self) -> Mistake | None:
@@ -278,8 +279,8 @@ class GivenAnswer:
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
-        what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
-        says = f"called with other numbers of the same sizes, it gives {what}"
+        what = "it returns the earlier answer again" if again else "the answer is wrong, and in every other trial right"
+        says = f"in a second call with other numbers of the same sizes, {what}"
         return Mistake("not-repeatable", says, hints_when("kept"))
 
     @cached_property
@@ -299,7 +300,7 @@ class GivenAnswer:
             return wrong
         value, expected = given.value, given.expected
         if expected is None:
-            says = f"it is not asked for{_where(given.trial)}, and the function stores it all the same"
+            says = f"it is not asked for{_where(given.trial)}, but the function stores it"
             return None if value.kind in {"none", "ellipsis"} else Mistake("extra-work", says)
         if value.kind == "ellipsis":
             return Mistake("todo", "not attempted yet")
@@ -328,7 +329,7 @@ class GivenAnswer:
         """Return the mistake `wrong-type` for a value that is no array, number or list of the kind that is wanted."""
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
         if self._wanted == LISTED and value.kind == "items":
-            return Mistake("wrong-type", f"it is a {kind} with something else than numbers in it")
+            return Mistake("wrong-type", f"it is a {kind} that contains something other than numbers")
         article = "an" if kind[:1] in "aeiou" else "a"
         return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
 
@@ -337,13 +338,13 @@ class GivenAnswer:
         answer, trial, call = self.answer, given.trial, given.call
         if answer.place is not None and call.returned.kind == "items":
             zero = given.expected is not None and not given.expected.any()
-            says = "it is None, where zeros are right" if zero else "it is None"
+            says = "it is None; it should be zeros" if zero else "it is None"
             return Mistake("missing-answer", says, hints_when("none-among-several"))
         if not answer.stored:
             kept = (f"{name}.{key}" for name, attributes in call.stored.items() for key in attributes)
             elsewhere = next((name for name in kept if name not in trial.expected), None)
             stored = f"; it stored {elsewhere} instead" if elsewhere else ""
-            says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
+            says = f"the function returned nothing{stored}: it ended without reaching a `return ...`"
             return Mistake("missing-answer", says, hints_when("nothing-returned"))
         others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
         if others:

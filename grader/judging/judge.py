@@ -270,7 +270,7 @@ class Judge:
         if mistake.code != "error" or not given.is_right_elsewhere:
             return mistake
         if trial.setting.is_special and not NO_GRADIENT.search(error.message):
-            return Mistake("shape-special", f"in {trial.setting.kind} it stops with {mistake.says}")
+            return Mistake("shape-special", f"in {trial.setting.kind} it fails with {mistake.says}")
         sound, raising = (
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
@@ -372,12 +372,12 @@ class Examination:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
                     error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
-                    says = f"called with a right backward pass, it stops with {error.says}"
+                    says = f"called with a right backward pass, it fails with {error.says}"
                     return Mistake(error.code, says, error.hints), _pass_shown("called with", each.given)
         rejected, wrong, accepted, right = self._numbers
         counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
         if unsure := next((each for each in self._counted if len(each.rejections) == 2), None):
-            says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
+            says = "called twice with the same backward pass, it does not always give the same verdict. Every time,"
             mistake = Mistake("not-repeatable", f"{says} {counts}", hints_when("drawn"))
             return mistake, _pass_shown("called with", unsure.given)
         mistaken = [each for each in self._counted if not each.is_judged_rightly]

@@ -38,7 +38,7 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mist
     if facts.stub:
         return Mistake("todo", "not attempted yet")
     if source.has_body(exercise.id, exercise.function.faulty):
-        return Mistake("todo", "as it was found: one line of it is wrong")
+        return Mistake("todo", "not changed yet: one of its lines is wrong")
     return None
 
 
@@ -46,14 +46,14 @@ def notes(facts: Facts, source: Source) -> Iterator[str]:
     """Yield notes on what of the source was not run, and on what it uses that a graded run does not have."""
     yield from source.notes
     for line in facts.ignored:
-        yield f"passed over, for it is no Python{source.location(line)}"
+        yield f"skipped, because it is not Python{source.location(line)}"
     for construct in facts.unusual:
         where = source.location(construct.line, construct.file)
         if is_passed_over(construct.name):
             library = construct.name.removeprefix("torch.utils.").partition(".")[0]
-            yield f"{library} is passed over in checks and graded runs{where}"
+            yield f"{library} is ignored in checks and graded runs{where}"
         else:
-            yield f"graded runs have no {construct.name}{where}"
+            yield f"{construct.name} is not available in graded runs{where}"
 
 
 def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
@@ -62,14 +62,14 @@ def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
     if not inside:
         return ""
     more = f" (and {len(inside) - 1} more)" if len(inside) > 1 else ""
-    return f"{source.describe_command(inside[0])}{more}, and was passed over: write it as Python"
+    return f"{source.describe_command(inside[0])}{more}, which was skipped: write it as Python"
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
     """Return why the cell that defines the function failed or was not read; `None` if no cell did."""
     if source.skipped_cells:
         where = source.file or source.cell_name(source.skipped_cells[0])
-        return Mistake("error", f"{where} was not read: it is too long; hand in the code alone")
+        return Mistake("error", f"{where} was not read, because it is too long; hand in the code alone")
     errors = {failed.cell: failed.error for failed in facts.failed}
     number = source.last_failed_cell(function, errors)
     return None if number is None else diagnose_error(errors[number], source, time_limit=cell_limit)
@@ -83,7 +83,7 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     if not source.file:
         if bound := definitions(source.cells, {function}, literals_count=True):
             where = source.cell_name(bound[-1].cell)
-            return f"{where} binds {function} to a value that is no function: give that value another name"
+            return f"{where} binds {function} to a value that is not a function: give that value another name"
         if near:
             return f"a cell of the notebook defines {near[0]}, but none defines {function}: give it the name {function}"
         return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
@@ -125,7 +125,7 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:
-                yield False, Mistake("mutated-input", f"{name} is not what it was before the call")
+                yield False, Mistake("mutated-input", f"the function changes {name} in place")
             continue
         watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:
@@ -133,9 +133,9 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
         for part, value, before in watched:
             after = observed.array(value)
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
-                message = f"{part} is not what it was before the call"
+                message = f"the function changes {part} in place"
                 if after is None or not agrees(after, before, "float64"):
                     yield False, Mistake("mutated-input", message)
                 else:
-                    message = f"{message}: its last digits have changed, for adding and subtracting a step rounds"
+                    message = f"{message}: adding a step and subtracting it again changes the last digits"
                     yield True, Mistake("mutated-input", message, hints_when("rounded"))

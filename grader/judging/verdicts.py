@@ -59,4 +59,5 @@ def answer_result(
 
 def without_mistakes(verdicts: ExerciseResult, why: str) -> ExerciseResult:
     """Return the verdicts with a note that mistakes could not be looked for, and why."""
-    return replace(verdicts, notes=(*verdicts.notes, f"no mistake could be looked for ({why}): the verdicts stand"))
+    note = f"the mistakes could not be named ({why}); the verdicts are unaffected"
+    return replace(verdicts, notes=(*verdicts.notes, note))

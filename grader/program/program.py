@@ -86,6 +86,16 @@ def zero_vjp(at: EdgeContext) -> Array:
     return np.zeros(np.shape(at.x))
 
 
+def as_code(text: str) -> str:
+    """Return source text as it stands in a sentence: a plain name such as `x` or `out.g` bare, else in backticks.
+
+    Args:
+        text: a name or an expression; backticks that it has already are put around the whole.
+    """
+    bare = text.replace("`", "")
+    return bare if bare.replace(".", "").isidentifier() or bare.isnumeric() else f"`{bare}`"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A forward pass, and a backward pass over it that may be edited.
@@ -475,7 +485,11 @@ class Program:
         return total
 
     def name_of(self, value: int) -> str:
-        """Return what a learner calls the value with an id: its declared name, its variable, or its expression."""
+        """Return what a learner calls the value with an id: its declared name, its variable, or `` `its expression` ``.
+
+        Args:
+            value: the id of the value.
+        """
         node = self.nodes[value]
         if value in self.forward.names:
             return self.forward.names[value]
@@ -488,7 +502,7 @@ class Program:
             return f"a row of {self.name_of(node.operands[0][1])}"
         if self.is_one_of_several_operations(value):
             return f"the value of the `{node.name}` in `{node.text}`"
-        return node.text or node.name
+        return as_code(node.text or node.name)
 
     def is_one_of_several_operations(self, value: int) -> bool:
         """Return whether one expression of the source records several operations, as the call of a module does.

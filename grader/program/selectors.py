@@ -15,7 +15,7 @@ import numpy as np
 
 from .forward import SINK, WIDTHS, Forward, Key, Place, Width
 from .operation import Array
-from .program import Program
+from .program import Program, as_code
 from .queries import loop_carried_values
 
 Iterations = Literal["every", "last", "first", "all but the last", "all but the first"]
@@ -175,14 +175,14 @@ class ComputedValue:
         return _node_in_iteration(program, self.key, reader, self.back)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h`, or `h of the iteration before` if `back` is 1."""
+        """Return the value in words for a learner: `h`, or `h of the previous iteration` if `back` is 1."""
         forward = program.forward
         first = forward.by_key[self.key][0]
         name = program.name_of(first)
-        if name == program.nodes[first].text:  # another call of a function may compute the same expression
+        if name == as_code(program.nodes[first].text):  # another call of a function may compute the same expression
             twins = [i for i in forward.groups["source"].get(self.key[-3:], ()) if forward.nodes[i].key != self.key]
             name = f"the {'earlier' if first < min(twins) else 'later'} {name}" if twins else name
-        return f"{name} of the iteration before" if self.back == 1 else name
+        return f"{name} of the previous iteration" if self.back == 1 else name
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,10 @@ class OperandValue:
         return None if node is None else program.nodes[node].operand(self.slot)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h of the iteration before`; `a constant` where it has no node."""
+        """Return the value in words for a learner: `h of the previous iteration`; `a constant` where it has no node."""
         nodes = program.forward.by_key[self.key]
         value = program.nodes[nodes[min(1, len(nodes) - 1)]].operand(self.slot)
-        return "a constant" if value is None else f"{program.name_of(value)} of the iteration before"
+        return "a constant" if value is None else f"{program.name_of(value)} of the previous iteration"
 
 
 ValueName = NamedValue | ComputedValue | OperandValue
@@ -250,9 +250,9 @@ class ValueFinder(Protocol):
 def named_array(program: Program, name: ValueFinder, reader: int) -> Array | None:
     """Return the array that a name stands for at the node `reader`; `None` where there is no such value.
 
-    For the name "h of the iteration before" and a reader in iteration 3: the h that iteration 2 has made. In the first
-    iteration, the value of the iteration before is what the loop begins with. That may be a constant, such as the zeros
-    of a first state, which has no node: so the array can exist where `find` finds no id.
+    For the name "h of the previous iteration" and a reader in iteration 3: the h that iteration 2 has made. In the
+    first iteration, the value of the previous iteration is what the loop begins with. That may be a constant, such as
+    the zeros of a first state, which has no node: so the array can exist where `find` finds no id.
 
     Args:
         program: the program of any trial.

@@ -282,7 +282,7 @@ MISCONCEPTIONS = {
     ),
     "under another code": (
         'Misconception("hard-coded", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0))',
-        "wrong-operand about inp.g is recognised as hard-coded (this is what a known slip gives (hard-coded)): "
+        "wrong-operand about inp.g is recognised as hard-coded (this is the result of a known mistake (hard-coded)): "
         "give it that code, or sharpen its rule.",
     ),
     "reported in other words": (

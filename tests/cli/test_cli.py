@@ -260,7 +260,7 @@ def test_check_shows_the_flag_of_a_right_answer_whether_alone_or_among_others(he
     write(course, "lin_grad", SOURCES["lin_grad", "only one of them"])
     for arguments in (["lin_grad"], ["lin_grad", "slope"]):
         said = " ".join(here("check", *arguments).stdout.split())
-        assert "w.g: for every entry of w an array was seen that differs from w in that entry alone, by 0.001" in said
+        assert "w.g: each entry of w was changed alone, by 0.001" in said
 
 
 def test_check_shows_what_learner_code_printed(here: Run, course: Course) -> None:

@@ -40,7 +40,7 @@ P = (0.25, 0.4, 0.125, 0.3)
 CASES: list[tuple[Change, bool, str, str]] = [
     (lambda t, r: -r, False, "wrong-sign", "every entry has the wrong sign"),
     (lambda t, r: 2 * r, False, "wrong-factor", "every entry is 2 times what it should be"),
-    (lambda t, r: r / 2, False, "wrong-factor", "every entry is 1/2 times what it should be"),
+    (lambda t, r: r / 2, False, "wrong-factor", "every entry is 1/2 of what it should be"),
     (lambda t, r: -3 * r / 4, False, "wrong-factor", "every entry is -3/4 times what it should be"),
     (lambda t, r: 0.123 * r, False, "wrong-factor", "every entry is 0.123 times what it should be"),
     (lambda t, r: r / size(t, "bs"), False, "mean-for-sum", "1/7 of what it should be, and bs = 7 here"),
@@ -64,8 +64,8 @@ CASES: list[tuple[Change, bool, str, str]] = [
     (lambda t, r: r / p(t), False, "wrong-factor", "every entry is 1 / p times what it should be; p = 0.25 here"),
     (lambda t, r: r / (1 - p(t)), False, "wrong-factor", "every entry is 1 / (1 - p) times what it should be"),
     (lambda t, r: r * (1 - p(t)) / p(t), False, "wrong-factor", "every entry is (1 - p) / p times"),
-    (lambda t, r: r * 2 * (1 - p(t)), False, "hard-coded", "with a number in place of p, which is 0.25 here"),
-    (lambda t, r: r * 0.01 / p(t), False, "hard-coded", "with a number in place of p, which is 0.25 here"),
+    (lambda t, r: r * 2 * (1 - p(t)), False, "hard-coded", "a number was typed in for p, which is 0.25 here"),
+    (lambda t, r: r * 0.01 / p(t), False, "hard-coded", "a number was typed in for p, which is 0.25 here"),
 ]
 
 
@@ -144,13 +144,13 @@ def slope(x: torch.Tensor) -> torch.Tensor:
     [
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + 6 * v["x"] ** 2), "wrong-factor: path-counted-twice", "`x**3`"),
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + v["x"] ** 2 / 2), "wrong-factor: factor-number",
-         "what comes through `x**3` is 1/6 times"),
+         "what comes through `x**3` is 1/6 of"),
         (TWO, lambda v: v["out_g"] * (0.3 * slope(v["x"]) + 3 * v["x"] ** 2), "wrong-factor: factor-number",
          "`x.sin()` is 3/10 times"),
         (MEAN, lambda v: v["x"].sin() / len(v["x"]) + v["x"] * v["x"].cos() / v["x"].numel(),
          "sum-for-mean: factor-multiplied", "what comes through"),
         (SCALED, lambda v: v["out_g"] * (7 + 2 * v["x"]), "hard-coded: factor-number-typed-in",
-         "with a number in place of q"),
+         "a number was typed in for q"),
     ],
 )  # fmt: skip
 def test_a_factor_on_one_path_is_found_and_decoded(exercise: Exercise, rule: Rule, name: str, says: str) -> None:

@@ -43,7 +43,7 @@ def mistake(given: Samples) -> Mistake:
     [
         (lambda t, r: np.full_like(r, 4.5), "hard-coded: constant", "every entry is 4.5, whatever the inputs are"),
         (lambda t, r: np.zeros_like(r), "hard-coded: constant", "every entry is 0"),
-        (lambda t, r: np.ones((7, 5)), "hard-coded: same-shape", "its shape is (7, 5), whatever the sizes are"),
+        (lambda t, r: np.ones((7, 5)), "hard-coded: same-shape", "its shape is always (7, 5), whatever the sizes"),
         (
             lambda t, r: r[..., None],
             "wrong-shape: wrong-shape",
@@ -51,12 +51,12 @@ def mistake(given: Samples) -> Mistake:
         ),
         (lambda t, r: -r, "wrong-sign: result-negated", "this is the right answer with the wrong sign"),
         (lambda t, r: r / t.setting.sizes["bs"], "mean-for-sum: factor-divided", "and bs = 7 here"),
-        (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "off by 1.0e-03 of the largest entry"),
+        (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "off by 1.0e-03 of the largest correct entry"),
         (lambda t, r: r if t.setting.kind == KINDS[3] else r + 1, "shape-special: right-only-in", "a square case"),
         (lambda t, r: r / t.setting.sizes["bs"] ** 0.5, "wrong-factor: factor-expression", "1 / sqrt(bs) times"),
-        (lambda t, r: r * (1 + np.abs(r).max()), "wrong-factor: varying-factor", "and another factor in others"),
+        (lambda t, r: r * (1 + np.abs(r).max()), "wrong-factor: varying-factor", "the factor differs between trials"),
         (lambda t, r: r + 1, "wrong-local: offset", "1 is added to every entry"),
-        (lambda t, r: r**2 + 1, "unknown: unknown", "35 of 35 entries are wrong, by up to "),
+        (lambda t, r: r**2 + 1, "unknown: unknown", "35 of 35 entries are wrong; the largest error is "),
         (
             lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 3, r + 9, r),
             "unknown: unknown",
@@ -106,7 +106,7 @@ def test_one_trial_alone_proves_no_constant() -> None:
 
 def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
     same = facts.same_shape_in_every_trial(samples_of(lambda t, r: np.zeros((7, 5))))
-    assert said(same) == "its shape is (7, 5), whatever the sizes are"
+    assert said(same) == "its shape is always (7, 5), whatever the sizes"
     assert facts.same_shape_in_every_trial(samples_of(lambda t, r: r)) is None
     assert facts.same_shape_in_every_trial(samples_of(lambda t, r: np.zeros(()))) is None
 

@@ -175,7 +175,7 @@ def test_a_test_that_is_told_by_chance_is_not_repeatable(grade: Grade) -> None:
     )
     answer = answer_of(grade("test_row_mean", source))
     assert answer.code == "not-repeatable"
-    assert answer.message.startswith("called again with the same backward pass, it does not always come to the same")
+    assert answer.message.startswith("called twice with the same backward pass, it does not always give the same")
 
 
 def test_what_is_kept_from_call_to_call_is_not_repeatable(grade: Grade) -> None:
@@ -203,7 +203,7 @@ def test_another_exception_on_a_right_backward_pass_is_an_error(grade: Grade) ->
     answer = answer_of(grade("test_scale", "def test_scale(backward):\n    backward(1, 2, 3)\n"))
     assert answer.code == "error"
     assert answer.message.startswith(
-        "called with a right backward pass, it stops with AttributeError: 'int' object has"
+        "called with a right backward pass, it fails with AttributeError: 'int' object has"
     )
     assert answer.score == 0
 
@@ -242,7 +242,7 @@ def test_a_body_that_was_left_as_it_was_found_is_still_to_do(course: Course, gra
     for same in (text, text.replace("# One line is wrong.", "# Which one?")):
         result = grade("mend_attention", same)
         assert {(answer.status, answer.message) for answer in result.answers} == {
-            ("todo", "as it was found: one line of it is wrong")
+            ("todo", "not changed yet: one of its lines is wrong")
         }
     result = grade("mend_attention", text.replace("softmax(0)", "softmax(-2)"))
     assert {(answer.status, answer.code) for answer in result.answers} == {("failed", "summed-wrong-axis")}

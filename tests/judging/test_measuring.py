@@ -17,9 +17,9 @@ from grader.sandbox.worker import Worker
 
 FLAGGED = [source for source in SOURCES if source not in NOT_SEEN]
 SEEN = (
-    "for every entry of {argument} an array was seen that differs from {argument} in that entry alone, by {step}, and "
+    "each entry of {argument} was changed alone, by {step}, and "
     "the {results}, divided by the step, are {gradient}. This is how a gradient is measured; if it only checks your "
-    "formula, take it out"
+    "formula, remove it"
 )
 DIFFERENCES, IMAGINARY_PARTS = "differences of the results", "imaginary parts of the results"
 
@@ -70,7 +70,7 @@ def sqrt_grad(inp, out):
     inp.g = result.to(inp.dtype)
 """
     (flag,) = grade("sqrt_grad", uneven).flags
-    assert "differs from inp in that entry alone, by 1e-05 to 0.001, and the differences" in flag
+    assert "was changed alone, by 1e-05 to 0.001, and the differences" in flag
 
 
 def test_an_argument_of_one_entry_is_never_said_to_be_measured(grade: Grade) -> None:

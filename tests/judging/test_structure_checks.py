@@ -79,6 +79,20 @@ CALLS = {
 }  # fmt: skip
 
 
+SLIPS_OF_BEGINNERS = {
+    "adding to no gradient": ("w.g += inp.t() @ out.g", "with `=`"),
+    "an if on an array": ("w.g = inp.t() @ out.g if inp > 0 else w", "more than one value"),
+    "an index out of bounds": ("w.g = w[:, w.shape[1]]", "Indices begin at 0"),
+}
+
+
+@pytest.mark.parametrize(("body", "hint"), SLIPS_OF_BEGINNERS.values(), ids=SLIPS_OF_BEGINNERS)
+def test_the_first_hint_of_an_exception_fits_its_message(grade: Grade, body: str, hint: str) -> None:
+    (answer,) = (each for each in grade("lin_grad", lin_grad(body)).answers if each.name == "w.g")
+    assert answer.code == "error"
+    assert hint in answer.hints[0]
+
+
 @pytest.mark.parametrize(("source", "code", "says"), CALLS.values(), ids=CALLS)
 def test_a_call_that_fails_names_the_learners_line(grade: Grade, source: str, code: str, says: str) -> None:
     result = grade("lin_grad", source, time_limit=limit(code))
@@ -108,8 +122,12 @@ VALUES = {
     "returned": ("return inp.t() @ out.g", "returned-not-stored", "it must store w.g"),
     "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "it is int64; w is float32"),
     "far too large": ("w.g = b.new_zeros(1).expand(1 << 40)", "wrong-shape", "far too large"),
-    "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "inp is not what it was before the call"),
-    "a changed upstream": ("w.g = inp.t() @ out.g; out.g.zero_()", "mutated-input", "out.g is not what it was"),
+    "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "the function changes inp in place"),
+    "a changed upstream": (
+        "w.g = inp.t() @ out.g; out.g.zero_()",
+        "mutated-input",
+        "the function changes out.g in place",
+    ),
     "inf": ("w.g = inp.t() @ out.g / 0", "not-finite", "entries are inf or nan"),
 }
 
@@ -183,7 +201,7 @@ def test_a_gradient_returned_without_being_asked_for_costs_nothing(grade: Grade)
 def test_a_function_that_returns_nothing_is_told_to_return(grade: Grade) -> None:
     result = grade("dy_dx", "def dy_dx(x):\n    x.g = x\n")
     assert told(result, "return")[0] == "missing-answer"
-    assert "it stored x.g instead: no `return ...` was on the way" in told(result, "return")[1]
+    assert "it stored x.g instead: it ended without reaching a `return ...`" in told(result, "return")[1]
 
 
 def test_none_among_what_is_returned_is_told_as_that(grade: Grade) -> None:
@@ -230,7 +248,7 @@ def topological_order(parents):
 def test_a_recursion_that_ends_too_early_is_told_in_words(grade: Grade) -> None:
     code, says = told(grade("topological_order", DEEP), "return")
     assert code == "error"
-    assert re.match("a function calls itself too often: Python ends .* depth of about a thousand", says), says
+    assert re.match("a function calls itself too many times: Python stops .* depth of about a thousand", says), says
     assert "topological_order.py, line " in says
 
 
@@ -239,16 +257,16 @@ def test_what_is_wrong_where_a_recursion_comes_to_its_end_is_told_first(grade: G
     assert told(result, "return") == (
         "wrong-order", "each value stands in front of its parents: it is an order for the way back"
     )  # fmt: skip
-    assert any(note.startswith("besides, a function calls itself too often") for note in result.notes)
+    assert any(note.startswith("besides, a function calls itself too many times") for note in result.notes)
 
 
 @pytest.mark.parametrize(
     ("returned", "code", "says"),
     [
-        ("[0, 'a']", "wrong-type", "it is a list with something else than numbers in it"),
+        ("[0, 'a']", "wrong-type", "it is a list that contains something other than numbers"),
         ("{0, 1}", "wrong-type", "it is a set, not a list of numbers"),
         ("0", "wrong-type", "it is an int, not a list of numbers"),
-        ("[0.5] * len(parents)", "unknown", "it is none of the right answers"),
+        ("[0.5] * len(parents)", "unknown", "it is not one of the accepted answers"),
         ("__import__('torch').zeros(2, len(parents))", "wrong-shape", "its shape is"),
     ],
 )

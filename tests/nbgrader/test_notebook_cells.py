@@ -201,7 +201,7 @@ def test_a_line_of_the_function_that_was_not_run_is_named(grade_cells: GradeCell
     begins = f"begins with {command[0]}" if command[0] in "%!?" else "is a command for IPython"
     assert wrong.code == "missing-answer"
     assert wrong.message == (
-        f"nothing was stored in w.g; line 4 of cell 2 {begins}, and was passed over: write it as Python"
+        f"nothing was stored in w.g; line 4 of cell 2 {begins}, which was skipped: write it as Python"
     )
 
 
@@ -224,7 +224,7 @@ def test_autograd_is_named_with_its_cell_and_line(grade_cells: GradeCells) -> No
 
 def test_what_was_passed_over_is_noted_with_its_place(grade_cells: GradeCells) -> None:
     result = grade_cells("lin_grad", "import torch\n%matplotlib inline", RIGHT)
-    assert result.notes == ("passed over, for it is no Python (cell 1, line 2: %matplotlib inline)",)
+    assert result.notes == ("skipped, because it is not Python (cell 1, line 2: %matplotlib inline)",)
 
 
 def test_a_file_is_one_cell_in_which_an_error_ends_everything(

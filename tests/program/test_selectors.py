@@ -85,8 +85,8 @@ def test_second_values_are_found_by_each_iteration() -> None:
     tanhs = [node for node in program.nodes if node.name == "tanh"]
     values = values_by_name(program, tanhs[1].id, tanhs[1].value.shape)
     names = {name.describe(program): name for name in values}
-    assert {"h", "h of the iteration before", "step @ w", "h @ u", "step @ w + h @ u"} <= set(names)
-    before = names["h of the iteration before"]
+    assert {"h", "h of the previous iteration", "`step @ w`", "`h @ u`", "`step @ w + h @ u`"} <= set(names)
+    before = names["h of the previous iteration"]
     assert isinstance(before, OperandValue)
     assert [before.find(program, tanh.id) for tanh in tanhs] == [program.inputs["h"], *(t.id for t in tanhs[:-1])]
     made = ComputedValue(tanhs[0].key)

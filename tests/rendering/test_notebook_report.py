@@ -145,7 +145,7 @@ def test_a_learners_text_is_escaped():
 
 
 def test_an_ignored_magic_is_noted_only_when_something_is_wrong():
-    note = "passed over, for it is no Python (cell 3, line 1: %matplotlib inline)"
+    note = "skipped, because it is not Python (cell 3, line 1: %matplotlib inline)"
     for answers, told in (((PASSED,), False), ((PASSED, MEAN), True), ((TODO,), True)):
         found = ResultDisplay(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, "7", (note,)))
         assert (note in repr(found), note in found._repr_html_()) == (told, told)

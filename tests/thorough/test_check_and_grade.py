@@ -51,7 +51,7 @@ def test_what_neither_has_is_told_by_both(name: str, both: Both) -> None:
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        ("import seaborn as sns", "seaborn is passed over in checks and graded runs (lin_grad.py, line 1: import"),
+        ("import seaborn as sns", "seaborn is ignored in checks and graded runs (lin_grad.py, line 1: import"),
         ("import torchvision", "graded runs have no torchvision (lin_grad.py, line 1: import torchvision)"),
         ("import sympy", "graded runs have no sympy (lin_grad.py, line 1: import sympy)"),  # there is one in a check
         ("def f():\n    from jax import grad", "graded runs have no jax (lin_grad.py, line 2: from jax import grad)"),

@@ -278,7 +278,7 @@ def describe_choice(program: Program, choice: Hashable) -> str:
 
 
 def name_read_by(program: Program, reader: int, value: int) -> str:
-    """Return the name of a value as it is said of a node that reads it, such as `h` or `h of the iteration before`.
+    """Return the name of a value as it is said of a node that reads it, such as `h` or `h of the previous iteration`.
 
     Args:
         program: the program of a trial.
@@ -287,7 +287,7 @@ def name_read_by(program: Program, reader: int, value: int) -> str:
     """
     node, name = program.nodes[value], program.name_of(value)
     in_loop = node.operation.family != "input" and len(program.forward.by_key[node.key]) > 1
-    return f"{name} of the iteration before" if in_loop and node.iteration < program.nodes[reader].iteration else name
+    return f"{name} of the previous iteration" if in_loop and node.iteration < program.nodes[reader].iteration else name
 
 
 def describe_edge_kind(program: Program, kind: EdgeKind) -> str:

@@ -20,7 +20,7 @@ from grader.program.calls import operation_name
 from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
-from grader.program.program import Affects, Program
+from grader.program.program import Affects, Program, as_code
 from grader.program.queries import idle_edges, loop_carried_values
 from grader.program.selectors import ComputedValue, NamedValue, ValueName, values_by_name
 
@@ -454,7 +454,7 @@ def describe_number(program: Program, place: Place, number: float) -> str:
     """
     is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
     made = None if is_written else form_of_number(number, named_sizes(program, place[0]))
-    return f"the number {number:.3g}" if made is None else made[0].format(made[1].describe(program))
+    return f"the number {number:.3g}" if made is None else as_code(made[0].format(made[1].describe(program)))
 
 
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
@@ -587,7 +587,7 @@ class Size:
 
         Args:
             program: the program of a trial.
-            reader: the id of the node from which the name is seen, as for `h of the iteration before`.
+            reader: the id of the node from which the name is seen, as for `h of the previous iteration`.
 
         Returns:
             The size; `None` where the trial has no such value, or it has no such axis.
@@ -598,7 +598,7 @@ class Size:
 
     def describe(self, program: Program) -> str:
         """Return the size as a learner writes it, such as `x.shape[-1]`."""
-        return f"{self.value.describe(program)}.shape[{self.axis}]"
+        return as_code(f"{self.value.describe(program)}.shape[{self.axis}]")
 
 
 @dataclass(frozen=True)
@@ -688,8 +688,8 @@ def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacemen
     at=nodes.of(*PRODUCTS),
     choices=size_replacements,
     fields=lambda program, place, choice: {
-        "wrong": choice.form.format(choice.wrong.describe(program)),
-        "right": choice.form.format(choice.right.describe(program)),
+        "wrong": as_code(choice.form.format(choice.wrong.describe(program))),
+        "right": as_code(choice.form.format(choice.right.describe(program))),
         "where": describe_affects(program, choice.affects),
     },
     message="in {step}, {wrong} is used in place of {right} {where}",

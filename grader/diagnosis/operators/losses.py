@@ -20,7 +20,7 @@ from grader.course.sampling import indices, positive, uniform
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
-from grader.program.program import EdgeContext, Program
+from grader.program.program import EdgeContext, Program, as_code
 from grader.program.rearrangement import Slot
 
 from .contract import Example, operator
@@ -225,7 +225,8 @@ def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
     x, name = node.value, program.name_of(node.id)
     yield Prediction(x, name)
     odds = sigmoid(x)
-    yield Prediction(odds, f"sigmoid({name})", sigmoid, lambda g: g * odds * (1 - odds))  # however its loss is written
+    odds_name = as_code(f"sigmoid({name})")
+    yield Prediction(odds, odds_name, sigmoid, lambda g: g * odds * (1 - odds))  # however its loss is written
     for reader, _ in program.forward.uses[node.id]:
         other = program.sink if reader == SINK else program.nodes[reader]
         if other.name in ("log_softmax", "logsumexp") and isinstance(other.options.get("dim"), int):
@@ -233,7 +234,7 @@ def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
             p = softmax(x, axis)
             yield Prediction(
                 p,
-                f"softmax({name})",
+                as_code(f"softmax({name})"),
                 lambda x, axis=axis: softmax(x, axis),  # type: ignore[misc]
                 lambda g, p=p, axis=axis: p * (g - (p * g).sum(axis=axis, keepdims=True)),  # type: ignore[misc]
             )
@@ -266,7 +267,7 @@ def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
             marks = np.zeros(x.shape)
             if other.value.min() >= 0 and other.value.max() < x.shape[-1]:
                 np.put_along_axis(marks, other.value[..., None], 1.0, -1)
-                yield Label(marks, f"one_hot({program.name_of(other.id)})", other.value[..., None])
+                yield Label(marks, as_code(f"one_hot({program.name_of(other.id)})"), other.value[..., None])
 
 
 class DifferenceFormula(NamedTuple):

@@ -47,10 +47,12 @@ class ValueOfIteration:
     def describe(self, program: Program) -> str:
         """Return what a learner calls the value, with its iteration.
 
-        Such as `h of the last iteration`, or `h of the iteration before`.
+        Such as `h of the last iteration`, or `h of the previous iteration`.
         """
         name = program.name_of(program.forward.by_key[self.key][0])
-        return f"{name} of the iteration before" if self.which == "before" else f"{name} of the {self.which} iteration"
+        return (
+            f"{name} of the previous iteration" if self.which == "before" else f"{name} of the {self.which} iteration"
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def _() -> Example:
 
 @replace_partner.example
 def _() -> Example:
-    """Show a gated recurrent network whose gradient of `scale` is computed with the state of the iteration before."""
+    """Show a gated recurrent network whose gradient of `scale` is computed with the state of the previous iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, scale: Tensor) -> Tensor:
         c = torch.zeros_like(x[0] @ w)

@@ -300,7 +300,7 @@ def _() -> Example:
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
-    """Add the gradient of the value `place` of a loop to that of the iteration before, as if never cleared.
+    """Add the gradient of the value `place` of a loop to that of the previous iteration, as if never cleared.
 
     For h[t]: dh[t - 1] gets dh[t] in addition. With the choice `"all"` the whole dh[t]; with `"carried"` only what
     later iterations contribute to it. Returns `None` where there is no iteration before and no initial value.
@@ -723,7 +723,7 @@ class EarlyRead:
 
     Args:
         late: the kind of the late contribution.
-        misses: what is computed without it: the gradient of the iteration before (`"carry"`), or all else (`"others"`).
+        misses: what is computed without it: that of the previous iteration (`"carry"`), or all else (`"others"`).
     """
 
     late: EdgeKind
@@ -733,9 +733,9 @@ class EarlyRead:
 def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
     """Yield `EarlyRead`s: which contribution to the gradient of the value `place` is added too late, and for what.
 
-    The contribution is that of one kind of edges to the value; it is missing in the gradient of the iteration before
+    The contribution is that of one kind of edges to the value; it is missing in the gradient of the previous iteration
     (`"carry"`), or in all others that the value's gradient contributes to (`"others"`). Only where the value depends on
-    its own value of the iteration before by one or two edges.
+    its own value of the previous iteration by one or two edges.
     """
     before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
@@ -745,7 +745,7 @@ def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
 
 
 def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place, ...]]:
-    """Return the paths of one or two edges by which a loop's value depends on its own value of the iteration before.
+    """Return the paths of one or two edges by which a loop's value depends on its own value of the previous iteration.
 
     For c = gate * c + x[t]: one path, (edge of the product in the sum, edge of the earlier c in the product).
 

@@ -1087,7 +1087,7 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
     fields=lambda program, place, choice: {
         "formula": choice.formula.format(*(part.describe(program) for part in choice.operands))
     },
-    message="this is {formula}",
+    message="this is `{formula}`",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
     """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.
