@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.course.course import Course
+from grader.course.course import Course, CourseExercise
 from grader.judging import grading_pool
 from grader.judging.lazy_grader import new_grader
 from grader.results.records import ExerciseResult
@@ -20,14 +20,35 @@ from helpers.workers import make_job
 
 if TYPE_CHECKING:  # it imports torch, which takes a second of the process that only deals out the tests
     from grader.judging.grading import Grader
+    from grader.reference.trials import TrialsOfRun
 
 Grade = Callable[..., ExerciseResult]
 
 
 @pytest.fixture(scope="session")
 def grader() -> Grader:
-    """Return the session's grader: it computes each reference once."""
-    return new_grader(SEED)
+    """Return the session's grader, of exercises of any course: it computes each reference once for a text of a spec."""
+    from grader.judging.grading import Grader
+
+    class GraderOfCourses(Grader):
+        """Grade exercises of several courses: those with one id are the same only if their specs have one text."""
+
+        def __init__(self, seed: int) -> None:
+            super().__init__(seed)
+            self.graders: dict[bytes, Grader] = {}
+
+        def grader_of(self, exercise: CourseExercise) -> Grader:
+            spec = exercise.course.spec(exercise.unit)
+            return self.graders.setdefault(spec.read_bytes() if spec.is_file() else b"", Grader(self.seed))
+
+        def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
+            new = [self.grader_of(exercise).prepare([exercise], isolated=isolated) for exercise in exercises]
+            return any(new)
+
+        def trials(self, exercise: CourseExercise) -> TrialsOfRun:
+            return self.grader_of(exercise).trials(exercise)
+
+    return GraderOfCourses(SEED)
 
 
 class SharedWorker:

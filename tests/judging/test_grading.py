@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,19 @@ def test_without_a_seed_no_two_graders_draw_the_same_inputs(course: Course) -> N
 def test_each_exercise_draws_its_own_inputs(course: Course, grader: Grader) -> None:
     first, second = (grader.trials(course.find(name)).judged[0].inputs["inp"] for name in ("relu_grad", "exp_grad"))
     assert first.shape != second.shape or not torch.equal(first, second)
+
+
+def test_an_exercise_of_another_course_has_its_own_right_answers(
+    course: Course, grader: Grader, worker: Worker, tmp_path: Path
+) -> None:
+    """The tests share one grader, for whatever courses they make."""
+    exercise, content = course.find("lin_grad"), LIN.format(*RIGHT).encode()
+    spec = course.spec(exercise.unit).read_text(encoding="utf-8")
+    (tmp_path / exercise.unit).mkdir()
+    (tmp_path / exercise.unit / "spec.py").write_text(spec.replace("inp @ w + b,", "inp @ w + 2 * b,", 1))
+    other = Course(course.root, tmp_path, course.config).find("lin_grad")
+    assert set(codes(grader.grade(exercise, content, worker)).values()) == {None}
+    assert codes(grader.grade(other, content, worker)) == {"inp.g": None, "w.g": None, "b.g": "missing-local"}
 
 
 def test_the_evidence_is_a_nudge_of_the_worst_entry(course: Course, grade: Grade, grader: Grader) -> None:
