@@ -6,13 +6,13 @@
 def var_grad(inp, out, dim, unbiased):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `out = inp.var(dim, unbiased=unbiased)`, which is
-    `((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (n - unbiased)`, with n the number of entries along dim.
-    The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `out = inp.var(dim, unbiased=unbiased)`, which is `((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (n
+    - unbiased)`, with n the number of entries along dim. The gradient of the loss with respect to `out` is already in
+    `out.g`.
 
     inp: (bs, n, m)
     out: like inp without the axis dim; out.g: the same
     dim: one axis, a whole number; a negative one counts from the end
-    unbiased: True where the sum of squares is divided by one less than the number of entries, False for the number
+    unbiased: True where the sum of squares is divided by the number of entries minus one, False for the number
     """
     inp.g = ...

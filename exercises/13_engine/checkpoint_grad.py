@@ -6,11 +6,11 @@ import torch
 
 
 def checkpoint_grad(x, w, b, out, every):
-    """Store the gradient of the loss in `x.g`, `w.g` and `b.g`, and never hold all of the states at once.
+    """Store the gradient of the loss in `x.g`, `w.g` and `b.g`, without keeping all states in memory at once.
 
     Forward: `h = x`, then `h = (h @ w + b[i]).tanh()` for each i from 0 to t - 1; `out` is the last h. The gradient of
-    the loss with respect to `out` is already in `out.g`. Keep every `every`-th state on the way forward, and make those
-    between them again when they are needed. For a large t an array (t, bs, n), or as much in pieces, is too much.
+    the loss with respect to `out` is already in `out.g`. Keep every `every`-th state in the forward pass, and recompute
+    those between them when you need them. For a large t an array (t, bs, n), whole or in pieces, is too large.
 
     x: (bs, n)
     w: (n, n), the same at every step

@@ -8,8 +8,8 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
 
     The new m averages the old m, with the weight beta1, and g, with the weight 1 - beta1. The new v averages the old v,
     with the weight beta2, and g squared, with the weight 1 - beta2. For the step the new m is divided by 1 - beta1**t
-    and the new v by 1 - beta2**t. The new p is the old p less lr times the first of these divided by (the root of the
-    second, plus eps).
+    and the new v by 1 - beta2**t. The new p is the old p minus lr times the first of these divided by (the square root
+    of the second, plus eps).
 
     p: any shape, a parameter
     g: the shape of p, its gradient

@@ -6,9 +6,9 @@
 def fixed_point_grad(x, w, out):
     """Store the gradient of the loss in `x.g` and `w.g`.
 
-    Forward: `out` is where `out = (x + out @ w).tanh()` came to rest, after however many turns. (w is so small that it
-    does, and what is iterated on the way back comes to rest within 200 turns.) The gradient of the loss with respect to
-    `out` is already in `out.g`.
+    Forward: `out` is the fixed point of `out = (x + out @ w).tanh()`, computed by iterating. (w is so small that this
+    converges, and so does an iteration in the backward pass, within 200 iterations.) The gradient of the loss with
+    respect to `out` is already in `out.g`.
 
     x: (bs, n)
     w: (n, n), the same for every row of x

@@ -6,7 +6,7 @@
 def momentum_step(p, g, m, lr, beta):
     """Return the new `p` and the new `m`; leave the arguments as they are.
 
-    The new m is beta times the old m, plus g. The new p is the old p less lr times the new m.
+    The new m is beta times the old m, plus g. The new p is the old p minus lr times the new m.
 
     p: any shape, a parameter
     g: the shape of p, its gradient

@@ -4,10 +4,10 @@
 
 
 def straight_through_grad(inp, out):
-    """Store the gradient that is agreed upon in `inp.g`.
+    """Store the substitute gradient in `inp.g`.
 
-    Forward: `out = inp.sign()`, whose derivative is 0. In its place the gradient of `inp.clamp(-1, 1)` is taken, as if
-    that had been the forward pass. The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `out = inp.sign()`, whose derivative is 0. Use the gradient of `inp.clamp(-1, 1)` in its place, as if that
+    had been the forward pass. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: any shape
     out: the shape of inp, and so is out.g

@@ -8,7 +8,7 @@ def mend_layernorm(inp, gamma, beta, out):
 
     Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`, where `mean` and `var` are each
     row's mean and the mean of its squared distances from it. The gradient of the loss with respect to `out` is already
-    in `out.g`. The body is as somebody left it: one line is wrong, and the others are right. Find it and mend it.
+    in `out.g`. One line of the body is wrong, and the others are right. Find it and fix it.
 
     inp: (bs, n)
     gamma: (n,)

@@ -6,8 +6,8 @@
 def mend_linear(inp, w, b, out):
     """Store the gradient of the loss in `inp.g`, `w.g` and `b.g`.
 
-    Forward: `out = (inp @ w + b).relu()`. The gradient of the loss with respect to `out` is already in `out.g`. The
-    body is as somebody left it: one line is wrong, and the others are right. Find it and mend it.
+    Forward: `out = (inp @ w + b).relu()`. The gradient of the loss with respect to `out` is already in `out.g`. One
+    line of the body is wrong, and the others are right. Find it and fix it.
 
     inp: (bs, n)
     w: (n, m)

@@ -8,12 +8,12 @@ import torch
 def mend_rnn(x, h, wx, wh, b, out):
     """Store the gradient of the loss in `x.g`, `h.g`, `wx.g`, `wh.g` and `b.g`.
 
-    Forward: `h = (x[:, i] @ wx + h @ wh + b).tanh()` for each moment i, and `out` is the last `h`. The gradient of the
-    loss with respect to `out` is already in `out.g`. The body is as somebody left it: one line is wrong, and the others
-    are right. Find it and mend it.
+    Forward: `h = (x[:, i] @ wx + h @ wh + b).tanh()` for each time step i, and `out` is the last `h`. The gradient of
+    the loss with respect to `out` is already in `out.g`. One line of the body is wrong, and the others are right. Find
+    it and fix it.
 
-    x: (bs, t, n), t moments of each example
-    h: (bs, m), the state before the first moment
+    x: (bs, t, n), t time steps of each example
+    h: (bs, m), the state before the first time step
     wx: (n, m)
     wh: (m, m)
     b: (m,)

@@ -6,7 +6,7 @@ def max_grad(inp, out, dim):
 
     Forward: `out = inp.max(dim).values`. The gradient of the loss with respect to `out` is already in `out.g`.
 
-    inp: (bs, n, m); where several entries are the largest, they share what arrives, in any way
+    inp: (bs, n, m); where several entries are the largest, split the gradient between them in any way
     out: like inp without the axis dim; out.g: the same
     dim: one axis, a whole number; a negative one counts from the end
     """

@@ -8,7 +8,7 @@ def permute_grad(inp, out, order):
 
     inp: (bs, n, m)
     out: the axes of inp, in this order; out.g: the same
-    order: a tuple that holds 0, 1 and 2; axis i of out is axis order[i] of inp
+    order: a tuple of 0, 1 and 2; axis i of out is axis order[i] of inp
     """
     ### BEGIN SOLUTION
     # Where did each axis of inp go? To the place where order holds its number; take it back from there.

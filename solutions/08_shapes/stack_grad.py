@@ -4,13 +4,13 @@
 def stack_grad(a, b, out, dim):
     """Store the gradient of the loss in `a.g` and `b.g`.
 
-    Forward: `out = torch.stack((a, b), dim)`: a new axis of length 2 at the place dim. The gradient of the loss
-    with respect to `out` is already in `out.g`.
+    Forward: `out = torch.stack((a, b), dim)`: a new axis of length 2 at the place dim. The gradient of the loss with
+    respect to `out` is already in `out.g`.
 
     a: (bs, n)
     b: (bs, n)
     out: like a with a new axis dim; out.g: the same
-    dim: where the new axis stands in out, a whole number; a negative one counts from the end
+    dim: the position of the new axis in out, an int; a negative one counts from the end
     """
     ### BEGIN SOLUTION
     # Each of the two is one slice of out along the new axis; to take the slices apart also drops that axis.

@@ -4,12 +4,10 @@
 def groupnorm_grad(inp, gamma, beta, out, groups):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
 
-    Forward: the c channels are cut into `groups` groups of c // groups neighbours each. In every example all
-    the entries
-    of a group, over its channels and its l places, are standardized together, with biased variance and 1e-5
-    added to it.
-    Then `out = gamma[:, None] * hat + beta[:, None]`. The gradient of the loss with respect to `out` is already
-    in `out.g`.
+    Forward: the c channels are cut into `groups` groups of c // groups neighbours each. In every example all the
+    entries of a group, over its channels and its l positions, are standardized together, with biased variance and 1e-5
+    added to it. Then `out = gamma[:, None] * hat + beta[:, None]`. The gradient of the loss with respect to `out` is
+    already in `out.g`.
 
     inp: (bs, c, l)
     gamma: (c,)

@@ -6,16 +6,16 @@ import torch
 def gru_step_grad(x, h, w, u, b, out):
     """Store the gradient of the loss in `x.g`, `h.g`, `w.g`, `u.g` and `b.g`.
 
-    Forward: `xr, xz, xn = (x @ w + b).chunk(3, -1)` and `hr, hz, hn = (h @ u).chunk(3, -1)`, then
-    `r = (xr + hr).sigmoid()`, `z = (xz + hz).sigmoid()`, `n = (xn + r * hn).tanh()`, and `out = (1 - z) * n + z * h`.
-    The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `xr, xz, xn = (x @ w + b).chunk(3, -1)` and `hr, hz, hn = (h @ u).chunk(3, -1)`, then `r = (xr +
+    hr).sigmoid()`, `z = (xz + hz).sigmoid()`, `n = (xn + r * hn).tanh()`, and `out = (1 - z) * n + z * h`. The gradient
+    of the loss with respect to `out` is already in `out.g`.
 
     x: (bs, n)
-    h: (bs, m), the state that comes in
+    h: (bs, m), the previous state
     w: (n, 3m), the gates side by side in the order r, z, n
     u: (m, 3m), in the same order
     b: (3m,)
-    out: (bs, m), the state that goes out, and so is out.g
+    out: (bs, m), the next state, and so is out.g
     """
     ### BEGIN SOLUTION
     # The gate r multiplies the part of h only, so the gradients of the two products differ in their last third.

@@ -4,11 +4,11 @@ import torch
 
 
 def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
-    """Store the gradient of the loss in `x.g`, `wx.g`, `wh.g` and `b.g`, but go back k moments only.
+    """Store the gradient of the loss in `x.g`, `wx.g`, `wh.g` and `b.g`, but go back k time steps only.
 
-    Forward: as in `rnn_grad`, through all moments. Backward: the state that the last k moments start from counts as a
-    constant, so that no gradient goes past it (and none is wanted for `h0`). Where there are no more than k moments,
-    all of them count.
+    Forward: as in `rnn_grad`, through all time steps. Backward: the state before the last k steps is a constant, so
+    that no gradient is passed to it (and none is needed for `h0`). Where there are no more than k time steps, all of
+    them count.
 
     x: (bs, t, n)
     h0: (bs, m)

@@ -2,11 +2,11 @@
 
 
 def topological_order(parents):
-    """Return the numbers of all values, each behind all of the values that it is made from.
+    """Return the numbers of all values, each after all values that it is computed from.
 
     Where several orders do, any of them is right. The values are not numbered in such an order already.
 
-    parents: a list of tuples; `parents[i]` holds the numbers of the values that value i is made from, of an input none
+    parents: a list of tuples; `parents[i]` has the numbers of the values value i is computed from
     returns: a list with every number from 0 to len(parents) - 1, each once
     """
     ### BEGIN SOLUTION

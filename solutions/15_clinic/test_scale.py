@@ -4,13 +4,13 @@ import torch
 
 
 def test_scale(backward):
-    """Raise AssertionError if `backward` is wrong, and return without a word if it is right.
+    """Raise AssertionError if `backward` is wrong, and return nothing if it is right.
 
     It should be the backward pass of `out = inp * scale`, and is called as `backward(inp, scale, out)`. A right one
-    stores `inp.g` and `scale.g`, each with the shape and the dtype of its owner, for the upstream gradient that it
-    finds in `out.g`. It works at all sizes and leaves its arguments as they are, but for what it stores. How it
-    computes is its own affair. Your test is tried on 20 wrong ones and 10 right ones. Use `assert`,
-    `torch.testing` or `numpy.testing`; pytest is not there.
+    stores `inp.g` and `scale.g`, each with the shape and the dtype of its variable, for the upstream gradient in
+    `out.g`. It works at all sizes and changes nothing in its arguments except the gradients that it stores. It may
+    compute them in any way. Your test is tried on 20 wrong ones and 10 right ones. Use `assert`, `torch.testing` or
+    `numpy.testing`; pytest is not available.
 
     backward: takes inp: (bs, n), scale: (n,), out: (bs, n), and so is out.g; float32 or float64
     """
