@@ -18,7 +18,7 @@ from grader.child import protocol
 from grader.errors import ProtocolError
 from grader.sandbox import checked_reply
 
-EXAMPLES, MUTATIONS = 15, 100  # `thorough/test_more_frames.py` has more
+EXAMPLES, MUTATIONS = 8, 100  # `thorough/test_more_frames.py` has more
 HOSTILE_VALUES: tuple[Any, ...] = (
     None,
     True,

@@ -8,19 +8,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.drawn_classes import HONEST, draw_class, drop_capabilities
 from helpers.fault_injection import RIGHT, Classes
+from helpers.grading import SharedWorker
 
 from grader.classroom.file_tree import displayable_name
 from grader.classroom.platform_names import archive_stem
 from grader.classroom.student_results import read_record
 from grader.results.records import StudentResults
 from grader.safe_text import no_formula
-from grader.sandbox.worker import start_worker
+from grader.sandbox.isolation import Isolation
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +31,15 @@ CONTROL = re.compile(r"[^\n -\x7e\xa0-\U0010ffff]")
 
 
 @pytest.fixture
-def classes(tmp_path: Path) -> Iterator[Classes]:
-    yield Classes(tmp_path, start_worker)
+def classes(tmp_path: Path, shared_worker: Callable[[Isolation], SharedWorker]) -> Iterator[Classes]:
+    with classes_in(tmp_path, shared_worker) as classes:
+        yield classes
+
+
+@contextmanager
+def classes_in(tmp_path: Path, worker: Callable[[Any], Any]) -> Iterator[Classes]:
+    """Provide the classes of a folder, to be graded with a worker for their isolation."""
+    yield Classes(tmp_path, worker)
     for folder, _, _ in os.walk(tmp_path):  # whatever its mode was
         os.chmod(folder, 0o755)
 

@@ -72,7 +72,7 @@ def test_without_a_graph_only_what_the_numbers_show_is_said(change: Change, name
 
 def test_numbers_without_meaning_are_never_given_one() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(50):
+    for _ in range(15):
         assert mistake(samples_of(lambda t, r: rng.standard_normal(r.shape))).code == "unknown"
 
 

@@ -79,16 +79,25 @@ class SharedWorker:
 
 
 @pytest.fixture(scope="session")
-def shared_pool(
-    warm: Callable[[str], Worker], worker: Worker, grader: Grader, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[], AbstractContextManager[None]]:
-    """Return a context manager within which classes are graded with the session's workers and its grader."""
+def shared_worker(
+    warm: Callable[[str], Worker], worker: Worker, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Isolation], SharedWorker]:
+    """Return a function from an isolation to the session's worker of it, for several grading processes."""
     locks = tmp_path_factory.mktemp("locks")
 
-    def shared_worker(isolation: Isolation) -> SharedWorker:
+    def shared(isolation: Isolation) -> SharedWorker:
         chosen = worker if isolation == "none" else warm(isolation)
         chosen.run(make_job("def probe(): pass", {}), TIME_LIMIT)  # its first reply says that it is ready
         return SharedWorker(chosen, locks / isolation)
+
+    return shared
+
+
+@pytest.fixture(scope="session")
+def shared_pool(
+    shared_worker: Callable[[Isolation], SharedWorker], grader: Grader
+) -> Callable[[], AbstractContextManager[None]]:
+    """Return a context manager within which classes are graded with the session's workers and its grader."""
 
     @contextmanager
     def patched() -> Iterator[None]:

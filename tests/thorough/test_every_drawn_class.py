@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.fault_injection import Classes
-from test_drawn_classes import assert_graded, classes
+from test_drawn_classes import assert_graded, classes_in
 
-__all__ = ["classes"]
+from grader.sandbox.worker import start_worker
 
 SEEDS = range(int(os.environ.get("HANDGRAD_DRAWN_FROM", "2")), int(os.environ.get("HANDGRAD_DRAWN_TO", "5")))
+
+
+@pytest.fixture
+def classes(tmp_path: Path) -> Iterator[Classes]:
+    """Return the classes of a folder, each graded with a worker that is started for it."""
+    with classes_in(tmp_path, start_worker) as classes:
+        yield classes
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -7,7 +7,10 @@ import sys
 
 from helpers.courses import ROOT
 
-FILES = "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results drawn_programs".split()
+FILES = (
+    "answer_sheet answer_spellings compare formula_syntax plain_yaml protocol results points drawn_programs "
+    "class_counts score_changes export_totals export_sheets"
+).split()
 
 
 def test_every_property_holds_for_fresh_examples() -> None:
