@@ -30,6 +30,7 @@ LARGE = 100_000  # entries of all values: of more, tangents in single precision 
 MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tells nothing of it
 DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
+NEARLY_RIGHT, SHARE_OF_ERROR = 2e-3, 0.01  # an error that may be a small term; how exactly a mistake must give it
 SPREAD = 4.0  # standard deviations that the projection of an error may have
 
 
@@ -154,7 +155,7 @@ class ProgramSample:
             name: the target.
             array: the array, such as the gradient in an edited program.
         """
-        if is_near(self.given[name], array, self.right[name]):
+        if is_near(self.given[name], array, self.right[name], self.tolerance(name)):
             return True
         error = scaled_error(self.given[name], array)
         return error <= MOST_ROUNDING and error <= self.rounding[name]
@@ -168,10 +169,27 @@ class ProgramSample:
         """
         right = self.right[name]
         error = scaled_error(array, right)
-        return error > MOST_ROUNDING or (not is_near(array, right, right) and error > self.rounding[name])
+        is_other = not is_near(array, right, right, self.tolerance(name))
+        return error > MOST_ROUNDING or (is_other and error > self.rounding[name])
+
+    def tolerance(self, name: str) -> float:
+        """Return how far from the learner's array what a mistake gives may be, in proportion to its greatest entry.
+
+        It is `MATCH`. Of an array that is nearly right only a small share of its error is allowed, if rounding allows
+        it: a small term that is missing is so told from an answer that is not precise.
+
+        Args:
+            name: the target.
+        """
+        if self.is_value or not self.has_shape(name) or not self.is_wrong(name):
+            return MATCH
+        error = scaled_error(self.given[name], self.right[name])
+        if error >= NEARLY_RIGHT:
+            return MATCH
+        return min(MATCH, max(SHARE_OF_ERROR * error, self.rounding[name]))
 
 
-def is_near(array: Array, other: Array, right: Array) -> bool:
+def is_near(array: Array, other: Array, right: Array, tolerance: float = MATCH) -> bool:
     """Return whether a learner's array is the one that a candidate gives, but for rounding.
 
     Where the candidate gives zeros, small entries of the learner's array count as zeros, for what cancels leaves
@@ -181,10 +199,11 @@ def is_near(array: Array, other: Array, right: Array) -> bool:
         array: the learner's array.
         other: the array that a candidate gives.
         right: the right array, whose size says what counts as zero.
+        tolerance: the greatest difference of an entry, in proportion to the greatest entry.
     """
     size = float(np.abs(right).max(initial=0.0))
     if np.abs(other).max(initial=0.0) > TINY * size:
-        return scaled_error(array, other) <= MATCH
+        return scaled_error(array, other) <= tolerance
     return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
 
 
@@ -268,7 +287,8 @@ class ScreeningTrial:
         for name, rows in self.tangents.rows.items():
             array = sample.given[name]
             size, own = (np.abs(each).max(initial=0.0) for each in (sample.right[name], array))
-            error = ZERO * size if own <= ZERO * size else max(MATCH, min(sample.rounding[name], DELICATE)) * own
+            least = max(sample.tolerance(name), min(sample.rounding[name], DELICATE))
+            error = ZERO * size if own <= ZERO * size else least * own
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -893,3 +894,43 @@ def test_the_gradients_of_a_trial_are_confirmed_together_and_a_wrong_one_is_refu
     confirmed = are_gradients_confirmed(exercise, trial, np.random.default_rng(0), held=False)
     assert confirmed == (not wrong)
     assert wrong or len(runs) == 6
+
+
+def test_a_factor_near_one_that_is_missing_is_told_from_an_answer_that_is_not_precise():
+    inputs = {"x": normal(4, 3).double(), "w": normal(3, 5).double(), "t": torch.tensor(3e-4, dtype=torch.float64)}
+
+    def forward(x, w, t):
+        return torch.tanh(x @ w * t.exp())
+
+    def backward(noise, factor, out, out_g, x, w, t):
+        dz = out_g * (1 - out**2)
+        dw = x.T @ dz * factor(t)
+        return {
+            "x": dz @ w.T * t.exp(),
+            "w": dw * (1 + noise * torch.cos(1e3 * dw)),
+            "t": (dz * (x @ w)).sum() * t.exp(),
+        }
+
+    told = explain(forward, inputs, backward=partial(backward, 0.0, torch.ones_like), seed=0)
+    assert [(each.answer, each.code) for each in told.mistakes] == [("w", "missing-local")]
+    told = explain(forward, inputs, backward=partial(backward, 3e-4, torch.exp), seed=0)
+    assert [(each.answer, each.code) for each in told.mistakes] == [("w", "imprecise")]
+
+
+def test_values_of_one_expression_are_told_apart_by_their_iteration():
+    inputs = {"x": normal(4, 3), "wq": normal(3, 5), "wk": normal(3, 5), "wv": normal(3, 5)}
+
+    def forward(x, wq, wk, wv):
+        q, k, v = [x @ each for each in (wq, wk, wv)]
+        return torch.tanh(q @ k.T) @ v
+
+    def backward(out, out_g, x, wq, wk, wv):
+        p = torch.tanh(x @ wq @ (x @ wk).T)
+        ds = out_g @ (x @ wv).T * (1 - p**2)
+        dq, dk, dv = ds @ x @ wk, ds.T @ x @ wk, p.T @ out_g
+        dx = dq @ wq.T + ds.T @ x @ wq @ wk.T + dv @ wv.T
+        return {"x": dx, "wq": x.T @ dq, "wk": x.T @ dk, "wv": x.T @ dv}
+
+    (mistake,) = explain(forward, inputs, backward=backward, seed=0).mistakes
+    assert mistake.answer == "wk"
+    assert "x @ each of iteration 2 is used in place of x @ each of iteration 1" in mistake.says

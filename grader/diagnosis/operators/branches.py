@@ -232,6 +232,89 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "n m", "y": "n m", "keep": mask("n m")})
 
 
+MASK_SLOTS: Mapping[str, int] = {"where": 0, "masked_fill": 1}
+
+
+def square_mask_slot(program: Program, place: Place) -> int | None:
+    """Return the slot of the mask that an edge's vjp multiplies by, if this is a square matrix and not symmetric.
+
+    For x in `x * mask`, with a causal mask: 1. Of `tril` and `triu`, which have the mask in them, -1.
+
+    Args:
+        program: the program of a trial.
+        place: an edge.
+
+    Returns:
+        `None` where there is no such mask.
+    """
+    node = program.reader(place)
+    shape = node.value.shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        return None
+    if node.name in ("tril", "triu"):
+        return -1
+    slot = MASK_SLOTS.get(node.name, 1 - place[1] if node.name == "mul" else None)
+    array = None if slot is None else np.asarray(node.values[slot])
+    if array is None or slot == place[1] or array.shape[-2:] != shape[-2:] or not _is_mask(array):
+        return None
+    return None if np.array_equal(array, np.swapaxes(array, -1, -2)) else slot
+
+
+@operator(
+    "mask-transposed",
+    code="transposed",
+    rank=2.2,
+    at=edges.where(lambda program, place: square_mask_slot(program, place) is not None),
+    message="in what {step} contributes to {operand} the mask is transposed: the gradient goes to the other side of the"
+    " diagonal",
+)
+def transpose_mask(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the upstream gradient by the transpose of a square mask: by an upper triangle for a lower one.
+
+    Args:
+        program: the right program.
+        place: an edge whose vjp multiplies by a square mask, such as that of x in `x.tril()`.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the mask is symmetric in this trial.
+    """
+    slot = square_mask_slot(program, place)
+    if slot is None:
+        return None
+    if slot < 0:
+        return program.with_vjp(place, lambda at: np.swapaxes(at.right(np.swapaxes(at.g, -1, -2)), -1, -2))
+    return program.with_vjp(place, lambda at: at.right(operands={slot: np.swapaxes(at.node.values[slot], -1, -2)}))
+
+
+@transpose_mask.example
+def _() -> Example:
+    """Show causal linear attention, (q @ k.T).tril() @ v, whose backward pass keeps the upper triangle."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (q @ k.T).tril() @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dscores = (g @ v.T).triu()
+        return {"q": dscores @ k, "k": dscores.T @ q}
+
+    return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
+
+
+@transpose_mask.example
+def _() -> Example:
+    """Show (tanh(q @ k.T) * mask) @ v, with a lower triangle of ones, whose backward pass has an upper one."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (torch.tanh(q @ k.T) * torch.ones(len(q), len(q), dtype=q.dtype).tril()) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dscores = g @ v.T * torch.ones(len(q), len(q), dtype=q.dtype).triu()
+        return {"q": (dscores * (1 - torch.tanh(q @ k.T) ** 2)) @ k}
+
+    return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
+
+
 def branch_slots(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of the operands that get a gradient, if there are two or more: 1 and 2 for `where(c, a, b)`.
 

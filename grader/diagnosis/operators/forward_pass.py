@@ -107,7 +107,22 @@ def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> 
         return "inverted-mask"
     if affects == "partners":
         return "wrong-operand"
+    if multiplies_by_mask(node, kept):
+        return "wrong-point"
     return "wrong-point" if affects == "values" or node.name in ("masked_fill", "where") else "missing-local"
+
+
+def multiplies_by_mask(node: Node, kept: int) -> bool:
+    """Return whether a node multiplies its operand in a slot by a constant array of zeros and ones.
+
+    Args:
+        node: the node.
+        kept: the slot of the operand.
+    """
+    if node.name != "mul" or node.operand(1 - kept) is not None:
+        return False
+    array = np.asarray(node.values[1 - kept])
+    return array.ndim > 0 and bool(np.isin(array, (0, 1)).all())
 
 
 def omissions(program: Program, place: Place) -> Iterator[Omission]:
@@ -127,7 +142,9 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
         array = np.asarray(value)  # perhaps a constant, such as a mask
         if array.ndim and is_broadcast_to(array, node.value) and (slot not in known or array.shape != node.value.shape):
             yield Omission(slot, "partners", omission_code(program, node, slot, "partners"))
+    has_array = node.name in PRODUCTS and all(np.ndim(value) for value in node.values)
     with_number = node.name in NEUTRAL and node.name not in (*MASKING, "clamp") and len(node.operands) < 2
+    with_number = with_number and not has_array
     if node.name == "detach" or with_number:
         return  # that is a branch, or a number that is missing
     for slot, operand in known.items():
@@ -155,6 +172,8 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
     if node.name in MASKING:
         what = "the mask of "
+    elif node.name in PRODUCTS and not others:
+        what = "the mask of " if multiplies_by_mask(node, choice.kept) else "the constant array of "
     else:
         what = f"{' and '.join(others)} in " if others else ""
     return {"what": what, "where": describe_affects(program, choice.affects)}
@@ -203,6 +222,23 @@ def replace_by_operand(node: Node, kept: int) -> Node:
         wide = np.broadcast_to(operand, node.value.shape).astype(node.value.dtype)
         return node.then(lambda _: wide)  # only the value counts: the edges are not used
     return node.without_operation(kept)
+
+
+@leave_out_operation.example
+def _() -> Example:
+    """Show a contrastive loss whose gradient keeps each row's score with itself, which the forward pass masks out."""
+
+    def forward(z: Tensor, w: Tensor) -> Tensor:
+        scores = z @ w @ z.T
+        others = (scores.exp() * (1 - torch.eye(len(z), dtype=z.dtype))).sum(1)
+        return others.log() - scores.roll(1, 1).diagonal()
+
+    def wrong(z: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by the sum of all exponentials."""
+        dscores = g[:, None] * ((z @ w @ z.T).softmax(1) - torch.eye(len(z), dtype=z.dtype).roll(-1, 1))
+        return {"w": z.T @ dscores @ z}
+
+    return Example(forward, wrong, {"z": "bs n", "w": "n n"})
 
 
 @leave_out_operation.example
@@ -371,6 +407,8 @@ def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
         code = "wrong-factor" if node.name in PRODUCTS else "wrong-point"
         for affects in possible_affects(node, *modes):
             if node.name in NEUTRAL and number != NEUTRAL[node.name]:
+                if node.name in SUMS and affects == "all":  # less is said of what both explain
+                    yield NumberChange(slot, "", "missing", "partners", code)
                 is_function = node.name in (*PRODUCTS, "pow") and affects != "values"
                 yield NumberChange(slot, "", "missing", affects, "missing-local" if is_function else "wrong-point")
             if 0 < abs(number) <= SMALL:

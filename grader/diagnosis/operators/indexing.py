@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import indices, normal, sized
+from grader.course.sampling import indices, normal, positive, sized
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
@@ -804,6 +804,214 @@ def _() -> Example:
         return {"w": x[:-1].T @ dz, "x": torch.cat([dz @ w.T, torch.zeros_like(x[:1])])}
 
     return Example(forward, wrong, {"x": "t n", "w": "n m"})
+
+
+# Sums over groups ---------------------------------------------------------------------------------------------------
+
+EVERY_ENTRY = "all entries"  # in place of the entries of one group
+
+
+def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
+    """Return the nodes that take a sum over groups back to the entries of its groups: `total[group]`.
+
+    With `total = zeros.index_add(0, group, w)`, as in a softmax over the edges of a graph: `w / total[group]`.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (index_add, slot of what is added).
+    """
+    node = program.reader(place)
+    if node.options.get("dim") != 0:
+        return ()
+    readers = (program.nodes[reader] for reader, slot in program.forward.uses[node.id] if slot == 0 and reader >= 0)
+    return tuple(
+        reader
+        for reader in readers
+        if reader.name in ("getitem", "index_select")
+        and reader.value.shape == np.shape(node.values[2])
+        and any(np.array_equal(reader.values[slot], node.values[1]) for slot in index_slots(reader))
+    )
+
+
+def other_groups(program: Program, place: Place) -> Iterator[IndexName | str]:
+    """Yield the names of other index arrays that could group the entries of an `index_add`, and `EVERY_ENTRY`.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (index_add, slot of what is added) whose sums are taken back to the entries.
+    """
+    yield from (index.name for index in index_replacements(program, place))
+    yield EVERY_ENTRY
+
+
+def name_group(program: Program, choice: IndexName | str) -> str:
+    """Return which entries are summed, for a message: "the entries with the same number in src", or all entries."""
+    return choice if isinstance(choice, str) else f"the entries with the same number in {choice.describe(program)}"
+
+
+@operator(
+    "summed-over-other-groups",
+    code="summed-wrong-axis",
+    rank=2.0,
+    at=edges.of("index_add").at_slot(2).where(lambda program, place: bool(group_readers(program, place))),
+    choices=other_groups,
+    fields=lambda program, place, choice: {
+        "other": name_group(program, choice),
+        "own": program.name_of(program.reader(place).operand(1) or 0),
+    },
+    message="in what {operand} gets through {step}, the sum runs over {other}: it must run over those with the same"
+    " number in {own}",
+)
+def sum_over_other_groups(program: Program, place: Place, choice: IndexName | str) -> Program | None:
+    """Sum the terms of a quotient `w / total[group]` over other groups on the way back through the total.
+
+    With p = w / total[group] and total = index_add(0, group, w), entry e gets minus the sum of p g over its group,
+    divided by total[group[e]]. Here the sum runs over another group, or over all entries.
+
+    Args:
+        program: the right program.
+        place: an edge (index_add, slot of what is added).
+        choice: the name of the index array that groups the entries, or `EVERY_ENTRY`.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such array, or nothing takes the sums back.
+    """
+    readers, node = group_readers(program.right, place), program.reader(place)
+    other = None if isinstance(choice, str) else choice.find(program, place[0])
+    if not readers or (other is None and not isinstance(choice, str)):
+        return None
+    group = np.zeros(len(np.asarray(node.values[1])), int) if other is None else program.nodes[other].value
+
+    def rule(at: EdgeContext) -> Array:
+        totals = readers[0].value
+        terms = totals * sum(at.sweep.gradient(reader.id) for reader in readers)
+        sums = np.zeros((int(group.max()) + 1, *terms.shape[1:]))
+        np.add.at(sums, group, terms)
+        return np.asarray(sums[group] / totals)
+
+    return program.with_vjp(place, rule)
+
+
+@sum_over_other_groups.example
+def _() -> Example:
+    """Show a softmax over the edges to each node of a graph, whose backward pass sums over the edges from each node."""
+
+    def forward(x: Tensor, a: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        e = (x[source] * x[target] * a).sum(1).exp()
+        total = torch.zeros(len(x), dtype=x.dtype).index_add(0, target, e)
+        return e / total[target]
+
+    def wrong(x: Tensor, a: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = forward(x, a, source, target)
+        ds = p * (g - torch.zeros(len(x), dtype=x.dtype).index_add(0, source, p * g)[source])
+        return {"a": ds @ (x[source] * x[target])}
+
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    return Example(forward, wrong, {"x": "n c", "a": "c", **ends})
+
+
+@sum_over_other_groups.example
+def _() -> Example:
+    """Show a softmax over the edges to each node of a graph, whose backward pass sums over all edges."""
+
+    def forward(x: Tensor, a: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        e = (x[source] * x[target] * a).sum(1).exp()
+        total = torch.zeros(len(x), dtype=x.dtype).index_add(0, target, e)
+        return e / total[target]
+
+    def wrong(x: Tensor, a: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = forward(x, a, source, target)
+        return {"a": p * (g - (p * g).sum()) @ (x[source] * x[target])}
+
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    return Example(forward, wrong, {"x": "n c", "a": "c", **ends})
+
+
+def factor_of_sum(program: Program, place: Place) -> tuple[Node, int] | None:
+    """Return the product or quotient that alone reads a sum over groups, and the slot of its other factor.
+
+    For `zeros.index_add(0, group, x) / count[:, None]`: the division, and slot 1.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (index_add, slot of what is added).
+
+    Returns:
+        `None` where anything else reads the sum, or the factor is no array with one number or more for each group.
+    """
+    node = program.reader(place)
+    uses = program.forward.uses[node.id]
+    if len(uses) != 1 or uses[0][0] < 0 or node.options.get("dim") != 0:
+        return None
+    reader, slot = program.nodes[uses[0][0]], uses[0][1]
+    if (reader.name, slot) not in (("mul", 0), ("mul", 1), ("div", 0)) or reader.value.shape != node.value.shape:
+        return None
+    factor = np.asarray(reader.values[1 - slot])
+    return (reader, 1 - slot) if factor.ndim == node.value.ndim and len(factor) == len(node.value) > 1 else None
+
+
+@operator(
+    "factor-by-another-index",
+    code="wrong-operand",
+    rank=2.2,
+    at=edges.of("index_add").at_slot(2).where(lambda program, place: factor_of_sum(program, place) is not None),
+    choices=lambda program, place: (index.name for index in index_replacements(program, place)),
+    fields=lambda program, place, choice: {
+        "other": choice.describe(program),
+        "own": program.name_of(program.reader(place).operand(1) or 0),
+        "factor": name_factor_of_sum(program, place),
+    },
+    message="in what {operand} gets through {step}, {factor} is taken by the index {other}, and must be by {own}",
+)
+def take_factor_by_another_index(program: Program, place: Place, choice: IndexName) -> Program | None:
+    """Take the factor of a sum over groups by another index than that of the groups, such as the sender's degree.
+
+    For `index_add(0, target, x) / count`: x gets g[target] / count[source] in place of g[target] / count[target].
+
+    Args:
+        program: the right program.
+        place: an edge (index_add, slot of what is added).
+        choice: the name of the other index array.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such array or factor.
+    """
+    known, other = factor_of_sum(program.right, place), choice.find(program, place[0])
+    if known is None or other is None:
+        return None
+    reader, slot = known
+    factor, node = np.asarray(reader.values[slot]), program.reader(place)
+
+    def rule(at: EdgeContext) -> Array:
+        taken = factor[at.program.nodes[other].value]
+        g = at.sweep.gradient(reader.id)[np.asarray(node.values[1])]
+        return np.asarray(g / taken if reader.name == "div" else g * taken)
+
+    return program.with_vjp(place, rule)
+
+
+def name_factor_of_sum(program: Program, place: Place) -> str:
+    """Return what a learner calls the factor of a sum over groups, such as `count[:, None]`; "the factor" for none."""
+    known = factor_of_sum(program, place)
+    operand = None if known is None else known[0].operand(known[1])
+    return "the factor" if operand is None else program.name_of(operand)
+
+
+@take_factor_by_another_index.example
+def _() -> Example:
+    """Show a mean over the neighbours in a graph whose backward pass divides by the degree of the sender."""
+
+    def forward(x: Tensor, w: Tensor, degree: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        messages = (x @ w).tanh()[source]
+        return torch.zeros_like(x).index_add(0, target, messages) / degree.unsqueeze(1)
+
+    def wrong(x: Tensor, w: Tensor, degree: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
+        h = (x @ w).tanh()
+        dh = torch.zeros_like(h).index_add(0, source, g[target] / degree[source][:, None])
+        return {"w": x.T @ (dh * (1 - h**2))}
+
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    return Example(forward, wrong, {"x": "n c", "w": "c c", "degree": positive("n"), **ends})
 
 
 # Forgotten indices --------------------------------------------------------------------------------------------------

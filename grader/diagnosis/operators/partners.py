@@ -14,6 +14,7 @@ from torch import Tensor
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.queries import reduced_axes
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, name_read_by, operator
@@ -148,10 +149,8 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     at=edges.where(has_partner),
     choices=partner_replacements,
     message="{other} is used in place of {own} in what {step} contributes to {operand}",
-    fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "own": name_of_replaced_value(program, place, choice)
-    },
-)  # fmt: skip
+    fields=lambda program, place, choice: names_in_replacement(program, place, choice),
+)
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with a wrong value in place of one partner operand.
 
@@ -160,6 +159,29 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
     """
     array = choice.find(program, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: array()}))
+
+
+def names_in_replacement(program: Program, place: Place, choice: PartnerReplacement) -> dict[str, str]:
+    """Return the message fields `other` and `own`: the value that is used, and the one that it replaces.
+
+    Two values of one expression in a loop that the reader is not in are told apart by the number of the iteration.
+
+    Args:
+        program: the program of a trial.
+        place: the edge whose partner operand is replaced.
+        choice: the replacement.
+    """
+    names = {"other": choice.value.describe(program), "own": name_of_replaced_value(program, place, choice)}
+    by_key, own = program.forward.by_key, program.source((place[0], choice.slot))
+    own = program.nodes[own].operands[0][1] if choice.apply_maker else own
+    other = choice.value.find(program, place[0])
+    if other is None or len(by_key[program.nodes[place[0]].key]) > 1:
+        return names
+    ids = by_key[program.nodes[own].key]
+    if len(ids) > 1 and other in ids:
+        for field, value in (("other", other), ("own", own)):
+            names[field] = f"{program.name_of(value)} of iteration {ids.index(value) + 1}"
+    return names
 
 
 def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplacement | GradientForPartner) -> str:
@@ -772,6 +794,58 @@ def _() -> Example:
         return {"scale": (g * -1 / c**2).sum(0) * torch.sinh(scale)}
 
     return Example(forward, wrong, {"x": "bs n", "scale": "n"})
+
+
+def soft_choices(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of the edge `place` that a softmax makes.
+
+    For `p @ table` with p = softmax(x), and the edge of table: 0.
+    """
+    for slot, operand in program.reader(place).operands:
+        if slot != place[1] and program.nodes[operand].name == "softmax":
+            yield slot
+
+
+@operator(
+    "hard-choice-for-soft",
+    code="wrong-operand",
+    rank=2.6,
+    at=edges.where(has_partner),
+    choices=soft_choices,
+    message="in what {step} contributes to {operand}, 1 for the largest entry of {soft} and 0 for the others is used in"
+    " place of {soft}",
+    fields=lambda program, place, choice: {"soft": program.name_of(program.source((place[0], choice)))},
+)
+def choose_largest_probability(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the contribution of the edge `place` with a one-hot choice in place of softmax probabilities.
+
+    For `p @ table`, the edge of table and slot 0: one_hot(p.argmax(-1)).T @ g in place of p.T @ g. Returns `None` where
+    no softmax makes the partner in this trial.
+    """
+    operand = program.reader(place).operand(choice)
+    if operand is None or program.nodes[operand].name != "softmax":
+        return None
+    axes = reduced_axes(program.nodes[operand])
+
+    def rule(at: EdgeContext) -> Array:
+        p = np.asarray(at.node.values[choice])
+        return at.right(operands={choice: np.where(p == p.max(axis=axes, keepdims=True), 1.0, 0.0)})
+
+    return program.with_vjp(place, rule)
+
+
+@choose_largest_probability.example
+def _() -> Example:
+    """Show softmax(x @ w) @ table whose gradient of `table` counts the likeliest row alone."""
+
+    def forward(x: Tensor, w: Tensor, table: Tensor) -> Tensor:
+        return (x @ w).softmax(-1) @ table
+
+    def wrong(x: Tensor, w: Tensor, table: Tensor, g: Tensor) -> dict[str, Tensor]:
+        hard = torch.nn.functional.one_hot((x @ w).argmax(-1), len(table)).to(x.dtype)
+        return {"table": hard.T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n k", "table": "k m"})
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,30 @@ def contributes_to_a_part(program: Program, place: Place) -> bool:
     return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
 
 
+def is_one_of_three_carried(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` leads to what an earlier iteration made, and two further edges lead there, too.
+
+    True for h[t - 1] in `h[t - 1] @ u` of iteration t, if h[t - 1] is also read in iteration t + 1 and an output.
+    """
+    if place[0] == SINK:
+        return False
+    forward, ids = program.forward, program.forward.by_key[program.reader(place).key]
+    for node in (program.nodes[i] for i in ids):
+        made = program.nodes[node.operand(place[1]) or 0]
+        is_earlier = len(forward.by_key[made.key]) == len(ids) and made.iteration < node.iteration
+        if is_earlier and len(forward.uses[made.id]) > 2:
+            return True
+    return False
+
+
+def may_overwrite(program: Program, place: Place) -> bool:
+    """Return whether the contribution of the edge `place` may be assigned where it must be added.
+
+    It is that to a part of a value, as in `dx[:, 0] = ...`, or to the value of an earlier iteration: `dh[t - 1] = ...`.
+    """
+    return contributes_to_a_part(program, place) or is_one_of_three_carried(program, place)
+
+
 def _reached_entries(program: Program, place: Place) -> Array:
     """Return a mask, shaped like the operand, of the entries that the edge `place` contributes to.
 
@@ -201,7 +225,7 @@ def _reached_entries(program: Program, place: Place) -> Array:
     "path-overwrites",
     code="overwritten",
     rank=2.0,
-    at=edges.where(contributes_to_a_part),
+    at=edges.where(may_overwrite),
     message="where {step} contributes to the gradient of {operand}, this replaces the other ones: they must add",
 )
 def overwrite_contributions(program: Program, place: Place, choice: None) -> Program | None:
@@ -218,6 +242,34 @@ def overwrite_contributions(program: Program, place: Place, choice: None) -> Pro
     for other in others:
         program = program.with_vjp(other, beside(program.edited_vjps.get(other, EdgeContext.right)))
     return program
+
+
+@overwrite_contributions.example
+def _() -> Example:
+    """Show a recurrence over two steps back whose gradient of the state one step back is assigned: `=` for `+=`."""
+
+    def forward(x: Tensor, a: Tensor, c: Tensor, h: Tensor) -> Tensor:
+        states = [h, h.sin()]
+        for step in x:
+            states.append(torch.tanh(step + states[-1] @ a + states[-2] @ c))
+        return torch.stack(states[2:])
+
+    def wrong(x: Tensor, a: Tensor, c: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign what goes one step back, which wipes out what came from two steps on and from the output."""
+        states = [h, h.sin()]
+        for step in x:
+            states.append(torch.tanh(step + states[-1] @ a + states[-2] @ c))
+        dstates = [torch.zeros_like(h), torch.zeros_like(h), *g]
+        dx, dc = torch.zeros_like(x), torch.zeros_like(c)
+        for t in reversed(range(2, len(states))):
+            dz = dstates[t] * (1 - states[t] ** 2)
+            dx[t - 2] = dz
+            dc += states[t - 2].T @ dz
+            dstates[t - 1] = dz @ a.T
+            dstates[t - 2] = dstates[t - 2] + dz @ c.T
+        return {"x": dx, "c": dc}
+
+    return Example(forward, wrong, {"x": "t bs n", "a": "n n", "c": "n n", "h": "bs n"})
 
 
 @overwrite_contributions.example

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from torch import Tensor
 
-from grader.course.sampling import mask, spaced
+from grader.course.sampling import mask, normal, sized, spaced
 from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
@@ -90,6 +90,44 @@ def _() -> Example:
         return {"x": g[:, None] * w * (y == y.amax(-1, keepdim=True))}
 
     return Example(forward, wrong, {"x": mask("bs n"), "w": "1"})
+
+
+@operator(
+    "positive-entries-for-extreme",
+    code="wrong-local",
+    rank=2.5,
+    at=extremes,
+    message="the gradient of {step} goes to every positive entry, as that of a relu: it must go to the entries that are"
+    " taken",
+)
+def give_gradient_to_positive_entries(program: Program, place: Place, choice: None) -> Program | None:
+    """Give the gradient of a maximum or minimum to all positive entries, whether they are taken or not.
+
+    For amax of [5, 2, -1]: (g, g, 0) in place of (g, 0, 0).
+
+    Args:
+        program: the right program.
+        place: an edge (maximum or minimum, its operand).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; never `None`.
+    """
+    return program.with_vjp(place, lambda at: broadcast_to_operand(at.node, at.g) * (np.asarray(at.x) > 0))
+
+
+@give_gradient_to_positive_entries.example
+def _() -> Example:
+    """Show a maxout, (x @ w).reshape(bs, h, 2).amax(-1), whose backward pass masks by the sign, as for a relu."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return (x @ w).reshape(len(x), -1, 2).amax(-1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        z = x @ w
+        return {"w": x.T @ (g.repeat_interleave(2, -1) * (z > 0))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": sized(normal("n m"), m=(4, 6))})
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {

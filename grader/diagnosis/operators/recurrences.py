@@ -141,19 +141,21 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     - both once more for all values that the loop carries, such as h and c of an LSTM, if there are several;
     - `Carry((key of h,), only=kind)` for each kind of edges, if there are three or more: all but those of this kind.
 
-    The first three only where two edges or more lead from later iterations to these values.
+    The first three only where two edges or more lead from later iterations to these values, or nothing else reads them.
 
     Args:
         program: the program.
         place: the loop-carried value, in the first iteration.
     """
     for keys in keys_carried_together(program, place):
-        if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
+        ways = [edges_from_later(program, program.forward.by_key[key][0]) for key in keys]
+        alone = len(keys) == 1 and len(program.forward.uses[place[0]]) == 1  # else a path is dropped
+        if sum(map(len, ways)) > 1 or alone:
             yield Carry(keys)
             yield Carry(keys, enters=False)
-    ways = [way for way in edges_by_kind(program, place[0]) if (way.iterations or 0) > 0]
-    if len(ways) > 2:
-        yield from (Carry((program.nodes[place[0]].key,), only=way) for way in ways)
+    kinds = [kind for kind in edges_by_kind(program, place[0]) if (kind.iterations or 0) > 0]
+    if len(kinds) > 2:
+        yield from (Carry((program.nodes[place[0]].key,), only=kind) for kind in kinds)
 
 
 @operator(
