@@ -14,7 +14,7 @@ from grader.safe_text import plain
 from .exercise_summary import formula_or_words
 from .picture_data import ExercisePictures
 from .picture_html import div, pictures_html
-from .render_text import as_text, exercise_report, group_alike, printed_lines
+from .render_text import as_text, exercise_report, group_alike, message_with_code, printed_lines
 
 WIDTH, WIDEST = 80, 200
 CODE = re.compile(r"`([^`\n]+)`")
@@ -130,7 +130,7 @@ def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
     mark = f'<b style="color: {COLOUR[first.status]}">{MARK[first.status]}</b>'
-    message = "ok" if first.status == "passed" else _text(first.message)
+    message = "ok" if first.status == "passed" else _text(message_with_code(first))
     evidence = div(_text(first.evidence)) if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
     helps = div(evidence + hints, "padding-left: 1.4em") if evidence or hints else ""

@@ -44,9 +44,10 @@ def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, se
     """
     declared = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
     yield from _labelled("asked", describe_answer(exercise, declared), width)
-    yield from _labelled("found", f"{answer.message}  [{answer.code}]", width, "bad")
+    yield from _labelled("found", message_with_code(answer), width, "bad")
     if answer.evidence:
-        yield from _labelled("measured", answer.evidence, width)
+        nudge = answer.evidence.removeprefix("nudge ")
+        yield from _labelled("call" if nudge == answer.evidence else "nudge", nudge, width)
     yield from hint_lines(exercise, answer, width, seen)
 
 
@@ -175,7 +176,7 @@ def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, th
         yield ((label, ""), ("ok", "good"))
         return
     style: Style = "todo" if first.status == "todo" else "bad"
-    yield from wrapped(first.message, width, label, style, indent=indent)
+    yield from wrapped(message_with_code(first), width, label, style, indent=indent)
     if first.status == "todo":
         return
     if first.evidence:
@@ -184,6 +185,11 @@ def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, th
         yield from wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * indent, "bold", indent=indent)
     if then:
         yield from wrapped(then, width, " " * indent, "dim", indent=indent)
+
+
+def message_with_code(answer: AnswerResult) -> str:
+    """Return the message of a wrong answer with its code in brackets; without, if nothing was written for it yet."""
+    return answer.message if answer.status == "todo" or not answer.code else f"{answer.message}  [{answer.code}]"
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:

@@ -134,7 +134,7 @@ def test_a_flag_of_a_right_answer_is_shown_as_check_shows_it(
     flags = as_text(flag_lines(grader.grade(course.find("lin_grad"), MEASURED.encode(), worker), 80))
     result = run(LIN, "-q")
     assert result.ret == 0
-    assert "w.g: for every entry of w" in flags
+    assert "w.g: each entry of w" in flags
     assert f"to look at {'-' * 34}\n{LIN}\n{flags}\n---" in result.stdout.str()
 
 

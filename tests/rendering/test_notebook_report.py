@@ -72,6 +72,7 @@ def test_its_text_is_that_of_handgrad_check_with_the_next_steps_of_a_notebook():
         "lin_grad                                                       out = inp @ w + b",
         "  inp.g  ok",
         "  w.g    every entry is 1/7 of what it should be, and bs = 7 here",
+        "         [mean-for-sum]",
         "         nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says",
         "         -3.019e-05",
         "         hint 1/3: Does the layer average, or does the loss?",
@@ -106,7 +107,7 @@ def test_its_html_has_the_same_text_and_nests_further_hints_folded():
     assert shown(report(PASSED, MEAN, TODO)).split(" | ") == [
         "lin_grad out = inp @ w + b",
         "\u2713 inp.g ok",
-        "\u2717 w.g every entry is 1/7 of what it should be, and bs = 7 here",
+        "\u2717 w.g every entry is 1/7 of what it should be, and bs = 7 here [mean-for-sum]",
         "nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says -3.019e-05",
         "hint 1 of 3: Does the layer average, or does the loss?",
         "hint 2 of 3",
