@@ -150,8 +150,8 @@ def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]
 
 
 def _gain(line: GradeChange) -> float:
-    """Return the points that a student gained; more than 0 if there were none before."""
-    return (-1.0 if line.after is None else line.after) - (-1.0 if line.before is None else line.before)
+    """Return the points that a student gained; no score counts as no points, so that a zero is no gain."""
+    return (line.after or 0.0) - (line.before or 0.0)
 
 
 def _points(points: float | None) -> str:

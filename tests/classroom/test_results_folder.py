@@ -323,9 +323,9 @@ def test_each_change_of_a_grade_is_listed_with_its_reason(graded, tmp_path, caps
         ("dan", "", "2", "", "no longer in the class"),
         ("eve", "", "", "3", "no record before"),
     ]  # fmt: skip
-    assert (summary.gained, summary.lost) == (2, 1)
+    assert (summary.gained, summary.lost) == (1, 1)  # an entered 0 is no gain
     print_summary(course, summary, tmp_path / "out")
-    assert "Since the last run 2 gained points and 1 lost some: see changes.csv." in capsys.readouterr().out
+    assert "Since the last run 1 gained points and 1 lost some: see changes.csv." in capsys.readouterr().out
 
 
 def test_changes_of_a_run_that_was_stopped_are_listed_by_the_one_that_goes_on(graded, tmp_path, monkeypatch) -> None:
