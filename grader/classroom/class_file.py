@@ -23,6 +23,7 @@ from .class_folder import LayoutName
 CLASS_FILE = "class.yaml"
 GRADES = Path("grades")  # one folder for each assignment lies in it
 ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+MOST_NAMED = 3  # names in a sentence
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
@@ -46,7 +47,7 @@ def _duration(value: Any) -> timedelta:
     """
     match = DURATION.fullmatch(str(value).strip())
     if match is None:
-        raise ValueError("write a number and m, h or d, such as 2h")
+        raise ValueError("write a number and min, h or d, such as 2 h")
     return timedelta(**{UNITS[match[2]]: float(match[1])})
 
 
@@ -313,6 +314,10 @@ def _check_folder_is_free(plan: ClassPlan, out: Path) -> None:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return a clause that offers the name most like an unknown one, such as `did you mean ada?`."""
-    match = difflib.get_close_matches(name, list(names), 1, 0.5) or sorted(names)[:1]
-    return f"did you mean {one_line(match[0])}?" if match else "there are none."
+    """Return a clause that offers the name most like an unknown one, such as `did you mean ada?`, or the names."""
+    if match := difflib.get_close_matches(name, list(names), 1, 0.6):
+        return f"did you mean {one_line(match[0])}?"
+    if not names:
+        return "there are none."
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"known are {one_line(', '.join(sorted(names)[:MOST_NAMED]))}{more}."

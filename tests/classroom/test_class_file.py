@@ -51,7 +51,7 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
     [
         ("units: [01_slopes]", "unit: [01_slopes]", 6, "is not a known setting"),
         ("per_day: 0.1", "per_day: 10", 10, "less than or equal to 1"),
-        ("grace: 15 min", "grace: 15", 10, "write a number and m, h or d, such as 2h"),
+        ("grace: 15 min", "grace: 15", 10, "write a number and min, h or d, such as 2 h"),
         ("    submissions: handed-in\n", "", 5, "submissions is missing: add it"),
         ("layout: sections", "layout: rows", 8, "layout"),
         ("week-1:", "../x:", 5, "it names a folder"),

@@ -106,6 +106,7 @@ HEAD = "assignment,student,exercise,points,reason\n"
     [
         (HEAD + "week-2,ada,,1,x\n", "line 2: there is no assignment 'week-2': did you mean week-1?"),
         (HEAD + "week-1,adda,,1,x\n", "line 2: nobody here is called 'adda': did you mean ada?"),
+        (HEAD + "week-1,zoe,,1,x\n", "line 2: nobody here is called 'zoe': known are ada."),
         (HEAD + "week-1,ada,a_gard,1,x\n", "line 2: week-1 has no exercise 'a_gard': did you mean a_grad?"),
         (HEAD + "week-1,ada,,one,x\n", "line 2: 'one' is no number of points"),
         (HEAD + "week-1,ada,a_grad,-1,x\n", "line 2: '-1' is no number of points"),
