@@ -91,7 +91,7 @@ def open_tree(path: Path) -> Folder:
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
         if isinstance(error, OSError) and error.errno is not None:
             raise UsageError(f"{path} cannot be read ({error.strerror}): {NAME_IT}.") from error
-        why = error if isinstance(error, UnreadableArchiveError) else f"is damaged ({type(error).__name__})"
+        why = error if isinstance(error, UnreadableArchiveError) else "is damaged"
         raise UsageError(f"{path} cannot be read, it {why}: download it again.") from error
 
 

@@ -125,7 +125,7 @@ def archive_errors(fault: str = "is damaged, or no archive") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise UnreadableArchiveError(f"{fault} ({type(error).__name__})") from error
+        raise UnreadableArchiveError(fault) from error
 
 
 def single_file(path: Path) -> File:

@@ -278,7 +278,7 @@ def read_submitters(file: File) -> dict[str, GradescopeEntry]:
         data = file.read(LARGEST_METADATA)
         metadata = yaml.load(data[:LARGEST_METADATA], Loader=_MetadataLoader)
     except (OSError, UnreadableArchiveError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{METADATA_FILE} cannot be read ({type(error).__name__}): export it anew.") from error
+        raise UsageError(f"{METADATA_FILE} cannot be read: export it anew.") from error
     entries = metadata.items() if isinstance(metadata, Mapping) else ()
     return {
         str(folder): GradescopeEntry(submitters, _created_at(entry))

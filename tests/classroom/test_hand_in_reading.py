@@ -209,8 +209,8 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
             "it holds lin_gard.py, and no file that is named after an exercise (should lin_gard.py be lin_grad.py?)",
         ),
         ({"hw.rar": b"Rar!"}, "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
-        ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive (BadZipFile)"),
-        ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive (EOFError)"),
+        ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive"),
+        ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive"),
         (
             {"lin_grad.py": b" " * (1 << 20) + b"x"},
             "lin_grad.py: the file was not read: it is larger than 1 MiB; hand in the answers alone",
@@ -314,7 +314,7 @@ def test_a_whole_class_in_a_tar(course, tmp_path) -> None:
 @pytest.mark.parametrize("name", ["class.zip", "class.tar.gz", "class.tar"])
 def test_a_damaged_archive_of_a_class_gives_one_sentence(course, tmp_path, name) -> None:
     put(tmp_path, {name: b"\x1f\x8bPK broken" * 100})
-    with pytest.raises(UsageError, match=r"cannot be read, it is damaged .*: download it again"):
+    with pytest.raises(UsageError, match=r"cannot be read, it is damaged: download it again"):
         found_in(course, tmp_path / name)
 
 
