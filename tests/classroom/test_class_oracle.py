@@ -35,7 +35,7 @@ CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Linear (77
 OUT_OF = 50
 TOLERANCES = {"gradescope": EXACT, "prairielearn": 1e-4, "submitty": 1e-4, "classroom50": 1.0}  # in points
 LINE = re.compile(r'<tr><th scope="row"><bdi>(.*?)</bdi></th><td class="number">(?:<span[^>]*>)?(none|≥|[\d.]+)')
-UNREADABLE = re.compile('"gradable": false.*Python cannot read')
+UNREADABLE = re.compile('"gradable": false.*(Python cannot read|the variant must be)')
 
 
 @pytest.mark.parametrize(("layout", "seed"), [("plain", 3), ("canvas", 4), ("gradescope", 5)])
