@@ -21,7 +21,7 @@ from .operation import Array
 from .steps import Script
 
 Gradient = Array | None  # None where nothing has arrived
-Keep = Callable[[Array, Array, str], Array]
+Keep = Callable[[Array, Array, str, int], Array]
 Order = Literal[
     "latest first", "earliest first", "edge by edge",
     "oldest met first", "newest met first", "newest met last operand first",
@@ -40,8 +40,9 @@ class Walk:
             time.
         skip: which edges the engine does not go through; see `skipped_edges`.
         skip_names: the operations that `skip` is about; all by default.
-        keep: takes the gradient that a value has, a new contribution, and the name of the operation that it comes from;
-            returns the gradient that the value has from now on. By default it is their sum.
+        keep: takes the gradient that a value has, a new contribution, the name of the operation that it comes from, and
+            the slot of the value in it; returns the gradient that the value has from now on. By default it is their
+            sum.
         first: takes the last value; returns the gradient that it begins with. By default it is ones.
         start: the number that all other gradients begin with; by default they begin with `None`, which is not passed
             on.
@@ -84,22 +85,23 @@ class Walk:
             new = last.get(node.name, node).vjp(slot, g)
             operand = node.operands[slot][1]
             old = gradients[operand]
-            gradients[operand] = new if old is None else self._combine(old, new, node.name)
+            gradients[operand] = new if old is None else self._combine(old, new, node.name, slot)
         return gradients
 
     def _start(self, node: Node) -> Gradient:
         """Return the gradient that a node's value has before the walk: `None`, or the field `start` in each entry."""
         return None if self.start is None else np.full(node.value.shape, self.start)
 
-    def _combine(self, old: Array, new: Array, name: str) -> Array:
+    def _combine(self, old: Array, new: Array, name: str, slot: int) -> Array:
         """Return the gradient that a value has after a contribution: the sum, or what the field `keep` makes of both.
 
         Args:
             old: the value's gradient so far, shaped like it.
             new: the contribution.
             name: the operation of the node that contributes, such as `"mul"`.
+            slot: the slot of the value among the operands of that node.
         """
-        return old + new if self.keep is None else self.keep(old, new, name)
+        return old + new if self.keep is None else self.keep(old, new, name, slot)
 
     def _edges(self, forward: Forward) -> Iterable[Place]:
         """Return the edges (reader, slot) in the order in which the walk goes through them, by the field `order`.

@@ -71,8 +71,10 @@ _OF_NUMBERS = (
     ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "inverted-mask", "it looks at the sign of the upstream gradient, not of its input",
+    ("relu", "wrong-point", "it looks at the sign of the upstream gradient",
      (lambda g, y, a: g * (g > 0),)),
+    ("relu", "not-linear", "it hands on the gradient only where that is positive as well as its input",
+     (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
 )  # fmt: skip
 # Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
 _OTHER_NUMBERS = (
@@ -93,9 +95,10 @@ _TOO_EARLY = "each value is visited once, as it is met: it passes on what it has
 _AGAIN = "a value passes on all that it has whenever something arrives: what came before is passed on again"
 _OF_THE_WALK = (
     *(("overwritten", _LAST_ONE, {"keep": keep, "start": start})
-      for keep in (lambda old, new, name: new, lambda old, new, name: old if name == "relu" and _is_zero(new) else new)
+      for keep in (lambda old, new, name, slot: new,
+                   lambda old, new, name, slot: old if name == "relu" and _is_zero(new) else new)
       for start in (None, 0.0)),
-    ("missing-path", _LAST_USE, {"keep": lambda old, new, name: old}),
+    ("missing-path", _LAST_USE, {"keep": lambda old, new, name, slot: old}),
     ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses counts",
      {"skip": "repeated"}),
     ("wrong-order", "the steps are gone through from first to last: nothing has arrived when a value passes it on",
@@ -214,14 +217,18 @@ def _number_slips():
     for name in _NUMBERS:
         for made_of in _SPELT.get(name, ({},)):
             yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name), made_of=made_of)
+            for place in range(_NUMBERS[name] if _NUMBERS[name] > 1 else 0):
+                says = f"the backward rule of {name} {_SETS_ONE.format(_PLACES[place])}"
+                yield "overwritten", says, Engine(walk=_set_by(name, (place,)), made_of=made_of)
 
 
-def _set_by(name):
-    return {"keep": lambda old, new, by: new if by == name else old + new}
+def _set_by(name, slots=(0, 1)):
+    return {"keep": lambda old, new, by, slot: new if by == name and slot in slots else old + new}
 
 
 _SAME_NUMBER = "of values that are the same number only one passes anything on: they are taken for one value"
 _SETS = "is wrong: it sets the gradient of what it takes, where it has to add to it"
+_SETS_ONE = "is wrong: it sets the gradient of its {} operand, where it has to add to it"
 _NO_UPSTREAM = "no step multiplies by the upstream gradient: each hands on its own derivative alone"
 # Many engines make differences and quotients of other steps; -1 and -2 are what is taken, 0 and 1 what has been made.
 _SUB = {"sub": (("const", -1.0), ("mul", -2, 0), ("add", -1, 1))}
@@ -462,12 +469,41 @@ def _softmax(a, axes):
     return powers / powers.sum(axes, keepdims=True)
 
 
+def _row_by_row(g, a):
+    """What a sum hands on if the numbers of its upstream gradient are repeated in their order, and reshaped."""
+    import numpy as np
+
+    return np.tile(g.ravel(), a.size // g.size).reshape(a.shape)
+
+
+def _pseudo_inverse(a):
+    import numpy as np
+
+    return np.linalg.pinv(a)
+
+
+def _summed_to(g, like):
+    """A gradient, added up to the shape of a tensor that was broadcast."""
+    g = _first_axes_only(g, like)
+    return g.sum(tuple(i for i, size in enumerate(like.shape) if size == 1), keepdims=True)
+
+
 _OF_TENSORS = (
     ("mul", "forward-value", "it hands its own value, the product, to both operands", (lambda g, y, a, b: g * y,) * 2),
     ("mul", "wrong-operand", "it hands each operand its own value, where that of the other belongs",
      (lambda g, y, a, b: g * a, lambda g, y, a, b: g * b)),
     ("mul", "missing-local", "it hands the upstream gradient on as it is, without its own derivative",
      ("upstream", "upstream")),
+    ("mul", "sum-of-products", "of a tensor that was broadcast, the gradient is added up before it is multiplied",
+     (lambda g, y, a, b: _summed_to(g, a) * b, lambda g, y, a, b: _summed_to(g, b) * a)),
+    ("matmul", "inverse-for-transpose", "its first operand is inverted, where it should be transposed",
+     (None, lambda g, y, a, b: _pseudo_inverse(a) @ g)),
+    ("matmul", "inverse-for-transpose", "its second operand is inverted, where it should be transposed",
+     (lambda g, y, a, b: g @ _pseudo_inverse(b), None)),
+    ("matmul", "inverse-for-transpose", "its operands are inverted, where they should be transposed",
+     (lambda g, y, a, b: g @ _pseudo_inverse(b), lambda g, y, a, b: _pseudo_inverse(a) @ g)),
+    ("sum", "reshape-for-transpose", "the gradient is repeated and laid out row by row, whatever axis was summed over",
+     (lambda g, y, a, dim=None: _row_by_row(g, a),)),
     ("matmul", "reshape-for-transpose", "its second operand is reshaped, where it should be transposed",
      (lambda g, y, a, b: g @ b.reshape(b.shape[::-1]), None)),
     ("matmul", "reshape-for-transpose", "its first operand is reshaped, where it should be transposed",
@@ -480,8 +516,10 @@ _OF_TENSORS = (
     ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "inverted-mask", "it looks at the sign of the upstream gradient, not of its input",
+    ("relu", "wrong-point", "it looks at the sign of the upstream gradient",
      (lambda g, y, a: g * (g > 0),)),
+    ("relu", "not-linear", "it hands on the gradient only where that is positive as well as its input",
+     (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
     ("softmax", "diagonal-only", "only the diagonal of its Jacobian is there, p (1 - p)",
      (lambda g, y, a, dim: g * y * (1 - y),)),
     ("softmax", "missing-path", "it multiplies by its value alone: each entry moves the others of its row as well",
@@ -524,6 +562,15 @@ def _first_axes_only(g, like):
     return g.sum(tuple(range(g.ndim - like.ndim)))
 
 
+def _first_row(g, like):
+    return _summed_to(g[(0,) * (g.ndim - like.ndim)], like)
+
+
+def _first_copy(g, like):
+    first = g[(0,) * (g.ndim - like.ndim)]
+    return first[tuple(slice(0, 1) if size == 1 else slice(None) for size in like.shape)]
+
+
 def _averaged(g, like):
     axes = tuple(i - g.ndim for i in range(g.ndim) if i < g.ndim - like.ndim or like.shape[i - g.ndim] < g.shape[i])
     return g.mean(axes, keepdims=True).reshape(like.shape)
@@ -538,11 +585,13 @@ _NOT_SUMMED = (
     ("missing-batch-sum", "is not added up over the axes along which it was copied", lambda g, like: g),
     ("missing-batch-sum", "is added up over the axes that it lacks, but not over those of size 1", _first_axes_only),
     ("mean-for-sum", "is averaged over its copies, where they should be added up", _averaged),
+    ("partial-batch", "is that of its first copy alone, where all copies should be added up", _first_copy),
+    ("partial-batch", "is that of the first row alone, where it was copied for every row", _first_row),
     ("summed-wrong-axis", "is one number for all of its entries: it is added up over everything", _one_number),
 )  # fmt: skip
 
 
-def _in_place(old, new, name):
+def _in_place(old, new, name, slot):
     old += new
     return old
 
@@ -739,12 +788,35 @@ def _slope_before(program):
 
 def _made_again_without_b(program, every):
     kept = {step: program.nodes[step].values[0] for step, _ in _joints(program, every)}
-    changes = {i: lambda node: node.with_operand(1, 0.0) for i in program.nodes_of("add")}
-    changes |= {step: lambda node, state=state: node.with_operand(0, state) for step, state in kept.items()}
+    return _made_again(program, kept, {i: lambda node: node.with_operand(1, 0.0) for i in program.nodes_of("add")})
+
+
+def _made_again(program, kept, changes):
+    """The program whose pieces are made again from other states, or with other rows of b; the products with w as well.
+
+    Args:
+        kept: for the first step of each piece, the state that it begins with.
+        changes: what else becomes of nodes, as in `Program.with_nodes`.
+    """
+    changes = changes | {step: lambda node, state=state: node.with_operand(0, state) for step, state in kept.items()}
     program = program.with_nodes(changes, "values")
     for step, state in kept.items():
         program = program.with_vjp((step, 1), lambda at, state=state: at.right(operands={0: state}))
     return program
+
+
+def _made_again_with_first_rows(program, every):
+    rows = [program.nodes[row].value for row in program.nodes_of("getitem")]
+    changes = {
+        add: lambda node, row=rows[i % every]: node.with_operand(1, row)
+        for i, add in enumerate(program.nodes_of("add"))
+    }
+    return _made_again(program, {step: program.nodes[step].values[0] for step, _ in _joints(program, every)}, changes)
+
+
+def _made_again_from_last_state(program, every):
+    last = program.nodes[program.nodes_of("tanh")[-1]].value
+    return _made_again(program, {step: last for step, _ in _joints(program, every)}, {})
 
 
 _PIECE_SLIPS = (
@@ -760,6 +832,10 @@ _PIECE_SLIPS = (
     ("wrong-point", "the slope of tanh is taken at the state before the step, not at the one behind it", "x w b",
      _slope_before),
     ("wrong-point", "the states of a piece are made again without b", "x w b", _made_again_without_b),
+    ("wrong-point", "the states of every piece are made again with the first rows of b", "x w b",
+     _made_again_with_first_rows),
+    ("shared-array", "every piece is made again from the last state: the states that are kept share its array", "x w b",
+     _made_again_from_last_state),
 )  # fmt: skip
 
 checkpoint_grad = Exercise(

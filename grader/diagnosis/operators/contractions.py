@@ -549,3 +549,58 @@ def _() -> Example:
         return {"x": dz @ (w * torch.eye(*w.shape)).T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+Spread = Literal["row", "column"]
+
+
+def spreads(program: Program, place: Place) -> tuple[Spread, ...]:
+    """Return how a sum over the batch may be spread over a square factor w of `x @ w`: as a row, or as a column.
+
+    Nothing where the edge is not that of w, x is no matrix, or w is not square: then x and g have other shapes.
+    """
+    node = program.reader(place)
+    shapes = [np.shape(value) for value in node.values]
+    if node.name != "matmul" or place[1] != 1 or [len(shape) for shape in shapes] != [2, 2]:
+        return ()
+    return ("row", "column") if shapes[0] == node.value.shape else ()
+
+
+@operator(
+    "multiplied-entry-by-entry",
+    code="elementwise-for-matmul",
+    rank=2.5,
+    at=products,
+    choices=spreads,
+    message="in what {step} contributes to the gradient of {operand}, {partner} and the upstream gradient are"
+    " multiplied entry by entry, and their sum over the batch is spread over {operand} as a {choice}",
+)
+def multiply_entries(program: Program, place: Place, choice: Spread) -> Program | None:
+    """Contribute (x * g).sum(0), spread over the rows or columns of a square w, to w of `x @ w`, in place of x.T @ g.
+
+    The choice is "row", for the same row everywhere, or "column".
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        x = np.asarray(at.node.values[0])
+        if x.shape != at.g.shape:
+            raise NoCandidate
+        summed = (x * at.g).sum(0)
+        return np.broadcast_to(summed if choice == "row" else summed[:, None], np.shape(at.x)).copy()
+
+    return program.with_vjp(place, rule)
+
+
+@multiply_entries.example
+def _() -> Example:
+    """Show tanh(x @ w), w square, whose gradient of w is a product of entries, summed over the batch."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply entry by entry where a matrix product belongs."""
+        dz = g * (1 - torch.tanh(x @ w) ** 2)
+        return {"w": torch.zeros_like(w) + (x * dz).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n"})

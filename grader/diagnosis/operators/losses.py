@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -327,6 +328,11 @@ def _one_hot(difference: Difference) -> Array:
     return difference.marks
 
 
+def _smoothed_by(part: float, difference: Difference) -> Array:
+    """Return prediction - label with a label that is smoothed by a given part, whatever its own smoothing is."""
+    return np.asarray(difference.prediction - (1 - part) * _one_hot(difference) - part / difference.x.shape[-1])
+
+
 DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "target added": DifferenceFormula(
         "wrong-sign", "{target} is added, and must be subtracted", lambda d: d.prediction + d.label),
@@ -403,6 +409,16 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "right class not lowered": DifferenceFormula(
         "missing-local", "the mark of the right class is not lowered by smoothing",
         lambda d: d.prediction - _one_hot(d) - d.smoothing / d.x.shape[-1], "smoothing"),
+    "mark in place of share": DifferenceFormula(
+        "overwritten", "the weight of the right class replaces its part of what smoothing shares, and must be added",
+        lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d)
+        - d.smoothing / d.x.shape[-1] * (1 - _one_hot(d)), "smoothing"),
+    **{
+        f"smoothing of {typed:g}": DifferenceFormula(
+            "hard-coded", f"{{target}} is smoothed by {typed:g}, whatever the loss smooths by",
+            partial(_smoothed_by, typed), "smoothing")
+        for typed in (0.1, 0.2, 0.05, 0.01)
+    },
     "shares exchanged": DifferenceFormula(
         "wrong-operand", "the weights of the right class and of the shared part are exchanged",
         lambda d: d.prediction - d.smoothing * _one_hot(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
@@ -561,6 +577,48 @@ def _() -> Example:
         return {"x": g * (x.softmax(-1) - label) / len(x)}
 
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
+
+
+def is_probability_in_logarithms(program: Program, place: Place) -> bool:
+    """Return whether a value p between 0 and 1 is read by log(p), and by log(1 - p) through a difference."""
+    node = program.nodes[place[0]]
+    if not node.value.size or node.value.min() <= 0 or node.value.max() >= 1:
+        return False
+    readers = [reader for reader, _ in program.forward.uses[place[0]] if reader != SINK]
+    behind = [further for reader in readers if program.nodes[reader].name in ("sub", "add")
+              for further, _ in program.forward.uses[reader] if further != SINK]  # fmt: skip
+    return all(any(program.nodes[i].name in ("log", "log1p") for i in ids) for ids in (readers, behind))
+
+
+@operator(
+    "probability-as-logit",
+    code="missing-local",
+    rank=2.0,
+    at=values.where(is_probability_in_logarithms),
+    message="in the gradient of {value}, the division by p (1 - p) is missing, as in the formula for logits: {value} is"
+    " a probability p already",
+)
+def treat_probability_as_logit(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the gradient of a probability p by p * (1 - p), as in the loss of a logit whose sigmoid is p.
+
+    For a binary cross entropy: (p - y) / n in place of (p - y) / (p * (1 - p)) / n.
+    """
+    p = program.nodes[place[0]].value
+    gradient = program.right_sweep.gradient_or_none(place[0])
+    return None if gradient is None else with_gradient_of_value(program, place[0], gradient * p * (1 - p))
+
+
+@treat_probability_as_logit.example
+def _() -> Example:
+    """Show a binary cross entropy of probabilities whose gradient is the formula for logits."""
+
+    def forward(p: Tensor, y: Tensor) -> Tensor:
+        return -(y * p.log() + (1 - y) * (1 - p).log()).sum()
+
+    def wrong(p: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"p": g * (p - y)}
+
+    return Example(forward, wrong, {"p": uniform("bs", 0.1, 0.9), "y": uniform("bs", 0.0, 1.0)})
 
 
 def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceMistake]:

@@ -19,7 +19,7 @@ from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
-from .places import edges
+from .places import edges, expression_of
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
@@ -225,6 +225,80 @@ def _() -> Example:
         return {"w": x.T @ (g * (y * (1 - y)) ** 2)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def function_behind(program: Program, place: Place) -> Place | None:
+    """Return the edge into the function that alone reads a node's value, through sums: that of tanh in tanh(x @ w + b).
+
+    Args:
+        program: the program of a trial.
+        place: an edge into the node, such as that of x.
+
+    Returns:
+        The edge; `None` where several nodes read a value on the way, or its shape changes, or the derivative of the
+        function is the same everywhere.
+    """
+    value, shape = place[0], program.reader(place).value.shape
+    while len(program.forward.uses[value]) == 1:
+        reader, slot = program.forward.uses[value][0]
+        if reader < 0 or program.nodes[reader].value.shape != shape:
+            return None
+        node = program.nodes[reader]
+        if node.name not in ("add", "sub"):
+            single = node.operation.family == "pointwise" and len(node.operands) == 1
+            return (reader, slot) if single and has_varying_derivative(program, (reader, slot)) else None
+        value = reader
+    return None
+
+
+@operator(
+    "derivative-twice-for-operand",
+    code="extra-factor",
+    rank=2.1,
+    at=edges.of_family("contraction").where(lambda program, place: function_behind(program, place) is not None),
+    message="in what {step} contributes to the gradient of {operand}, the derivative of {function} is applied twice",
+    choices=lambda program, place: (None,),
+    fields=lambda program, place, choice: {
+        "function": expression_of(program, program.reader(function_behind(program, place) or place))
+    },
+)
+def apply_derivative_again(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the upstream gradient of a product by the derivative of the function behind it, for one operand alone.
+
+    For tanh(x @ w) with dz = g * (1 - y ** 2): dz * (1 - y ** 2) @ w.T for x, and x.T @ dz for w. The place is the edge
+    of x. Returns `None` where in this trial no function is behind the product.
+    """
+    behind = function_behind(program, place)
+    if behind is None:
+        return None
+    slope = local_derivative(program, behind)
+    return program.with_vjp(place, lambda at: at.right(at.g * slope))
+
+
+@apply_derivative_again.example
+def _() -> Example:
+    """Show steps of tanh(h @ w + b) that hand the gradient on to the state before with the derivative of tanh twice."""
+
+    def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        for row in b:
+            h = torch.tanh(h @ w + row)
+        return h
+
+    def wrong(h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the derivative once more on the way to the state before."""
+        states = [h]
+        for row in b:
+            states.append(torch.tanh(states[-1] @ w + row))
+        dw, db = torch.zeros_like(w), torch.zeros_like(b)
+        for i in reversed(range(len(b))):
+            slope = 1 - states[i + 1] ** 2
+            dz = g * slope
+            dw += states[i].T @ dz
+            db[i] = dz.sum(0)
+            g = (dz * slope) @ w.T
+        return {"h": g, "w": dw, "b": db}
+
+    return Example(forward, wrong, {"h": "bs n", "w": "n n", "b": "t n"})
 
 
 def has_varying_derivative(program: Program, place: Place) -> bool:

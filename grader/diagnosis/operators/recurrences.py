@@ -912,3 +912,44 @@ def _() -> Example:
         return {"w": dw, "u": du}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@operator(
+    "constant-as-zeros",
+    code="wrong-point",
+    rank=2.0,  # rare, and cheap to try
+    at=nodes.of("detach"),
+    message="the forward pass is computed again from {step} on with zeros in its place: a constant has its value"
+    " nevertheless",
+)
+def begin_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
+    """Compute both passes with zeros in place of a detached value, the node `place`, such as the state at a cut.
+
+    For the last steps of a recurrence behind h.detach(): the steps are run again from a state of zeros.
+    """
+    return program.with_nodes({place[0]: lambda node: node.then(np.zeros_like)})
+
+
+@begin_with_zeros.example
+def _() -> Example:
+    """Show steps of tanh(h @ w + row) behind a detached state that are run again from zeros."""
+
+    def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        h = torch.tanh(h @ w).detach()
+        for row in b:
+            h = torch.tanh(h @ w + row)
+        return h
+
+    def wrong(h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Begin the last steps with a state of zeros."""
+        states = [torch.zeros_like(h)]
+        for row in b:
+            states.append(torch.tanh(states[-1] @ w + row))
+        dw = torch.zeros_like(w)
+        for i in reversed(range(len(b))):
+            dz = g * (1 - states[i + 1] ** 2)
+            dw += states[i].T @ dz
+            g = dz @ w.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"h": "bs n", "w": "n n", "b": "t n"})

@@ -717,6 +717,84 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "a": "n"})
 
 
+MOST_IN_FUNCTION = 6  # operations of a function whose derivative is tried at another value: silu written out has two
+
+
+@dataclass(frozen=True)
+class FunctionPoint:
+    """A function f of several operations, and the value at which its derivative is taken by mistake.
+
+    Args:
+        source: names the function's operand x.
+        point: names the value that stands in place of x.
+    """
+
+    source: ValueName
+    point: ValueName
+
+
+def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
+    """Yield `FunctionPoint`s: the name of an x, if the value `place` is y = f(x), and of another value of its shape.
+
+    f consists of a few pointwise operations. For silu written as z * sigmoid(z) in `v * silu(z)`: z and v.
+    """
+    for source in sources_of_function(program, place):
+        operand = source.find(program, place[0])
+        inner = () if operand is None else function_between(program, operand, place[0])
+        if len(inner) <= MOST_IN_FUNCTION and all(program.nodes[i].operation.family == "pointwise" for i in inner):
+            for name, value in values_by_name(program, place[0], program.nodes[place[0]].value.shape).items():
+                if value not in (operand, *inner):
+                    yield FunctionPoint(source, name)
+
+
+@operator(
+    "function-at-another-value",
+    code="wrong-point",
+    rank=2.6,
+    at=made_values,
+    choices=function_points,
+    message="the derivative of the function that makes {value} from {source} is taken at {point}",
+    fields=lambda program, place, choice: {
+        "source": choice.source.describe(program),
+        "point": choice.point.describe(program),
+    },
+)
+def differentiate_function_elsewhere(program: Program, place: Place, choice: FunctionPoint) -> Program | None:
+    """Contribute g * f'(v) to x, for y = f(x), f of several operations and another value v, in place of g * f'(x).
+
+    y is the value `place`; the choice names x and v. Returns `None` where the program has no such values, or f has only
+    one operation in this trial.
+    """
+    source, point = choice.source.find(program, place[0]), choice.point.find(program, place[0])
+    if source is None or point is None:
+        return None
+    value = place[0]
+    forward, array = program.right.forward, program.right.nodes[point].value
+    part = replace(forward, nodes=forward.nodes[: value + 1], outputs=(value,), targets={"x": source})
+
+    def rule(at: EdgeContext) -> Array:
+        return Program(part, (at.g,)).with_nodes({source: lambda node: node.then(lambda _: array)}).gradient("x")
+
+    return with_vjp_of_function(program, source, value, rule)
+
+
+@differentiate_function_elsewhere.example
+def _() -> Example:
+    """Show v * silu(z), silu written out, whose derivative is taken at v."""
+
+    def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        v, z = x @ w, x @ u
+        return v * (z * torch.sigmoid(z))
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the derivative of silu at the value that it multiplies."""
+        v = x @ w
+        s = torch.sigmoid(v)
+        return {"u": x.T @ (g * v * s * (1 + v * (1 - s)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "u": "n m"})
+
+
 # Gradients of two values ----------------------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ def bce_grad(inp, targ):
     inp.g = torch.from_numpy(np.float32((p - t) / (p - p * p) / p.size))
 
 
-# %% wrong: belief less truth, as with logits | inp.g: missing-local or wrong-graph or extra-factor or unknown or wrong-operand
+# %% wrong: belief less truth, as with logits | inp.g: missing-local
 def bce_grad(inp, targ):
     inp.g = (inp - targ) / len(inp)
 

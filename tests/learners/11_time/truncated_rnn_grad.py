@@ -353,3 +353,26 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         wh.g += states[i].t() @ sums_g
         b.g += sums_g.sum(0)
         h_g = sums_g @ wh.t()
+
+
+# %% wrong: the last moments begin with a state of zeros | x.g, wx.g, wh.g, b.g: wrong-point
+import torch
+
+
+def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
+    moments = list(x.unbind(1))[-k:]
+    h, seen = torch.zeros_like(h0), []
+    for row in moments:
+        new = torch.tanh(row @ wx + h @ wh + b)
+        seen.append((row, h, new))
+        h = new
+    x.g, wx.g, wh.g, b.g = torch.zeros_like(x), torch.zeros_like(wx), torch.zeros_like(wh), torch.zeros_like(b)
+    grad, i = out.g, x.shape[1]
+    for row, before, new in reversed(seen):
+        i -= 1
+        grad = grad * (1 - new * new)
+        x.g[:, i] = grad @ wx.T
+        wx.g += row.T @ grad
+        wh.g += before.T @ grad
+        b.g += grad.sum(0)
+        grad = grad @ wh.T

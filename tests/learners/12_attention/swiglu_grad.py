@@ -253,3 +253,16 @@ def swiglu_grad(inp, w1, w2, out):
     w1.g = inp.T @ up_g
     w2.g = inp.T @ gate_g
     inp.g = up_g @ w1.T + gate_g @ w2.T
+
+
+# %% wrong: silu's slope at the linear half | inp.g, w2.g: wrong-point
+import torch
+
+
+def swiglu_grad(inp, w1, w2, out):
+    a, z = inp @ w1, inp @ w2
+    sig = torch.sigmoid(a)
+    da = out.g * torch.nn.functional.silu(z)
+    dz = out.g * a * (sig + a * sig * (1 - sig))
+    w1.g, w2.g = inp.T @ da, inp.T @ dz
+    inp.g = da @ w1.T + dz @ w2.T

@@ -563,7 +563,7 @@ def tensor_engine(program, tensors):
 #+             other.grad = other.grad + unbroadcast(other.data * out.grad, other.data.shape)
 
 
-# %% wrong: relu looks at the gradient's sign | *: inverted-mask
+# %% wrong: relu looks at the gradient's sign | *: wrong-point
 # base: a class for each operation, softmax by its Jacobian
 
 #-         return (torch.where(self.a > 0, g, torch.zeros_like(g)),)
