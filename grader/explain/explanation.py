@@ -84,4 +84,6 @@ class Explanation:
 def _result_of(finding: Finding) -> AnswerResult:
     """Return a finding as the result of an answer."""
     score = 1.0 if finding.status == "passed" else 0.0
-    return AnswerResult(finding.answer, finding.status, score, 1.0, finding.code or None, finding.says, finding.evidence)
+    return AnswerResult(
+        finding.answer, finding.status, score, 1.0, finding.code or None, finding.says, finding.evidence
+    )
