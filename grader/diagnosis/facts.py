@@ -27,6 +27,7 @@ IMPRECISE = 0.02
 NOTHING = 1e-5
 LEAST_ZEROS = 0.1
 TOLERANCE = 1e-3
+MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 Samples = Sequence[Sample]  # of one answer, one for each trial
 
@@ -209,7 +210,7 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
         samples: the answer in each trial.
     """
     right, wrong = _right_and_wrong_trials(_informative(samples))
-    if not right or not wrong:
+    if not right or not wrong or _may_be_right_by_luck(samples):
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
     if kinds[0] == {ONE_KIND}:
@@ -227,6 +228,20 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     if have_right_shapes(samples) and any_rank and not ranks[0] & ranks[1]:
         return make_fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
     return None
+
+
+def _may_be_right_by_luck(samples: Samples) -> bool:
+    """Return whether the right trials have so few entries that those which are wrong elsewhere may be missing there.
+
+    If a tenth of the entries is wrong in the other trials, a trial of six entries is often right by luck.
+    """
+    if not have_right_shapes(samples):
+        return False
+    wrong = [sample for sample in samples if not sample.agrees]
+    entries = sum(sample.expected.size for sample in wrong)
+    differ = sum(int(differing_entries(sample.given, sample.expected).sum()) for sample in wrong)
+    in_right_trials = sum(sample.expected.size for sample in samples if sample.agrees)
+    return bool((1 - differ / entries) ** in_right_trials > MOST_LUCK)
 
 
 def _informative(samples: Samples) -> Samples:

@@ -20,7 +20,7 @@ from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import Samples
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import message_of
-from grader.reference.trial import Sample, sample_of
+from grader.reference.trial import Sample, Trial, sample_of
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 
@@ -176,6 +176,17 @@ def test_a_trial_whose_right_answer_is_zero_proves_nothing() -> None:
     ]
     assert special(found) is not None
     assert special(zero) is None
+
+
+def test_a_trial_of_few_entries_that_may_be_right_by_luck_proves_nothing() -> None:
+    """One entry is wrong where there are many: that it is right in a square of sixteen entries says nothing."""
+
+    def one_wrong(t: Trial, r: np.ndarray) -> np.ndarray:
+        first = np.zeros_like(r)
+        first.flat[0] = t.setting.kind != "a square case"
+        return r + first
+
+    assert special(samples_of(one_wrong)) is None
 
 
 def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
