@@ -43,8 +43,8 @@ def _parts(text: str) -> tuple[str, list[str]]:
 
 
 def _agree(number: str, other: str) -> bool:
-    """Return whether two numbers agree as far as the one with fewer digits goes; whole numbers are exact."""
-    steps = [_last_digit(text) for text in (number, other) if "." in text or "e" in text.lower()]
+    """Return whether two numbers agree as far as the one with fewer decimals goes; whole ones (7, 7.) are exact."""
+    steps = [_last_digit(text) for text in (number, other) if "." in text.rstrip(".") or "e" in text.lower()]
     return abs(float(number) - float(other)) <= 1.01 * max(steps, default=0.0)
 
 

@@ -55,6 +55,8 @@ def test_an_example_that_does_not_end_is_a_problem(
         ("0.4313", "0.4314", True),
         ("0.4313", "0.4315", False),
         ("0.43", "0.4313", True),
+        ("tensor(6.)", "tensor(7.)", False),
+        ("tensor([6., 0.5])", "tensor([6.0000, 0.5000])", True),
         ("1.19e-07", "1.20e-07", True),
         ("1.19e-07", "1.19e-06", False),
         ("torch.Size([2, 3])", "torch.Size([2, 4])", False),
