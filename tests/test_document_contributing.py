@@ -113,8 +113,8 @@ def test_the_course_is_sound_with_the_exercise_and_the_question(
 ) -> None:
     KeptWorker(worker).serve(grader, monkeypatch)
     done = typed("audit", cwd=built.root)
-    (shown,) = re.findall(r"All \d+ exercises are sound\.", CONTRIBUTING.text)
-    assert (done.returncode, re.sub(r"\d+", "12", done.stdout)) == (0, re.sub(r"\d+", "12", f"{shown}\n"))
+    (shown,) = re.findall(r"All \d+ exercises are sound", CONTRIBUTING.text)
+    assert (done.returncode, re.sub(r"\d+", "12", done.stdout)) == (0, f"{re.sub(r'[0-9]+', '12', shown)}.\n")
 
 
 def test_the_solution_of_the_exercise_passes_and_its_stub_is_still_to_do(

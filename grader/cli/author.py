@@ -90,5 +90,7 @@ def audit(
         print(f"{count} submissions were not run: name a unit, or add --pages.", file=sys.stderr)
     known = f"in {len(exercises)} exercise{'s' * (len(exercises) != 1)}."
     sound = "The exercise is sound." if len(exercises) == 1 else f"All {len(exercises)} exercises are sound."
+    if is_left_out:
+        sound = f"{sound[:-1]}, without their submissions."
     print(f"{len(findings)} finding{'s' * (len(findings) > 1)} {known}" if findings else sound)
     raise typer.Exit(1 if findings else 0)
