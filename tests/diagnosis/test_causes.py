@@ -314,7 +314,7 @@ IN_STEPS = Exercise(
 
 
 def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
-    """The steps before it are used later in the forward pass, too: that makes them no nearer to the loss."""
+    """The steps before it are used later in the forward pass as well: that makes them no nearer to the loss."""
 
     def mean_g(known: Mapping[str, Any]) -> Any:
         return (known["out_g"] * known["square"].sin()).sum(0) * known["inv"] ** 3 / 2

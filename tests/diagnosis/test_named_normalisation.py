@@ -179,7 +179,7 @@ def mean(terms: Any, axes: Any = -1) -> Any:
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g, 1) - h * mean(g * h, 1))),
          "summed-wrong-axis"),
         (LAYER, norm(True, lambda g, h, r, v: v["gain"] * r * (u(v) - mean(u(v)) - h * mean(u(v) * h))),
-         "wrong-local: behind the means"),
+         "wrong-local: after the means"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * mean(g * h))),
          "wrong-operand: x is used in place of the normalised value"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - mean(g * h))),
@@ -188,7 +188,7 @@ def mean(terms: Any, axes: Any = -1) -> Any:
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * r * mean(g * v["x"] * r))),
          "wrong-operand: without its mean subtracted"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(u(v)) - h * mean(u(v) * h))),
-         "missing-local: outside the means alone"),
+         "missing-local: outside the means only"),
     ],
 )  # fmt: skip
 def test_each_slip_in_a_norm_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:
@@ -260,7 +260,7 @@ def masked_behind(v: dict[str, Any]) -> Any:
         unmended(GROUPS, of_channels, "summed-wrong-axis", reason="the mean runs in the shape before a reshape"),
         unmended(GROUPS, dealt_out, "reshape-for-transpose", reason="a reshape and its inverse deal out an axis"),
         (BATCH, of_the_row, "summed-wrong-axis"),
-        (GROUPS, gain_last, "wrong-local: behind the means"),
+        (GROUPS, gain_last, "wrong-local: after the means"),
         (MASKED, masked_behind, "wrong-local"),
     ],
 )

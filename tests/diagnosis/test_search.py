@@ -315,7 +315,7 @@ def test_what_cancels_is_the_edit_that_computes_it() -> None:
         return {"x": p - p * p.sum(-1, keepdim=True) + 1e-9 * g}
 
     sentence = only(lambda x: x.softmax(-1), wrong, x="bs n")
-    assert sentence == "missing-upstream: out.g is missing: this is what 1 in its place gives"
+    assert sentence == "missing-upstream: out.g is missing, as if it were 1"
 
 
 def test_an_answer_of_another_shape_may_have_a_factor_besides() -> None:

@@ -87,12 +87,12 @@ def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ..
     rank=2.0,
     at=masking,
     choices=masked_slot_groups,
-    message="in what {step} contributes to {operands} the mask is inverted: {consequence}",
+    message="in the gradient of {operands} through {step}, the mask is inverted: {consequence}",
     fields=lambda program, place, choice: {
         "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice),
-        "consequence": "the gradient goes where it must not"
+        "consequence": "the gradient passes where it must be 0"
         if 0.0 in mask_slopes(program, place, choice[0])
-        else "its two factors are exchanged",
+        else "its two values are exchanged",
     },
 )
 def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
@@ -197,7 +197,7 @@ def is_product_with_mask(program: Program, place: Place) -> bool:
     code="inverted-mask",
     rank=3.0,
     at=nodes.where(is_product_with_mask),
-    message="{step} is computed with the inverted mask, in the forward pass and in the backward pass",
+    message="{step} is computed with the inverted mask, in the forward and in the backward pass",
 )
 def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> Program | None:
     """Compute a product x * mask as x * (1 - mask), in the forward pass and hence in the backward pass.
@@ -335,7 +335,7 @@ def branch_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.5,
     at=nodes.of("where", "masked_fill", "maximum", "minimum", "clamp"),
     choices=branch_slots,
-    message="the gradient of {step} goes to {branch} everywhere, and must go there only where that was chosen",
+    message="the gradient of {step} goes to {branch} everywhere; it must go there only where {branch} was chosen",
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
 def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program | None:
@@ -382,8 +382,8 @@ HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = 
         "inverted-mask", "above 0 and that below 0 are exchanged",
         lambda x, lower, upper: np.where(x > 0, lower, upper),
     ),
-    "lower": ("wrong-local", "below 0 is used above it, too", lambda x, lower, upper: lower),
-    "upper": ("wrong-local", "above 0 is used below it, too", lambda x, lower, upper: upper),
+    "lower": ("wrong-local", "below 0 is used above 0 as well", lambda x, lower, upper: lower),
+    "upper": ("wrong-local", "above 0 is used below 0 as well", lambda x, lower, upper: upper),
 }  # fmt: skip
 
 
@@ -551,7 +551,7 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
     rank=2.5,
     at=edges.where(is_masked_by_comparison),
     choices=mask_operands,
-    message="in the backward pass of {step} the mask is made from {other}, and must be made from {own}",
+    message="in the backward pass of {step}, the mask is made from {other}; it must be made from {own}",
     fields=lambda program, place, choice: {
         "other": "the upstream gradient" if choice.value is None else choice.value.describe(program),
         "own": name_of_comparison_operand(program, place, choice.slot),
@@ -694,11 +694,11 @@ def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
     rank=3.0,
     at=nodes.of("relu", "clamp", "maximum", "minimum", "where", "masked_fill", "mul").where(has_ties),
     choices=tie_choices,
-    message="where the branches of {step} meet exactly, {what}",
+    message="exactly where the branches of {step} meet, {what}",
     fields=lambda program, place, choice: {
         "what": {
-            "counts": "the whole gradient is handed on: the comparison includes the equal case, and must not",
-            "does not count": "no gradient is handed on: the comparison excludes the equal case, and must not",
+            "counts": "the whole gradient passes: the comparison must exclude the equal case",
+            "does not count": "no gradient passes: the comparison must include the equal case",
             "first": "the whole gradient goes to the first operand",
             "second": "the whole gradient goes to the second operand",
         }[choice]

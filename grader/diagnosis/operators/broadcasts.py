@@ -136,24 +136,24 @@ def _last_nonzero(array: Array, axes: tuple[int, ...]) -> Array:
 
 COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
     "averaged": CopyReduction(
-        "mean-for-sum", "what its copies along {axes} send back is averaged, and must be summed",
+        "mean-for-sum", "the gradients of its copies along {axes} are averaged; they must be summed",
         lambda array, axes: array.mean(axis=axes, keepdims=True),
     ),
     "first": CopyReduction(
-        "partial-batch", "of its copies along {axes} only the first sends a gradient back: they must be summed",
+        "partial-batch", "only the gradient of its first copy along {axes} is used; all must be summed",
         lambda array, axes: _slice_along(array, axes, slice(0, 1)),
     ),
     "last": CopyReduction(
-        "partial-batch", "of its copies along {axes} only the last sends a gradient back: they must be summed",
+        "partial-batch", "only the gradient of its last copy along {axes} is used; all must be summed",
         lambda array, axes: _slice_along(array, axes, slice(-1, None)),
     ),
     "largest": CopyReduction(
-        "partial-batch", "of what its copies along {axes} send back only the largest is kept: it must be summed",
+        "partial-batch", "only the largest gradient of its copies along {axes} is kept; all must be summed",
         lambda array, axes: array.max(axis=axes, keepdims=True),
     ),
     "overwritten": CopyReduction(
         "overwritten",
-        "where its copies along {axes} send several gradients that are not 0 back, the last one is kept: they must add",
+        "of several nonzero gradients of its copies along {axes}, only the last one is kept; all must be summed",
         lambda array, axes: _last_nonzero(array, axes),
     ),
 }  # fmt: skip
@@ -179,7 +179,7 @@ def describe_broadcast_axes(along: Along) -> str:
         along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant.
     """
     words = {"every axis": "the axes", "new axes": "the new axes", "stretched axes": "the axes of size 1"}
-    return f"{words[along]} that it was broadcast along" if along == "every axis" else words[along]
+    return "the broadcast axes" if along == "every axis" else words[along]
 
 
 @operator(
@@ -188,7 +188,7 @@ def describe_broadcast_axes(along: Along) -> str:
     rank=3.1,  # behind what says along which axis
     at=broadcast_edges,
     choices=lambda program, place: (ReducedCopies(how, along) for along in AXES_KINDS for how in COPY_REDUCTIONS),
-    message="in what {step} contributes to the gradient of {operand}, {what}",
+    message="in the gradient of {operand} through {step}, {what}",
     fields=lambda program, place, choice: {
         "what": COPY_REDUCTIONS[choice.how].clause.format(axes=describe_broadcast_axes(choice.along)),
     },
@@ -256,27 +256,29 @@ def _() -> Example:
 
 WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]] = {
     "nothing": (
-        "missing-batch-sum", "what its copies send back is not summed",
+        "missing-batch-sum", "the gradients of its copies are not summed",
         lambda array, shape, other: array,
     ),
     "new axes": (
-        "missing-batch-sum", "only the new axes are summed over, and those of size 1 must be, too",
+        "missing-batch-sum", "only the new axes are summed over; the axes of size 1 must be summed over as well",
         lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "stretched axes")),
     ),
     "stretched axes": (
-        "missing-batch-sum", "only the axes of size 1 are summed over, and the new axes must be, too",
+        "missing-batch-sum", "only the axes of size 1 are summed over; the new axes must be summed over as well",
         lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "new axes")),
     ),
     "the first axis": (
-        "summed-wrong-axis", "the sum runs over the first axis, whichever axes {operand} was broadcast along",
+        "summed-wrong-axis", "the sum always runs over the first axis, not over the axes that {operand} was"
+        " broadcast along",
         lambda array, shape, other: array.sum(0),
     ),
     "the last axis": (
-        "summed-wrong-axis", "the sum runs over the last axis, whichever axes {operand} was broadcast along",
+        "summed-wrong-axis", "the sum always runs over the last axis, not over the axes that {operand} was broadcast"
+        " along",
         lambda array, shape, other: array.sum(-1),
     ),
     "the axes of the other": (
-        "wrong-operand", "it is summed to the shape of {partner}, and must be summed to that of {operand}",
+        "wrong-operand", "it is summed to the shape of {partner}; it must be summed to the shape of {operand}",
         lambda array, shape, other: sum_to_shape(array, other),
     ),
 }  # fmt: skip
@@ -306,7 +308,7 @@ def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
     rank=2.2,
     at=broadcast_edges,
     choices=wrong_shapes,
-    message="in what {step} contributes to the gradient of {operand}, {what}",
+    message="in the gradient of {operand} through {step}, {what}",
     fields=lambda program, place, choice: {
         "what": WRONG_SHAPES[choice][1].format(
             operand=program.name_of(program.source(place)),
@@ -351,12 +353,13 @@ def _() -> Example:
 
 WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
     "first": (
-        "sum-of-products", "{upstream} is summed before it is multiplied: the products must be summed",
+        "sum-of-products", "{upstream} is summed before it is multiplied; multiply first, then sum",
         lambda at: sum_to_shape(
             sum_to_shape(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),
     ),
     "reshaped": (
-        "reshape-for-transpose", "{upstream} is reshaped to rows of its size before the sum, which mixes its entries",
+        "reshape-for-transpose", "{upstream} is reshaped to rows of its size before the sum, which mixes up its"
+        " entries",
         lambda at: contributions_of_copies(at).reshape(-1, np.size(at.x)).sum(0).reshape(np.shape(at.x)),
     ),
 }  # fmt: skip
@@ -382,7 +385,7 @@ def wrong_sums(program: Program, place: Place) -> Iterator[str]:
     rank=2.6,
     at=broadcast_edges,
     choices=wrong_sums,
-    message="in what {step} contributes to the gradient of {operand}, {what}",
+    message="in the gradient of {operand} through {step}, {what}",
     fields=lambda program, place, choice: {
         "what": WRONG_SUMS[choice][1].format(upstream=f"the gradient of {program.name_of(place[0])}")
     },

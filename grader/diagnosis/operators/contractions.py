@@ -170,11 +170,11 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
         place: the edge (product of two arrays, slot of the factor).
         arrangement: the wrong arrangement of the contribution to that factor.
     """
-    clauses = ["its two factors are exchanged"] if arrangement.exchanged else []
+    clauses = ["the two factors are in the wrong order"] if arrangement.exchanged else []
     for part in arrangement.transposed:
         name = name_product_array(program, place, part)
         missing = part == "partner" and program.reader(place).name == "matmul"
-        clauses.append(f"the transpose of {name} is missing" if missing else f"{name} is transposed, and must not be")
+        clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
     return " and ".join(clauses)
 
 
@@ -184,7 +184,7 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
     rank=1.5,
     at=products,
     choices=arrangements,
-    message="in the product that {step} contributes to the gradient of {operand}, {arrangement}",
+    message="in the product for the gradient of {operand} through {step}, {arrangement}",
     fields=lambda program, place, choice: {"arrangement": describe_arrangement(program, place, choice)},
 )
 def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program | None:
@@ -252,15 +252,15 @@ def _() -> Example:
 
 RESHAPES: Mapping[str, Callable[[Array], Array]] = {
     # what must be transposed is reshaped to the transpose's shape; given back as what is transposed to it
-    "{array} is reshaped in place of a transpose": lambda q: _transpose(q.reshape(_transpose(q).shape)),
+    "{array} is reshaped; it must be transposed": lambda q: _transpose(q.reshape(_transpose(q).shape)),
     "{array} is reshaped with its last axis in front": lambda q: np.moveaxis(
         q.reshape(q.shape[-1], *q.shape[:-1]), 0, -1
     ),
     # the same for either factor, so that it is said of both
-    "the rows of the two factors are in different orders: rows meet that do not belong together": lambda q: np.swapaxes(
+    "the rows of the two factors are in different orders, so the wrong rows are multiplied": lambda q: np.swapaxes(
         q, 0, 1
     ).reshape(q.shape),
-    "the rows of the two factors are in different orders, rows meet that do not belong together": lambda q: np.swapaxes(
+    "the rows of the two factors are in different orders and the wrong rows are multiplied": lambda q: np.swapaxes(
         q.reshape(q.shape[1], q.shape[0], *q.shape[2:]), 0, 1
     ),
 }
@@ -305,7 +305,7 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     rank=2.0,
     at=products,
     choices=reshapes,
-    message="in what {step} contributes to the gradient of {operand}, {reshape}",
+    message="in the gradient of {operand} through {step}, {reshape}",
     fields=lambda program, place, choice: {
         "reshape": choice.how.format(array=name_product_array(program, place, choice.array)),
     },
@@ -318,7 +318,7 @@ def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Progr
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
-        choice: which array is reshaped, and how: `Reshape("partner", "{array} is reshaped in place of a transpose")` in
+        choice: which array is reshaped, and how: `Reshape("partner", "{array} is reshaped; it must be transposed")` in
             the example.
 
     Returns:
@@ -368,7 +368,7 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
     code="inverse-for-transpose",
     rank=2.5,
     at=products.where(has_matrix_as_partner),
-    message="for {operand} the {inverse} of {partner} is used in place of its transpose",
+    message="for the gradient of {operand}, the {inverse} of {partner} is used in place of its transpose",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {"inverse": inverse_name(program, place)},
 )
@@ -505,7 +505,7 @@ def arrays_with_rows_and_columns(program: Program, place: Place) -> Iterator[Pro
     rank=2.5,
     at=products,
     choices=arrays_with_rows_and_columns,
-    message="in what {step} contributes to the gradient of {operand}, only the diagonal of {array} is used",
+    message="in the gradient of {operand} through {step}, only the diagonal of {array} is used",
     fields=lambda program, place, choice: {"array": name_product_array(program, place, choice)},
 )
 def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArray) -> Program | None:

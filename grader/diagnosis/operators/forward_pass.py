@@ -29,10 +29,10 @@ from .inputs import is_bias
 from .places import expression_of, nodes, outputs, values
 
 PASSES: Mapping[Affects, str] = {
-    "all": "in the forward pass and in the backward pass",
-    "values": "in the forward pass alone",
-    "backward": "in the backward pass alone",
-    "partners": "in the values that gradients are multiplied by",
+    "all": "in both the forward and the backward pass",
+    "values": "in the forward pass only",
+    "backward": "in the backward pass only",
+    "partners": "in the factors of the gradients",
 }
 SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where")
 # What a number is as if it were missing.
@@ -41,7 +41,7 @@ NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PROD
 
 
 def describe_affects(program: Program, affects: Affects) -> str:
-    """Return in which passes a changed node is wrong, as a message says it, such as "in the forward pass alone".
+    """Return in which passes a changed node is wrong, as a message says it, such as "in the forward pass only".
 
     Where a learner was asked for the value alone, it is always "in the forward pass".
 
@@ -299,7 +299,7 @@ def only_changes_shape(program: Program, place: Place) -> bool:
     code="broadcast-accident",
     rank=3.6,
     at=nodes.where(only_changes_shape),
-    message="without {step} what follows is broadcast along other axes",
+    message="without {step}, the following operation broadcasts along other axes",
 )
 def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program | None:
     """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
@@ -339,7 +339,7 @@ OTHER_NUMBERS: Mapping[str, Callable[[float], float]] = {
     "replaced by its square root": lambda c: math.sqrt(c) if c > 0 else c,
     "halved": lambda c: c / 2,
     "doubled": lambda c: 2 * c,
-    "one too great": lambda c: c + 1,
+    "one too large": lambda c: c + 1,
     "one too small": lambda c: c - 1,
     "taken from 1": lambda c: 1 - c,
 }
@@ -420,7 +420,7 @@ def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
     for option in NUMBER_OPTIONS:
         value = node.options.get(option)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            for how in ("negated", "one too great", "one too small", "inverted"):
+            for how in ("negated", "one too large", "one too small", "inverted"):
                 if (changed := OTHER_NUMBERS[how](value)) != value and (
                     type(value) is float or changed == int(changed)
                 ):
@@ -440,7 +440,7 @@ def is_masked_with_infinity(program: Program, place: Place) -> bool:
     code="wrong-point",
     rank=3.4,
     at=nodes.where(is_masked_with_infinity),
-    message="in {step} masked entries are set to 0 and not to minus infinity, and the gradient goes through them",
+    message="in {step}, masked entries are set to 0 instead of minus infinity, so gradients pass through them",
 )
 def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
     """Set masked entries to 0 instead of minus infinity, and let the gradient through at all entries.
@@ -773,10 +773,10 @@ def _() -> Example:
 # Numbers in the constants of a forward pass ---------------------------------------------------------------------------
 
 TIMES_TEN: Mapping[str, Callable[[float], float]] = {
-    "ten times too great": lambda c: c * 10,
+    "ten times too large": lambda c: c * 10,
     "ten times too small": lambda c: c / 10,
 }
-BY_ONE = ("one too great", "one too small")
+BY_ONE = ("one too large", "one too small")
 COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
 MASK_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le")  # their numbers say where a mask ends
 CONSTANT_NUMBERS = (*MASK_NUMBERS, *SUMS, *PRODUCTS, "pow", "roll")
@@ -1028,7 +1028,7 @@ def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
         "name": choice.name,
         "wrong": f"{choice.name} {'-' if choice.by < 0 else '+'} 1",
     },
-    message="the gradient is that of {wrong} in place of {name}",
+    message="this is the gradient for {wrong} in place of {name}",
 )
 def change_input_number(program: Program, place: Place, choice: InputNumber) -> Program | None:
     """Return all gradients as they are with a wrong whole number as an input, such as k - 1 for k.
@@ -1138,7 +1138,7 @@ REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
     "sin": {SubstituteFunction("the cosine", "wrong-local"): to_operation("cos"),
             SubstituteFunction("the negative sine", "wrong-sign"): negate_value},
     "cos": {SubstituteFunction("the sine", "wrong-local"): to_operation("sin")},
-    "exp": {SubstituteFunction("the exponential less 1", "wrong-point"): to_operation("expm1")},
+    "exp": {SubstituteFunction("the exponential minus 1", "wrong-point"): to_operation("expm1")},
     "log": {SubstituteFunction("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
             SubstituteFunction("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
     "sqrt": {SubstituteFunction("the square", "wrong-local"): to_operation("square")},
@@ -1230,7 +1230,7 @@ def function_replacements(program: Program, place: Place) -> Iterator[FunctionRe
         "other": choice.function.name,
         "where": describe_affects(program, choice.affects),
     },
-    message="in place of {step}, {other} is taken {where}",
+    message="{other} is used in place of {step} {where}",
 )
 def replace_function(program: Program, place: Place, choice: FunctionReplacement) -> Program | None:
     """Compute a wrong function of the operands of a node, such as tanh for sigmoid, or a sum for a difference.
@@ -1331,7 +1331,7 @@ OUTPUT_FUNCTIONS: Mapping[str, OutputFunction] = {
     rank=3.5,
     at=outputs,
     choices=lambda program, place: OUTPUT_FUNCTIONS,
-    message="{choice} of {output} is taken in place of {output}",
+    message="{choice} of {output} is used in place of {output}",
 )
 def apply_function_to_output(program: Program, place: Place, choice: str) -> Program | None:
     """Apply a function to the output in both passes, such as the root of a mean of squares.
@@ -1630,7 +1630,7 @@ def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     rank=4.0,
     at=values,
     choices=replacement_values,
-    message="{choice} is used in place of {value} wherever it is needed, as if it were computed from there",
+    message="{choice} is used in place of {value} everywhere, as if {value} had not been computed",
 )
 def replace_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute every node that reads a value from a wrong value instead: x for y wherever y is read, in both passes.
@@ -1731,9 +1731,9 @@ def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
     choices=value_exchanges,
     fields=lambda program, place, choice: {
         "other": choice.other.describe(program),
-        "where": "" if choice.affects == "all" else ", and the gradients are not exchanged back",
+        "where": "" if choice.affects == "all" else ", but their gradients are not",
     },
-    message="{value} and {other} are taken for each other wherever they are used{where}",
+    message="{value} and {other} are exchanged wherever they are used{where}",
 )
 def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Program | None:
     """Exchange a value with a second one wherever either is read: z for 1 - z, and 1 - z for z.
@@ -1863,7 +1863,7 @@ def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]
         "value": program.name_of(program.forward.by_key[choice.key][0]),
         "which": "next" if choice.by > 0 else "previous",
     },
-    message="wherever an iteration uses {value}, that of the {which} iteration is taken",
+    message="in every iteration, {value} of the {which} iteration is used in place of its own",
 )
 def shift_iteration(program: Program, place: Place, choice: IterationShift) -> Program | None:
     """Read a value of a loop from the next or the previous iteration wherever it is read, in both passes.
@@ -1964,7 +1964,7 @@ def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=loop_starts,
     fields=lambda program, place, choice: {"start": choice.start},
-    message="the loop is computed once more for the backward pass, from {start} and not from where it began",
+    message="the loop is recomputed for the backward pass, but starts from {start} instead of its initial value",
 )
 def recompute_loop_from_wrong_state(program: Program, place: Place, choice: LoopStart) -> Program | None:
     """Compute the values of a loop from a wrong initial state, zeros or its last state, and its vjps at these values.
@@ -2079,7 +2079,7 @@ def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
         else "the next operation",
         "where": describe_affects(program, choice),
     },
-    message="the operation of {step} is done after that of {next}, not before it, {where}",
+    message="the operation of {step} is applied after that of {next} instead of before it, {where}",
 )
 def exchange_operations(program: Program, place: Place, choice: Affects) -> Program | None:
     """Do an operation after the one that reads its value, and not before: the softmax before the mask, say.

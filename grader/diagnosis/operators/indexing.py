@@ -85,7 +85,8 @@ REPEATED = {
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
     choices=lambda program, place: REPEATED,
-    message="where {step} takes an entry of {operand} several times, its gradient is {what}: it must be the sum of all",
+    message="where {step} takes an entry of {operand} several times, its gradient is {what}; all contributions must"
+    " be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
 )
 def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program | None:
@@ -192,8 +193,9 @@ def selects_by_index(node: Node) -> bool:
     rank=2.2,
     at=values,
     choices=last_contributions,
-    message="of all that comes to an entry of the gradient of {value} by the indices of {step}, only the contribution"
-    " that is written last is left: they must add",
+    message="where the indices of {step} repeat an entry of {value}, only the contribution that is written last is"
+    " kept;"
+    " all must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind)},
 )
 def overwrite_in_iterations(program: Program, place: Place, choice: LastContribution) -> Program | None:
@@ -258,7 +260,7 @@ def _() -> Example:
 
 WHERE: Mapping[str, str] = {
     "before": "one place too early", "behind": "one place too late",
-    "first": "at the first place of all", "last": "at the last place of all",
+    "first": "at the first place", "last": "at the last place",
 }  # fmt: skip
 
 
@@ -291,7 +293,8 @@ def _row_size(node: Node) -> int:
     code="transposed",
     rank=2.0,
     at=selection_edges.where(permutes_rows),
-    message="in the gradient of {operand} the rows are taken by the index of {step} once more: they must be put back",
+    message="in the gradient of {operand}, the rows are selected again with the index of {step}; they must be put"
+    " back in place",
 )
 def use_index_forwards(program: Program, place: Place, choice: None) -> Program | None:
     """Select rows of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
@@ -336,7 +339,7 @@ def repeated_axis(program: Program, place: Place) -> int | None:
     return longer[0] if len(own) == len(shape) and len(longer) == 1 and own[longer[0]] > 1 else None
 
 
-ADJACENT = "beside each other"
+ADJACENT = "next to each other"
 
 
 def copy_orders(program: Program, place: Place) -> Iterator[str]:
@@ -357,7 +360,8 @@ def copy_orders(program: Program, place: Place) -> Iterator[str]:
     rank=2.0,
     at=edges.of(*COPYING).at_slot(0).where(lambda program, place: repeated_axis(program, place) is not None),
     choices=copy_orders,
-    message="the gradient of {operand} adds up copies of different entries in {step}: those of one entry are {choice}",
+    message="the gradient of {operand} sums copies of different entries; in {step}, the copies of an entry are"
+    " {choice}",
 )
 def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | None:
     """Sum the gradients of copies as if `repeat_interleave` were `repeat`, or the reverse, and so mix up entries.
@@ -503,7 +507,8 @@ def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]
     at=selection_edges,
     choices=selection_shifts,
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
-    message="what arrives at {step} is added to {operand} {where}: it must go where the entries were taken from",
+    message="the gradient of {step} is added to the gradient of {operand} {where}; add it where the entries were"
+    " taken from",
 )
 def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
     """Add the upstream gradient of a selection to other entries than those that it took, such as x[1:] for `x[:-1]`.
@@ -615,7 +620,7 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
         "there": choice.name.describe(program),
         "here": program.name_of(program.reader(place).operand(choice.slot) or 0),
     },
-    message="for {operand}, the backward pass of {step} uses {there} in place of the index {here}",
+    message="for the gradient of {operand}, the backward pass of {step} uses {there} in place of the index {here}",
 )
 def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacement) -> Program | None:
     """Compute the vjp along an edge with a wrong index array; the forward pass is right.
@@ -773,7 +778,7 @@ def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     at=nodes.of(*SELECTIONS),
     choices=literal_shifts,
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
-    message="in place of {step}, the entries of {operand} are taken {where} in the whole computation",
+    message="in place of {step}, the entries of {operand} are taken {where} throughout",
 )
 def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
     """Select entries from a wrong position in both passes, such as x[:-1] for `x[1:]`.
@@ -1080,7 +1085,7 @@ def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
     rank=2.0,
     at=selection_edges,
     choices=wrong_spreads,
-    message="what arrives at {step} goes to {choice}: it must go to the entries that were selected alone",
+    message="the gradient of {step} goes to {choice}; it must go only to the entries that were selected",
 )
 def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program | None:
     """Give the upstream gradient of a selection to all entries that it could have taken, not to the selected alone.
@@ -1129,8 +1134,9 @@ def _() -> Example:
     code="missing-local",
     rank=2.0,
     at=edges.of("scatter", "scatter_add", "index_add").at_slot(2),
-    message="the gradient of {operand} is not taken from the places where {step} put it: what arrives there is handed "
-    "on in its own order",
+    message="the gradient of {operand} is not gathered from the places where {step} put its entries: it keeps the"
+    " order of "
+    "the output",
 )
 def leave_out_gather(program: Program, place: Place, choice: None) -> Program | None:
     """Give a scattered operand the first rows of the upstream gradient, in place of the rows that it was scattered to.
@@ -1300,7 +1306,7 @@ def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int,
     fields=lambda program, place, choice: {
         "parts": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
     },
-    message="of what {step} puts together, {parts} get each other's gradient",
+    message="of the parts that {step} joins, {parts} get each other's gradient",
 )
 def exchange_joined_parts(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
     """Give two operands of a `cat` or `stack`, the node `place`, each other's part of the upstream gradient.

@@ -69,7 +69,7 @@ def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     at=whole_program,
     choices=exchangeable_inputs,
     fields=lambda program, place, choice: {"first": choice.first, "second": choice.second},
-    message="{first} and {second} are taken for each other, in the whole computation",
+    message="{first} and {second} are exchanged throughout the computation",
 )
 def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Program | None:
     """Run both passes with the values of two inputs exchanged.
@@ -138,9 +138,9 @@ ROW_REPLACEMENTS: Replacements = {
     "its first row in every row": lambda x: repeat_part(x, x[:1]),
     "its last row in every row": lambda x: repeat_part(x, x[-1:]),
     "the row before each of its rows": lambda x: np.roll(x, 1, 0),
-    "the row behind each of its rows": lambda x: np.roll(x, -1, 0),
+    "the row after each of its rows": lambda x: np.roll(x, -1, 0),
     "the row before each of its rows and zeros before the first": lambda x: shift_rows(x, 1),
-    "the row behind each of its rows and zeros behind the last": lambda x: shift_rows(x, -1),
+    "the row after each of its rows and zeros after the last": lambda x: shift_rows(x, -1),
     "its rows in reversed order": lambda x: np.flip(x, 0),
 }
 NUMBER_REPLACEMENTS: Replacements = {
@@ -153,17 +153,17 @@ NUMBER_REPLACEMENTS: Replacements = {
     "its difference from the mean of its rows": lambda x: x - x.mean(0),
     "its absolute value": np.abs,
     "its square": np.square,
-    "its nearest whole numbers": np.round,
+    "its rounded values": np.round,
     "its negative": np.negative,
-    "its columns in rising order": lambda x: np.sort(x, 0),
+    "its columns in ascending order": lambda x: np.sort(x, 0),
 }
 CONSTANT_REPLACEMENTS: Replacements = {"0": np.zeros_like, "1": np.ones_like}
 INDEX_REPLACEMENTS: Replacements = {
-    "1 less than it": lambda x: x - 1,
-    "1 more than it": lambda x: x + 1,
+    "its value minus 1": lambda x: x - 1,
+    "its value plus 1": lambda x: x + 1,
     "the numbers 0, 1, 2, ...": lambda x: np.arange(x.size).reshape(x.shape),
 }
-TABLE_REPLACEMENTS: Replacements = {"it read column by column": lambda x: x.T.reshape(x.shape)}
+TABLE_REPLACEMENTS: Replacements = {"its entries in column order": lambda x: x.T.reshape(x.shape)}
 SMOOTHED_TARGETS: Replacements = {  # where each row adds up to 1
     f"it smoothed, {share:g} of it spread evenly over its row": (
         lambda x, share=share: (1 - share) * x + share * x.mean(-1, keepdims=True)  # type: ignore[misc]
@@ -175,7 +175,7 @@ INPUT_REPLACEMENTS: Replacements = {
     **SMOOTHED_TARGETS,
 }  # fmt: skip
 CODES = {
-    "it read column by column": "reshape-for-transpose", **dict.fromkeys(SMOOTHED_TARGETS, "wrong-local"),
+    "its entries in column order": "reshape-for-transpose", **dict.fromkeys(SMOOTHED_TARGETS, "wrong-local"),
     "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",
     "1": "missing-local", "0": "wrong-point",
 }  # fmt: skip
@@ -204,7 +204,7 @@ class InputReplacement:
 def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
     """Yield `InputReplacement`s: the name of an input, and what is used in its place, a key of `INPUT_REPLACEMENTS`.
 
-    Such as "its rows in reversed order", "0", "its square", or, for an index array, "1 less than it". Where there are
+    Such as "its rows in reversed order", "0", "its square", or for an index array "its value minus 1". Where there are
     several biases, "0" for all of them at once is yielded as well.
 
     Args:
@@ -252,7 +252,7 @@ def is_bias(program: Program, value: int) -> bool:
     at=whole_program,
     choices=input_replacements,
     fields=lambda program, place, choice: {"names": " and ".join(choice.names), "instead": choice.instead},
-    message="in place of {names}, {instead} is used in the whole computation",
+    message="in place of {names}, the computation uses {instead}",
 )
 def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program | None:
     """Run both passes with a wrong array in place of an input, made of the right one: the rows reversed, say.
@@ -323,7 +323,7 @@ UPSTREAM_CODES = {
     "the sum of each row in all entries of the row": "sum-of-products",
     "a reshape of its transpose": "reshape-for-transpose", "its negative": "wrong-sign", "its sign": "not-linear",
     "its part between -1 and 1": "not-linear", "its absolute value": "not-linear", "its square": "not-linear",
-    "its nearest whole numbers": "not-linear",
+    "its rounded values": "not-linear",
 }  # fmt: skip
 
 
@@ -348,7 +348,7 @@ def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     rank=3.0,
     at=outputs,
     choices=upstream_replacements,
-    message="in place of {upstream}, {choice} is used",
+    message="in place of {upstream}, the backward pass uses {choice}",
 )
 def replace_upstream(program: Program, place: Place, choice: str) -> Program | None:
     """Begin the backward pass with a wrong array, made of the upstream gradient: its rows shifted by one, say.
@@ -392,9 +392,9 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "only every other row counts, from the second on": lambda n: np.arange(n) % 2 == 1,
     "only the first half of the rows counts": lambda n: np.arange(n) < n // 2,
     "only the second half of the rows counts": lambda n: np.arange(n) >= n // 2,
-    "only the rows in full groups of two count": lambda n: np.arange(n) < n // 2 * 2,
-    "only the rows in full groups of three count": lambda n: np.arange(n) < n // 3 * 3,
-    "only the rows in full groups of four count": lambda n: np.arange(n) < n // 4 * 4,
+    "only rows in full groups of two count": lambda n: np.arange(n) < n // 2 * 2,
+    "only rows in full groups of three count": lambda n: np.arange(n) < n // 3 * 3,
+    "only rows in full groups of four count": lambda n: np.arange(n) < n // 4 * 4,
     "the first row counts twice": lambda n: 1 + (np.arange(n) == 0),
     "the last row counts twice": lambda n: 1 + (np.arange(n) == n - 1),
     "each row counts as often as there are rows from it on": lambda n: np.arange(n, 0, -1),

@@ -47,11 +47,11 @@ def _as_matrices(g: Array) -> Array:
 
 INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
     "no transpose": MatrixFormula(
-        "transposed", "the inverse is not transposed on either side", lambda g, x, y: -y @ g @ y),
+        "transposed", "both copies of the inverse must be transposed", lambda g, x, y: -y @ g @ y),
     "no transpose on the left": MatrixFormula(
-        "transposed", "the inverse is not transposed on the left", lambda g, x, y: -y @ g @ _transpose(y)),
+        "transposed", "the inverse on the left must be transposed", lambda g, x, y: -y @ g @ _transpose(y)),
     "no transpose on the right": MatrixFormula(
-        "transposed", "the inverse is not transposed on the right", lambda g, x, y: -_transpose(y) @ g @ y),
+        "transposed", "the inverse on the right must be transposed", lambda g, x, y: -_transpose(y) @ g @ y),
     "left alone": MatrixFormula(
         "missing-local", "the inverse is missing on the right", lambda g, x, y: -_transpose(y) @ g),
     "right alone": MatrixFormula(
@@ -61,7 +61,7 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
     "twice on the right": MatrixFormula(
         "wrong-operand", "both inverses are on the right", lambda g, x, y: -g @ _transpose(y) @ _transpose(y)),
     "upstream transposed": MatrixFormula(
-        "transposed", "the upstream gradient is transposed",
+        "transposed", "the upstream gradient must not be transposed",
         lambda g, x, y: -_transpose(y) @ _transpose(g) @ _transpose(y)),
     "squares of the inverse": MatrixFormula(
         "elementwise-for-matmul", "the entries of the inverse are squared, as for one over a number",
@@ -71,15 +71,15 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
 }  # fmt: skip
 DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "not transposed": MatrixFormula(
-        "transposed", "the inverse is not transposed", lambda g, x, y: _as_matrices(g * y) * np.linalg.inv(x)),
+        "transposed", "the inverse must be transposed", lambda g, x, y: _as_matrices(g * y) * np.linalg.inv(x)),
     "transpose": MatrixFormula(
-        "inverse-for-transpose", "the transpose is used, and not the transposed inverse",
+        "inverse-for-transpose", "the transpose is used in place of the transposed inverse",
         lambda g, x, y: _as_matrices(g * y) * _transpose(x)),
     "entry by entry": MatrixFormula(
         "elementwise-for-matmul", "one over each entry is used in place of the inverse",
         lambda g, x, y: _as_matrices(g * y) / x),
     "diagonal": MatrixFormula(
-        "wrong-local", "it is the product of the diagonal alone that is differentiated",
+        "wrong-local", "only the product of the diagonal is differentiated",
         lambda g, x, y: _as_matrices(g * y) * np.eye(x.shape[-1]) / x),
     "determinant missing": MatrixFormula(
         "missing-local", "the determinant itself is missing as a factor",
@@ -93,7 +93,7 @@ DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     rank=2.0,
     at=edges.of("inverse", "linalg_inv"),
     choices=lambda program, place: INVERSE_FORMULAS,
-    message="in the gradient through the inverse {step}, {mistake}",
+    message="in the gradient of the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
 )
 def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program | None:

@@ -335,45 +335,45 @@ def _smoothed_by(part: float, difference: Difference) -> Array:
 
 DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "target added": DifferenceFormula(
-        "wrong-sign", "{target} is added, and must be subtracted", lambda d: d.prediction + d.label),
+        "wrong-sign", "{target} is added; it must be subtracted", lambda d: d.prediction + d.label),
     "sign": DifferenceFormula(
-        "wrong-local", "only the sign of the difference of {prediction} and {target} is left",
+        "wrong-local", "only the sign of {prediction} minus {target} is used",
         lambda d: np.sign(d.prediction - d.label)),
     "times prediction": DifferenceFormula(
-        "extra-factor", "the difference of {prediction} and {target} is multiplied by {prediction} as well",
+        "extra-factor", "{prediction} minus {target} is multiplied by {prediction} as well",
         lambda d: d.prediction * (d.prediction - d.label)),
     "one everywhere": DifferenceFormula(
-        "wrong-local", "1 is subtracted from every entry of {prediction}, and only {target} must be",
+        "wrong-local", "1 is subtracted from every entry of {prediction}; only {target} must be subtracted",
         lambda d: d.prediction - 1),
     "factor on prediction": DifferenceFormula(
-        "missing-local", "the factor in front multiplies {prediction} alone, and not {target}",
+        "missing-local", "the factor in front multiplies only {prediction}; it must multiply {target} as well",
         lambda d: d.prediction - d.label / d.factor),
     "factor on target": DifferenceFormula(
-        "missing-local", "the factor in front multiplies {target} alone, and not {prediction}",
+        "missing-local", "the factor in front multiplies only {target}; it must multiply {prediction} as well",
         lambda d: d.prediction / d.factor - d.label),
     "decision": DifferenceFormula(
         "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",
         lambda d: d.decision - d.label),
     "function twice": DifferenceFormula(
-        "wrong-point", "the function that makes {prediction} is applied twice",
+        "wrong-point", "the function that computes {prediction} is applied twice",
         lambda d: _prediction_at(d, d.prediction) - d.label, "function"),
     "function of target": DifferenceFormula(
-        "wrong-operand", "the function that makes {prediction} is applied to {target}, too",
+        "wrong-operand", "the function that computes {prediction} is applied to {target} as well",
         lambda d: d.prediction - _prediction_at(d, d.label), "function"),
     "marked entries": DifferenceFormula(
-        "diagonal-only", "only the entries that {target} marks have a gradient",
+        "diagonal-only", "only the entries marked by {target} get a gradient",
         lambda d: d.label * (d.prediction - d.label), "classes"),
     "marks of all rows": DifferenceFormula(
         "broadcast-accident", "the marks of all rows of {target} are subtracted in every row",
         lambda d: d.prediction - d.label.max(axis=0), "classes", of_label=True),
     "numbers": DifferenceFormula(
-        "wrong-operand", "the numbers of the classes themselves are subtracted from their rows, and not {target}",
+        "wrong-operand", "the class indices themselves are subtracted in place of {target}",
         lambda d: d.prediction - np.asarray(d.classes), "classes", of_label=True),
     "marked entries set": DifferenceFormula(
-        "overwritten", "the entries that {target} marks are set to -1, and 1 must be subtracted from them",
+        "overwritten", "the entries marked by {target} are set to -1; 1 must be subtracted from them",
         lambda d: d.prediction * (1 - d.label) - d.label, "classes"),
     "smoothed": DifferenceFormula(
-        "wrong-local", "{target} is smoothed by 0.1, and the loss does not smooth it",
+        "wrong-local", "{target} is smoothed by 0.1, but the loss does not smooth it",
         lambda d: d.prediction - 0.9 * d.label - 0.1 / d.x.shape[-1], "classes"),
     "class 0": DifferenceFormula(
         "partial-batch", "{target} is not subtracted where the class is 0",
@@ -385,29 +385,30 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "partial-batch", "{target} is not subtracted in the first row",
         lambda d: d.prediction - _label_without_row(d.label, 0)),
     "through function": DifferenceFormula(
-        "extra-factor", "it goes back through the function that makes {prediction} once more",
+        "extra-factor", "it is multiplied by the derivative of the function that computes {prediction}; that is"
+        " already included",
         lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
         "wrong-local", "the gradient of a squared error of {prediction} is taken",
         lambda d: _vjp_of_prediction(d, 2 * (d.prediction - d.label)), "function"),
     "predicted class": DifferenceFormula(
-        "wrong-operand", "1 is subtracted where {prediction} is greatest, and {target} must be",
+        "wrong-operand", "1 is subtracted where {prediction} is largest; {target} must be subtracted",
         lambda d: d.prediction - d.decision, "classes"),
     "loss": DifferenceFormula(
-        "forward-value", "this is what each entry adds to the loss, and not a gradient",
+        "forward-value", "this is the contribution of each entry to the loss, not a gradient",
         lambda d: -d.label * np.log(d.prediction), "classes"),
     "without function": DifferenceFormula(
         "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.label / d.prediction,
         "classes"),
     "share not divided": DifferenceFormula(
-        "missing-local", "what smoothing shares among the classes is not divided by their number",
+        "missing-local", "the smoothing term is not divided by the number of classes",
         lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d) - d.smoothing, "smoothing"),
     "shared among the others": DifferenceFormula(
-        "wrong-local", "smoothing shares among the other classes alone, and must share among all of them",
+        "wrong-local", "smoothing is spread over the other classes only; it must be spread over all classes",
         lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d)
         - d.smoothing / (d.x.shape[-1] - 1) * (1 - _one_hot(d)), "smoothing"),
     "right class not lowered": DifferenceFormula(
-        "missing-local", "the mark of the right class is not lowered by smoothing",
+        "missing-local", "the 1 of the right class is not reduced by smoothing",
         lambda d: d.prediction - _one_hot(d) - d.smoothing / d.x.shape[-1], "smoothing"),
     "mark in place of share": DifferenceFormula(
         "overwritten", "the weight of the right class replaces its part of what smoothing shares, and must be added",
@@ -420,7 +421,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         for typed in (0.1, 0.2, 0.05, 0.01)
     },
     "shares exchanged": DifferenceFormula(
-        "wrong-operand", "the weights of the right class and of the shared part are exchanged",
+        "wrong-operand", "the weights of the right class and of the smoothing are exchanged",
         lambda d: d.prediction - d.smoothing * _one_hot(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
 }  # fmt: skip
 FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of another derivative
@@ -645,7 +646,9 @@ def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceM
     message="in the gradient of the loss with respect to {value}, {function} is {place}",
     fields=lambda program, place, choice: {
         "function": program.name_of(place[0]) if choice.how == "the value itself" else f"its {choice.how}",
-        "place": f"used in place of {choice.names[0]}" if choice.names[0] else f"there besides {choice.names[1]}",
+        "place": f"used in place of {choice.names[0]}"
+        if choice.names[0]
+        else f"there in addition to {choice.names[1]}",
     },
 )
 def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:
@@ -717,7 +720,7 @@ def class_slot(node: Node) -> int | None:
     code="wrong-operand",
     rank=1.8,
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
-    message="the gradient of {step} goes to the predicted class, the greatest entry of each row: it must go to the"
+    message="the gradient of {step} goes to the predicted class, the largest entry of each row; it must go to the"
     " right one",
 )
 def use_predicted_class(program: Program, place: Place, choice: None) -> Program | None:
@@ -763,7 +766,7 @@ def _() -> Example:
     code="wrong-local",
     rank=1.9,
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
-    message="the gradient of {step} goes to every entry of a row: it must go to the one that is taken",
+    message="the gradient of {step} goes to every entry of a row; it must go only to the entry that was selected",
 )
 def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program | None:
     """Give the gradient of `x[range(n), classes]` to all entries of a row, not only to the one that is taken.
@@ -814,7 +817,7 @@ def is_weighted_mean(program: Program, place: Place) -> bool:
     code="wrong-factor",
     rank=2.0,
     at=edges.of("div").at_slot(0).where(is_weighted_mean),
-    message="in the gradient through {layer}, a weighted mean is divided by the number of weights: it must be divided"
+    message="in the gradient through {layer}, the weighted mean is divided by the number of weights; it must be divided"
     " by their sum",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {"layer": f"`{program.reader(place).text}`"},
@@ -860,7 +863,7 @@ def _() -> Example:
     code="wrong-local",
     rank=2.0,
     at=nodes.of("detach"),
-    message="the gradient goes back through {step}: that is a constant",
+    message="the gradient passes through {step}, but that is a constant",
 )
 def differentiate_constant(program: Program, place: Place, choice: None) -> Program | None:
     """Let the gradient through a `detach`, as if the value were no constant.

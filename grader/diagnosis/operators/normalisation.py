@@ -294,9 +294,9 @@ SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
 
 Term = Literal["mean", "variance"]
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
-    ("variance",): "the term of the {variance} is missing: the {scale} depends on every entry",
+    ("variance",): "the path through the {variance} is missing: the {scale} depends on every entry",
     ("mean",): "the mean of the upstream gradient is not subtracted: the mean depends on every entry",
-    ("mean", "variance"): "mean and {scale} are held constant: they depend on every entry",
+    ("mean", "variance"): "mean and {scale} are treated as constants, but both depend on every entry",
 }
 
 
@@ -383,7 +383,7 @@ def _() -> Example:
     code="wrong-local",
     rank=2.0,
     at=normalisations.where(lambda program, place: not getattr(normalisation_of(program, place), "centred", True)),
-    message="in the gradient of {x} through {step} a mean is subtracted, as for a layer norm: nothing is centred here",
+    message="in the gradient of {x} through {step} a mean is subtracted, as for layer norm; nothing is centred here",
     choices=lambda program, place: (None,),
     fields=normalisation_fields,
 )
@@ -461,7 +461,7 @@ def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
     rank=2.0,
     at=normalisations,
     choices=term_averagings,
-    message="in the gradient of {x} through {step}, the term of the {term} is {how}, n being the number of entries that"
+    message="in the gradient of {x} through {step}, the term of the {term} is {how}; n is the number of entries that"
     " are normalised together",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
@@ -539,7 +539,7 @@ class Substitute:
     """
 
     value: ValueName | Literal["uncentred"] | None
-    where: Literal["inside the mean", "in front of the mean", "inside the mean and in front of it"]
+    where: Literal["inside the mean", "outside the mean", "inside and outside the mean"]
 
 
 def _subtracts_mean(program: Program, place: Place) -> bool:
@@ -564,10 +564,10 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
     names = [name for name, value in values_by_name(program, place[0], shape).items() if value != own]
     uncentred: tuple[Literal["uncentred"], ...] = ("uncentred",) if _subtracts_mean(program, place) else ()
     for value in (*names, *uncentred, None):
-        yield Substitute(value, "in front of the mean")
+        yield Substitute(value, "outside the mean")
         yield Substitute(value, "inside the mean")
         if value is not None:
-            yield Substitute(value, "inside the mean and in front of it")
+            yield Substitute(value, "inside and outside the mean")
 
 
 def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -> str:
@@ -602,7 +602,7 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
         program: the right program.
         place: the node that computes the normalised value.
         choice: which value, or `None` to leave h out, and which of the two h it replaces: `Substitute(name of y,
-            "inside the mean and in front of it")` in the example.
+            "inside and outside the mean")` in the example.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value, or there is no such value, in this
@@ -622,7 +622,7 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
 
     def formula(known: Normalisation, g: Array) -> Array:
         inside = other if choice.where.startswith("inside") else known.h
-        front = other if choice.where.endswith("in front of the mean" if inside is known.h else "of it") else known.h
+        front = other if choice.where.endswith("outside the mean") else known.h
         variance = front * known.mean(g * inside) * (known.n / known.count)
         return np.asarray(known.r * (g - known.mean_term(g) - variance))
 
@@ -789,7 +789,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     rank=2.0,
     at=normalisations,
     choices=wrong_axes,
-    message="in the gradient of {x} through {step}, the means run over {wrong} in the term of the {terms}: they must"
+    message="in the gradient of {x} through {step}, the means run over {wrong} in the term of the {terms}; they must"
     " run over {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
@@ -963,7 +963,7 @@ def _() -> Example:
     rank=3.5,
     at=normalisations,
     choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
-    message="the forward pass is computed again with {step} normalised over {wrong}: it must be over {right}",
+    message="the forward pass is recomputed with {step} normalised over {wrong}; it must be normalised over {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         **_axes_fields(program, place, choice),
@@ -1055,30 +1055,30 @@ def gain_of(program: Program, place: Place) -> Array | None:
     return None
 
 
-GainPosition = Literal["behind the means", "outside the means alone"]
-GAIN_POSITIONS: tuple[GainPosition, ...] = ("behind the means", "outside the means alone")
+GainPosition = Literal["after the means", "outside the means only"]
+GAIN_POSITIONS: tuple[GainPosition, ...] = ("after the means", "outside the means only")
 
 
 @operator(
     "gain-misplaced",
-    code=lambda choice: "wrong-local" if choice == "behind the means" else "missing-local",
+    code=lambda choice: "wrong-local" if choice == "after the means" else "missing-local",
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
     choices=lambda program, place: GAIN_POSITIONS,
-    message="in the gradient of {x} through {step}, the gain is multiplied in {choice}: it must be inside them, as the"
-    " gradient of the normalised value has it",
+    message="in the gradient of {x} through {step}, the gain is applied {choice}; multiply the upstream gradient by it"
+    " before taking the means",
     fields=normalisation_fields,
 )
 def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
     """Multiply the gradient of x by the gain w after the means are taken, or only in the term outside the means.
 
-    Right is (w g - mean(w g) - h mean(w g h)) / s; wrong are w (g - mean(g) - h mean(g h)) / s, "behind the means", and
-    (w g - mean(g) - h mean(g h)) / s, "outside the means alone".
+    Right is (w g - mean(w g) - h mean(w g h)) / s; wrong are w (g - mean(g) - h mean(g h)) / s, "after the means", and
+    (w g - mean(g) - h mean(g h)) / s, "outside the means only".
 
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of the two: "behind the means" or "outside the means alone".
+        choice: which of the two: "after the means" or "outside the means only".
 
     Returns:
         The rewritten program; `None` where the normalised value has no gain in this trial.
@@ -1089,7 +1089,7 @@ def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Progr
 
     def formula(known: Normalisation, g: Array) -> Array:
         bare = g / gain
-        if choice == "behind the means":
+        if choice == "after the means":
             return np.asarray(gain * known.gradient(bare))
         return np.asarray(known.r * (g - bare) + known.gradient(bare))
 
@@ -1132,7 +1132,7 @@ def is_variance(program: Program, place: Place) -> bool:
     rank=3.5,
     at=nodes.of("var", "std", "mean").where(is_variance),
     choices=lambda program, place: VARIANCE_AFFECTS,
-    message="the forward pass is computed again with {step} divided by {wrong}, and not by {right}, n being the number"
+    message="the forward pass is recomputed with {step} divided by {wrong} instead of {right}; n is the number"
     " of entries",
     fields=lambda program, place, choice: dict(
         zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
@@ -1205,8 +1205,8 @@ def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
     return None
 
 
-Statistics = Literal["in the derivative", "in the forward pass, too"]
-STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass, too")
+Statistics = Literal["in the derivative", "in the forward pass as well"]
+STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass as well")
 
 
 @operator(
@@ -1215,7 +1215,8 @@ STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass,
     rank=2.5,
     at=nodes.of("div", "mul").where(lambda program, place: subtraction_of_given_mean(program, place) is not None),
     choices=lambda program, place: STATISTICS,
-    message="{step} is treated as if its statistics were computed from the batch, {choice}: they are given here",
+    message="{step} is treated as if its mean and variance were computed from the batch, {choice}; here they are"
+    " constants",
 )
 def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
     """Treat the given mean and scale of a batch norm as if they were those of x: in the derivative, or in both passes.
@@ -1224,7 +1225,7 @@ def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> 
         program: the right program.
         place: the node of the division by the given scale.
         choice: "in the derivative": the gradient of x gets the terms of a mean and a variance of x, at the right
-            values; or "in the forward pass, too": x is normalised by its own mean and variance.
+            values; or "in the forward pass as well": x is normalised by its own mean and variance.
 
     Returns:
         The rewritten program; `None` where mean and scale are not given in this trial.

@@ -148,7 +148,7 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     rank=2.5,
     at=edges.where(has_partner),
     choices=partner_replacements,
-    message="{other} is used in place of {own} in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, {other} is used in place of {own}",
     fields=lambda program, place, choice: names_in_replacement(program, place, choice),
 )
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
@@ -316,7 +316,7 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
     rank=2.8,
     at=edges.where(has_partner),
     choices=maker_operand_replacements,
-    message="in what {step} contributes to {operand}, {maker} is computed with {other} in place of {own}",
+    message="in the gradient of {operand} through {step}, {maker} is computed with {other} in place of {own}",
     fields=lambda program, place, choice: {
         "maker": expression_of(program, maker_of_partner(program, place, choice.slot)),
         "other": choice.value.describe(program),
@@ -413,7 +413,7 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
     rank=3.0,
     at=edges.where(has_partner),
     choices=gradients_for_partners,
-    message="the gradient of {other} is used in place of {own} in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of {own}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
         "own": name_of_replaced_value(program, place, choice),
@@ -630,7 +630,7 @@ def is_read_with_several_states(program: Program, place: Place) -> bool:
     code="wrong-operand",
     rank=2.5,
     at=values.where(is_read_with_several_states),
-    message="in the gradient of {value}, each state that it meets is the one after the step: it must be the one before",
+    message="in the gradient of {value}, each state is taken after the step; it must be the state before it",
 )
 def use_states_after_step(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the gradient of the value `place` with every loop-carried value as its iteration leaves it.
@@ -755,7 +755,7 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=edges.where(has_partner),
     choices=partner_slots,
-    message="{missing} is missing in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, the factor {missing} is missing",
     fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
 )
 def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
@@ -884,7 +884,7 @@ def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunctio
     rank=2.8,
     at=edges.where(has_partner),
     choices=partner_functions,
-    message="in what {step} contributes to {operand}, {function} is applied to {partner} first",
+    message="in the gradient of {operand} through {step}, {function} is applied to {partner} first",
     fields=lambda program, place, choice: {
         "function": program.nodes[program.forward.by_key[choice.key][0]].name,
         "partner": program.name_of(program.source((place[0], choice.slot))),
@@ -971,7 +971,7 @@ def untransposed_value(program: Program, value: int) -> int:
     rank=2.8,
     at=edges.where(has_partner),
     choices=partner_updates,
-    message="in what {step} contributes to {operand}, {what}",
+    message="in the gradient of {operand} through {step}, {what}",
     fields=lambda program, place, choice: {"what": describe_partner_update(program, place, choice)},
 )
 def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -> Program | None:
@@ -1005,7 +1005,7 @@ def describe_partner_update(program: Program, place: Place, choice: PartnerUpdat
     """
     name = program.name_of(program.source((place[0], choice.slot)))
     if choice.rate:
-        return f"{name} after a step of training is used: {name} less {choice.rate:g} of its gradient"
+        return f"{name} is used after a training step, as {name} minus {choice.rate:g} times its gradient"
     return f"the gradient of {name} is used in place of {name}"
 
 
@@ -1038,7 +1038,7 @@ def joined_partner_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.5,
     at=edges.where(has_partner),
     choices=joined_partner_slots,
-    message="in what {step} contributes to {operand}, the parts of {joined} are joined in reversed order",
+    message="in the gradient of {operand} through {step}, the parts of {joined} are joined in reversed order",
     fields=lambda program, place, choice: {"joined": program.name_of(program.source((place[0], choice)))},
 )
 def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
@@ -1111,7 +1111,7 @@ def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacemen
     rank=2.6,
     at=edges.of("mul"),
     choices=gate_replacements,
-    message="in what {step} contributes to {operand}, {what} in place of {gated}",
+    message="in the gradient of {operand} through {step}, {what} in place of {gated}",
     fields=lambda program, place, choice: {
         "gated": program.name_of(program.source((place[0], choice.slot))),
         "what": "the gate stands alone"
@@ -1219,8 +1219,8 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
     rank=2.7,
     at=edges.of("mul", "div"),
     choices=cofactor_replacements,
-    message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}, and must be"
-    " multiplied by all that {operand} is multiplied by there",
+    message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}; it must be"
+    " multiplied by everything that {operand} is multiplied by there",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
         "product": expression_of(program, program.nodes[product_chain(program, place)[: choice.steps][-1]]),

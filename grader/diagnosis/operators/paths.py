@@ -134,7 +134,7 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     rank=1.0,
     at=values,
     choices=kept_iterations,
-    message="of what {step} contributes to {value} in each iteration, only {which} left",
+    message="of the contributions of {step} to {value} in each iteration, only {which} kept",
     fields=lambda program, place, choice: {
         "step": describe_edge_kind(program, choice.edge_kind),
         "which": "that of the first one, which the backward pass visits last, is"
@@ -226,7 +226,7 @@ def _reached_entries(program: Program, place: Place) -> Array:
     code="overwritten",
     rank=2.0,
     at=edges.where(may_overwrite),
-    message="where {step} contributes to the gradient of {operand}, this replaces the other ones: they must add",
+    message="the contribution of {step} to the gradient of {operand} overwrites the others; add it to them",
 )
 def overwrite_contributions(program: Program, place: Place, choice: None) -> Program | None:
     """Set the further contributions to an operand to zero at the entries that the edge `place` contributes to.
@@ -461,7 +461,7 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="for {operand} the gradient of {sum} is used {when} to it",
+    message="for the gradient of {operand}, the gradient of {sum} is used {when} to it",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_with_same_gradient(program, place[0])),
         "when": f"when only the contribution of {describe_edge_kind(program, choice.edge_kind)} has been added"
@@ -598,7 +598,7 @@ def has_fellow_contributions_in_loop(program: Program, place: Place) -> bool:
     code="wrong-factor",
     rank=3.0,
     at=edges.where(has_fellow_contributions_in_loop),
-    message="what the path from {operand} through {step} contributes is halved",
+    message="the contribution of the path from {operand} through {step} is halved",
 )
 def halve_path(program: Program, place: Place, choice: None) -> Program | None:
     """Halve the contribution of the edge `place` of a loop; never `None`.
@@ -714,7 +714,7 @@ def is_one_of_two_contributions(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.0,
     at=edges.where(is_one_of_two_contributions),
-    message="the path from {operand} through {step} is counted twice, and the other path is missing: the two are not"
+    message="the path from {operand} through {step} is counted twice and the other path is missing; the two are not"
     " equal",
 )
 def take_path_for_both(program: Program, place: Place, choice: None) -> Program | None:
@@ -774,7 +774,7 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     at=values,
     choices=overlapping_parts,
     message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
-    " {end} one is left: they must add",
+    " {end} iteration is kept; all must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind), "end": choice.end},
 )
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
@@ -836,7 +836,8 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
     rank=2.0,
     at=edges.of_family("pointwise"),
     choices=contributions_to_value,
-    message="what {choice} contributes to the gradient of {value} is added behind the derivative of {step}, and must go"
+    message="the contribution of {choice} to the gradient of {value} is added after the derivative of {step}; it"
+    " must go"
     " through it",
 )
 def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
@@ -933,8 +934,8 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     rank=2.6,  # more than a factor that one answer has too many: several have it
     at=edges.of_family("pointwise"),
     choices=shared_chain_lengths,
-    message="what {step} contributes to the gradient of {operand} is computed in place in the upstream gradient of"
-    " {shared}, and all else that is computed from that array has the product, too",
+    message="the contribution of {step} to the gradient of {operand} is computed in place in the upstream gradient of"
+    " {shared}, so everything else computed from that array contains the product as well",
     fields=lambda program, place, choice: {
         "shared": expression_of(program, program.reader(chain[0]))
         if (chain := chain_of(program, place, choice))
@@ -1067,8 +1068,8 @@ def bypassed_values(program: Program, place: Place) -> Iterator[ComputedValue]:
     rank=2.5,
     at=edges.where(lambda program, place: place in skips_of(program)),
     choices=bypassed_values,
-    message="the gradient of the skip connection from {operand} is added to that of {choice}, and so goes back through"
-    " what it must go around",
+    message="the gradient of the skip connection from {operand} is added to the gradient of {choice}, so it passes"
+    " through the operations that it must bypass",
 )
 def add_skip_to_bypassed_operation(program: Program, place: Place, choice: ComputedValue) -> Program | None:
     """Add the contribution of the skip connection `place` to the upstream gradient of a value that it bypasses.
@@ -1134,8 +1135,8 @@ def common_source_and_slope(program: Program, place: Place) -> tuple[int, Array]
     code="wrong-local",
     rank=2.5,
     at=edges.of("mul").at_slot(0).where(lambda program, place: common_source_and_slope(program, place) is not None),
-    message="the derivatives of the two factors of {step} are multiplied: each must be multiplied by the other factor,"
-    " and the two products must add",
+    message="the derivatives of the two factors of {step} are multiplied; multiply each by the other factor"
+    " and add the two products",
 )
 def multiply_derivatives_of_factors(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * f'(v) * h'(v) to v for the product f(v) * h(v) that the edge `place` leads into.

@@ -43,7 +43,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     "to every one of them": lambda node, ties: ties,
     "to the first of them": lambda node, ties: keep_one_tie(ties, node, last=False),
     "to the last of them": lambda node, ties: keep_one_tie(ties, node, last=True),
-    "in equal shares to all of them": lambda node, ties: ties / ties.sum(reduced_axes(node), keepdims=True),
+    "equally to all of them": lambda node, ties: ties / ties.sum(reduced_axes(node), keepdims=True),
 }
 
 
@@ -53,7 +53,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     rank=2.0,
     at=extremes,
     choices=lambda program, place: TIES,
-    message="where several entries are the extreme that {step} takes, its gradient goes {choice}",
+    message="where several entries tie for the extreme that {step} takes, its gradient goes {choice}",
 )
 def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program | None:
     """Give the gradient of a maximum to all of several equal entries, to the first or last, or in equal shares.
@@ -131,8 +131,8 @@ def _() -> Example:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
-    "is handed on in the order of the values": ("missing-local", lambda at: _unsorted_gradient(at)),
-    "is brought into the order of the values once more": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
+    "stays in the order of the sorted values": ("missing-local", lambda at: _unsorted_gradient(at)),
+    "is sorted again": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
     "goes to the entries of the reversed order": (
         "wrong-operand", lambda at: at.node.vjp(at.slot, np.flip(at.g, _sorted_axis(at.node))),
     ),
@@ -189,7 +189,7 @@ def _gradient_sorted_again(at: EdgeContext) -> Array:
     rank=2.0,
     at=edges.of("sort", "topk"),
     choices=lambda program, place: ORDERS,
-    message="the gradient of {step} {choice}: it must go back to where the entries came from",
+    message="the gradient of {step} {choice}; it must go back to where the entries came from",
 )
 def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program | None:
     """Return the gradient of a `sort` in the sorted order, sorted once more, or reversed, not in the operand's order.
@@ -200,7 +200,7 @@ def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) 
     Args:
         program: the right program.
         place: an edge (sort or topk, its operand).
-        choice: which wrong order, a key of `ORDERS`, such as "is handed on in the order of the values" for g.
+        choice: which wrong order, a key of `ORDERS`, such as "stays in the order of the sorted values" for g.
 
     Returns:
         The rewritten program; never `None`.

@@ -43,7 +43,7 @@ def is_not_its_own_inverse(program: Program, place: Place) -> bool:
     rank=1.5,
     at=edges.of("permute", "roll").where(is_not_its_own_inverse),
     choices=lambda program, place: (program.reader(place).name,),
-    message="the gradient of {operand} goes through {step} as the forward pass does, and must go through its inverse",
+    message="the gradient of {operand} is rearranged as in {step}; it must be rearranged by the inverse",
 )
 def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
     """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
@@ -111,7 +111,7 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
         moves_within_its_shape
     ),
     choices=kinds_of_rearrangement,
-    message="the gradient of {operand} skips {step}: its entries must go back to where they came from",
+    message="the gradient of {operand} skips {step}; its entries must go back to where they came from",
 )
 def skip_rearrangement(program: Program, place: Place, choice: str) -> Program | None:
     """Contribute the upstream gradient as it is, without the inverse rearrangement: g for x.flip(0), not g.flip(0).
@@ -139,7 +139,7 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=1.5,
     at=edges.of("transpose", "permute"),
-    message="the gradient of {operand} is reshaped to its shape, which mixes its entries: the axes of {step} must be"
+    message="the gradient of {operand} is reshaped, which mixes up its entries; the axes of {step} must be"
     " exchanged back",
 )
 def reshape_back(program: Program, place: Place, choice: None) -> Program | None:
@@ -201,8 +201,7 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
     at=nodes.of("transpose", "permute"),
-    message="the forward pass is computed again with a reshape in place of {step}, which mixes the entries of"
-    " {operand}",
+    message="the forward pass is recomputed with a reshape in place of {step}, which mixes up the entries of {operand}",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program | None:
     """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.
@@ -404,7 +403,7 @@ def _() -> Example:
     rank=FORWARD_RANK,
     at=nodes.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="the forward pass is computed again with {pair}, of {step} in the other order",
+    message="the forward pass is recomputed with {pair}, of {step} in the other order",
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program | None:
@@ -575,13 +574,13 @@ PAIRING_MISTAKES = tuple(
 
 
 WHERE: Mapping[str, str] = {
-    "both": "wherever there are pairs",
-    "apart": "where the pairs are taken apart",
-    "together": "where the pairs are put together",
+    "both": "everywhere",
+    "apart": "where the pairs are split",
+    "together": "where the pairs are joined",
 }
 PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
-    False: ("neighbours", "the entries of two halves"),
-    True: ("the entries of two halves", "neighbours"),
+    False: ("neighbours", "the entries of the two halves"),
+    True: ("the entries of the two halves", "neighbours"),
 }
 
 
@@ -591,7 +590,7 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
     rank=3.0,
     at=nodes.of("cat", "reshape", "flatten").where(takes_pairs),
     choices=lambda program, place: PAIRING_MISTAKES,
-    message="{where}, {wrong} of {step} are taken as pairs, and the forward pass takes {right}",
+    message="{where}, {wrong} of {step} are paired; the forward pass pairs {right}",
     fields=lambda program, place, choice: {
         "where": WHERE[choice.where],
         **dict(
@@ -714,7 +713,7 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
     rank=2.0,
     at=edges.of("cat"),
     choices=wrong_cuts,
-    message="the gradient of {step} is cut {how} for {arrays}",
+    message="the gradient of {step} is split {how} for {arrays}",
     fields=lambda program, place, choice: {
         "how": choice.how,
         "arrays": "every operand" if choice.every else program.name_of(program.source(place)),
@@ -765,7 +764,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
 
 
-JOINED_ALONG = ("the first axis where it is counted from the end", "the first axis", "the last axis")
+JOINED_ALONG = ("the first axis if the axis is counted from the end", "the first axis", "the last axis")
 
 
 @operator(
@@ -776,12 +775,12 @@ JOINED_ALONG = ("the first axis where it is counted from the end", "the first ax
         lambda program, place: with_gradient_of_any_shape(program, place, EdgeContext.right) is not None
     ),
     choices=lambda program, place: JOINED_ALONG,
-    message="the gradient of {step} is cut along {choice}: it must be cut along the axis that was joined",
+    message="the gradient of {step} is split along {choice}; it must be split along the axis that was joined",
 )
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
     """Cut the gradient of `cat` along a wrong axis, at the sizes that the joined arrays have along the right one.
 
-    The choice is "the first axis", "the last axis", or "the first axis where it is counted from the end": only if the
+    The choice is "the first axis", "the last axis", or "the first axis if the axis is counted from the end": if the
     `cat` has a negative `dim`. For cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of g[:, :
     x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
     """
@@ -937,7 +936,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     rank=3.0,
     at=edges,
     choices=axis_moves,
-    message="in what {step} contributes to the gradient of {operand}, {array} is {how} along {axis}",
+    message="in the gradient of {operand} through {step}, {array} is {how} along {axis}",
     fields=lambda program, place, choice: {
         "how": choice.how,
         "axis": name_of_moved_axis(program, place, choice),

@@ -164,12 +164,12 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     rank=1.0,
     at=carried_first_values,
     choices=carries,
-    message="{what} of {names} goes back from an iteration of the loop to the one before",
+    message="{what} of {names} is passed back from an iteration to the previous one",
     fields=lambda program, place, choice: {
         "names": describe_keys(program, choice.keys),
         "what": "no gradient"
         if choice.only is None
-        else f"only what {describe_edge_kind(program, choice.only)} contributes to the gradient",
+        else f"only the contribution of {describe_edge_kind(program, choice.only)} to the gradient",
     },
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
@@ -250,8 +250,8 @@ def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
     rank=1.5,
     at=loop_values,
     choices=competing_edge_kinds,
-    message="what {choice} contributes to the gradient of {value} is missing wherever another contribution arrives:"
-    " the two must add",
+    message="the contribution of {choice} to the gradient of {value} is missing wherever there is another one;"
+    " the two must be added",
 )
 def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Leave out the contributions that one kind of edges makes to the value `place` of a loop; the choice is the kind.
@@ -296,9 +296,9 @@ def _() -> Example:
     rank=2.0,
     at=loop_values,
     choices=lambda program, place: ("all", "carried") if edges_from_later(program, place[0]) else ("all",),
-    message="{what} of {value} is not cleared between two iterations: that of the next one is still in it",
+    message="{what} of {value} is not reset between iterations: it still contains that of the next iteration",
     fields=lambda program, place, choice: {
-        "what": "the gradient" if choice == "all" else "what the next iteration adds to the gradient"
+        "what": "the gradient" if choice == "all" else "the contribution of the next iteration to the gradient"
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
@@ -375,7 +375,7 @@ class Truncation:
         if self.again:
             return f"after every {self.count} iterations, counted from the {self.end} one"
         which = "iteration" if self.count == 1 else f"{self.count} iterations"
-        return f"{'in front of' if self.end == 'last' else 'behind'} the {self.end} {which}"
+        return f"{'before' if self.end == 'last' else 'after'} the {self.end} {which}"
 
 
 def cuts(program: Program, place: Place) -> Iterator[Truncation]:
@@ -399,7 +399,7 @@ def cuts(program: Program, place: Place) -> Iterator[Truncation]:
     rank=1.5,
     at=carried_first_values,
     choices=cuts,
-    message="the gradient of {names} stops {where} on its way back",
+    message="going backward, the gradient of {names} stops {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Truncation) -> Program | None:
@@ -446,8 +446,8 @@ def _() -> Example:
     rank=1.5,
     at=carried_first_values,
     choices=keys_carried_together,
-    message="the gradient of {names} goes back through the last iteration alone, and from there straight to what came"
-    " into the loop",
+    message="only the last iteration is differentiated; from there the gradient of {names} is passed directly to its"
+    " initial value",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
@@ -511,7 +511,7 @@ def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
     rank=2.3,
     at=nodes.of("stack", "cat").where(lambda program, place: len(program.reader(place).edges) > 2),
     choices=lambda program, place: PARTS,
-    message="each of the parts that {step} puts together gets the gradient of the {choice} one",
+    message="each part joined by {step} gets the gradient of the {choice} part",
 )
 def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program | None:
     """Contribute to each operand of a `stack` or `cat`, the node `place`, the part of g that is for a wrong operand.
@@ -551,7 +551,7 @@ def _() -> Example:
     rank=2.3,
     at=loop_values.where(lambda program, place: program.nodes[place[0]].value.shape == program.upstreams[0].shape),
     choices=lambda program, place: ("loop", "start") if value_before(program, place[0]) is not None else ("loop",),
-    message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
+    message="{upstream} is added to the gradient of {value} in every iteration; it must be added only in the last one",
 )
 def add_upstream_again(program: Program, place: Place, choice: str) -> Program | None:
     """Add the upstream gradient of the output h[-1] to the gradient of the value `place`, h[t] of an earlier iteration.
@@ -636,9 +636,9 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
     rank=2.3,
     at=carried_first_values,
     choices=clips,
-    message="{what} is clipped {choice}: the gradient itself must go further back",
+    message="{what} is clipped {choice}; pass back the gradient itself",
     fields=lambda program, place, choice: {
-        "what": f"what goes back from {program.name_of(place[0])} to the iteration before"
+        "what": f"the gradient passed back from {program.name_of(place[0])} to the previous iteration"
         if choice.carried
         else f"the gradient of {program.name_of(place[0])}"
     },
@@ -773,12 +773,12 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     rank=2.0,
     at=loop_values,
     choices=early_reads,
-    message="{what} computed before the contribution of {late} has been added to the gradient of {value}",
+    message="{what} computed before the contribution of {late} is added to the gradient of {value}",
     fields=lambda program, place, choice: {
         "late": describe_edge_kind(program, choice.late),
-        "what": "what goes back to the iteration before is"
+        "what": "the gradient for the previous iteration is"
         if choice.misses == "carry"
-        else "all but what goes back to the iteration before is",
+        else "everything but the gradient for the previous iteration is",
     },
 )
 def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
@@ -859,8 +859,7 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     code="wrong-order",
     rank=3.0,
     at=values.where(is_first_of_loop),
-    message="the backward pass goes through the iterations of the loop in the order of the forward pass: the last one"
-    " must come first",
+    message="the backward loop runs in the order of the forward pass; it must start with the last iteration",
 )
 def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program | None:
     """Go through the iterations of the loop from first to last in the backward pass.

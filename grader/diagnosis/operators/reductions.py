@@ -209,7 +209,7 @@ def describe_contribution(program: Program, place: Place) -> str:
     if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
         return "every entry"
     step = expression_of(program, program.reader(place))
-    return f"what {step} contributes to the gradient of {program.name_of(value)}"
+    return f"the contribution of {step} to the gradient of {program.name_of(value)}"
 
 
 def count_of(program: Program, place: Place, letters: str) -> int:
@@ -312,7 +312,7 @@ def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
     rank=2.0,
     at=sums,
     choices=parts_of_sums,
-    message="in what {step} contributes to the gradient of {operand}, the sum over {axis} has {part} of its terms",
+    message="in the gradient of {operand} through {step}, the sum over {axis} contains {part} of its terms",
     fields=lambda program, place, choice: {"axis": describe_axes(program, place, choice.letter), "part": choice.part},
 )
 def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program | None:
@@ -385,8 +385,8 @@ def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
     rank=2.5,
     at=sums,
     choices=factors_to_sum,
-    message="in what {step} contributes to the gradient of {operand}, {how} over {axes} before they are multiplied:"
-    " the products must be summed",
+    message="in the gradient of {operand} through {step}, {how} over {axes} before they are multiplied;"
+    " multiply first, then sum",
     fields=lambda program, place, choice: {
         "how": "one factor is averaged and the other summed" if choice.averaged else "both factors are summed",
         "axes": describe_axes(program, place, choice.letters),
@@ -448,7 +448,7 @@ def _() -> Example:
     code="partial-batch",
     rank=3.0,
     at=sums,
-    message="of the terms that {step} contributes to the gradient of {operand} only the largest is there: they must be"
+    message="of the contributions of {step} to the gradient of {operand}, only the largest is kept; they must be"
     " summed",
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
@@ -532,7 +532,8 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     rank=2.0,
     at=edges.of_family("contraction", "pointwise").where(has_terms),  # in a batch of one the sum is of one term
     choices=exchangeable_axes,
-    message="what {step} contributes to the gradient of {operand} is summed over {wrong}, and must be over {right}",
+    message="the contribution of {step} to the gradient of {operand} is summed over {wrong}; it must be summed over"
+    " {right}",
     fields=lambda program, place, choice: {
         "wrong": describe_axes(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
         "right": describe_axes(program, place, choice.kept, numbered=have_one_name(program, place, choice)),
@@ -613,7 +614,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     rank=2.7,  # behind what is wrong with a sum that is there
     at=edges.of_family("contraction", "pointwise", "normalisation"),
     choices=axes_to_sum,
-    message="what {step} contributes to the gradient of {operand} is {how} over {axis}: its entries must stay apart",
+    message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; it must keep this axis",
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.averaged else "summed",
         "axis": program.name_of_axis(program.source(place), choice.axis),
@@ -664,7 +665,7 @@ def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
     code="summed-wrong-axis",
     rank=2.5,
     at=edges.of_family("pointwise").where(is_broadcast_along_inner_axes),
-    message="the gradient of {operand} is cut into pieces of its size, and these are added: that mixes the axes of"
+    message="the gradient of {operand} is cut into pieces of its size that are added, which mixes up the axes of"
     " {step}",
 )
 def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
@@ -838,7 +839,7 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
     rank=2.2,
     at=edges.of_family("reduction"),
     choices=axes_to_spread_along,
-    message="the gradient of {step} is copied along {wrong} of {operand}: it must be copied along {right}",
+    message="the gradient of {step} is copied along {wrong} of {operand}; it must be copied along {right}",
     fields=lambda program, place, choice: {
         "wrong": f"axis {choice % np.ndim(program.reader(place).values[0])}",
         "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} takes away",
@@ -872,7 +873,7 @@ def _() -> Example:
     code="sum-for-mean",
     rank=1.5,
     at=reductions.of("mean").where(reduces_several_entries),
-    message="{step} is a mean of {count} entries here, and the division by their number is missing from the gradient",
+    message="{step} is a mean, but its gradient is not divided by the number of entries, {count} here",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
@@ -899,7 +900,7 @@ def _() -> Example:
     code="mean-for-sum",
     rank=1.5,
     at=reductions.of("sum").where(reduces_several_entries),
-    message="{step} is a sum, and its gradient is divided by the number of entries, {count} here, as for a mean",
+    message="{step} is a sum, but its gradient is divided by the number of entries, {count} here, as for a mean",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
@@ -927,7 +928,7 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("sum", "mean").where(reduces_several_entries),
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
-    message="{step} is computed as a {choice}, and all that follows from it",
+    message="{step} is computed as a {choice} throughout",
 )
 def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program | None:
     """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
@@ -964,7 +965,7 @@ Count = (
 COUNT_NAMES: Mapping[Count, str] = {
     "all entries": "the number of all entries",
     "all entries that are left": "the number of entries of the mean",
-    "one less": "one less than their number",
+    "one less": "their number minus 1",
     "the square of it": "the square of their number",
     "the sum of the sizes": "the sum of the sizes of all axes",
     "not zero": "the number of entries that are not 0",
@@ -1033,7 +1034,7 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     rank=2.0,
     at=reductions.of("mean").where(reduces_several_entries),
     choices=wrong_counts,
-    message="the gradient of {operand} is divided by {count}, and must be by the {right} that {step} averages",
+    message="the gradient of {operand} is divided by {count}; it must be divided by the {right} that {step} averages",
     fields=lambda program, place, choice: {
         "right": "entries"
         if len(counts_in_iterations(program, program.reader(place))) > 1
@@ -1190,7 +1191,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=edges.of_family("reduction", "normalisation"),
     choices=wrong_axes,
-    message="the derivative of {step} is taken along {axis}, and not along the axis that the forward pass names",
+    message="the derivative of {step} is taken along {axis}, not along the axis used in the forward pass",
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
@@ -1240,7 +1241,7 @@ class WrongAxis:
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="the forward pass is computed again with {step} along {axis}, and not along the axis that it names",
+    message="the forward pass is recomputed with {step} along {axis} instead of its own axis",
     fields=lambda program, place, choice: {
         "axis": "all axes together"
         if choice.axis is None
@@ -1282,7 +1283,7 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("mean", "sum").where(reduces_several_entries),
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
-    message="{step} is computed as a {choice}, and what follows is differentiated at its value",
+    message="{step} is computed as a {choice} in the forward pass, so later derivatives are taken at the wrong value",
 )
 def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the values with a sum for the mean, the node `place`, or the reverse; the node's own vjp stays right.
@@ -1311,12 +1312,12 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
     "over the entry itself": lambda g, dim: g,
     "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
-    "backwards, and is left in that order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
+    "backwards but not reversed again": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
     "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
-    "over the entry itself, once for each entry from there on": lambda g, dim: (
+    "over the entry itself, times the number of entries from it on": lambda g, dim: (
         g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
     ),
-    "over the entry itself, once for each entry up to there": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
+    "over the entry itself, times the number of entries up to it": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
 }
 
 
@@ -1326,8 +1327,8 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     rank=2.0,
     at=edges.of("cumsum"),
     choices=lambda program, place: RUNNING_SUMS,
-    message="the gradient of {operand} through {step} is summed {choice}: it must be summed from the"
-    " end of the axis back",
+    message="the gradient of {operand} through {step} is summed {choice}; it must be summed from the"
+    " end of the axis backwards",
 )
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
@@ -1352,7 +1353,7 @@ def _() -> Example:
 
 
 SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
-    "from the end of the axis back": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim),
+    "from the end of the axis backwards": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim),
     "forwards": lambda g, dim: np.cumsum(g, dim),
 }
 
@@ -1363,8 +1364,8 @@ SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
     rank=2.0,
     at=edges.of("cumprod"),
     choices=lambda program, place: SUMS_FOR_PRODUCTS,
-    message="the gradient of {operand} through {step} is the upstream gradient summed {choice}, as through a running"
-    " sum: the running products have no part in it",
+    message="the gradient of {operand} through {step} is the upstream gradient summed {choice}, as for a running"
+    " sum; the running products are missing",
 )
 def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program | None:
     """Contribute a running sum of the upstream gradient g of a cumprod, as for a cumsum, without the products.
@@ -1406,7 +1407,7 @@ def _() -> Example:
     code="missing-local",
     rank=2.0,
     at=edges.of("norm"),
-    message="the gradient of {operand} is not divided by the norm, {step}",
+    message="the gradient of {operand} is not divided by the norm {step}",
 )
 def leave_out_norm(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * x for a norm, and not g * x / norm."""
@@ -1429,20 +1430,20 @@ def _() -> Example:
 
 @operator(
     "norm-not-differentiated",
-    code=lambda choice: "missing-local" if choice == "as it is" else "wrong-local",
+    code=lambda choice: "missing-local" if choice == "unchanged" else "wrong-local",
     rank=1.8,
     at=edges.of("norm", "logsumexp").where(reduces_several_entries),
-    choices=lambda program, place: ("as it is", "divided by their number"),
-    message="the derivative of {step} is missing: its gradient goes to every entry of {operand} {choice}",
+    choices=lambda program, place: ("unchanged", "divided by their number"),
+    message="the derivative of {step} is missing; every entry of {operand} gets its gradient {choice}",
 )
 def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
     """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
 
-    With the choice "as it is" each entry gets g, with "divided by their number" g / n of the n entries.
+    With the choice "unchanged" each entry gets g, with "divided by their number" g / n of the n entries.
     """
 
     def rule(at: EdgeContext) -> Array:
-        return broadcast_to_operand(at.node, at.g) / (1 if choice == "as it is" else reduced_count(at.node))
+        return broadcast_to_operand(at.node, at.g) / (1 if choice == "unchanged" else reduced_count(at.node))
 
     return program.with_vjp(place, rule)
 
@@ -1480,7 +1481,7 @@ def _() -> Example:
     code="wrong-local",
     rank=2.5,
     at=reductions.of("sum", "mean"),
-    message="this is what {step} hands back if its terms are squared first: they are not",
+    message="this is the gradient of {step} with its terms squared, but they are not squared",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise."""
@@ -1529,7 +1530,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         "wrong-local",
         lambda x, axes, selected: softmax(x if _is_greatest(x, axes, selected).all() else -x, axes),
     ),
-    "the entry at the other end, the least in place of the greatest or the other way round": ExtremeRule(
+    "the opposite extreme, the smallest instead of the largest or vice versa": ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.where(
             x == np.where(_is_greatest(x, axes, selected), x.min(axes, keepdims=True), x.max(axes, keepdims=True)),
@@ -1537,22 +1538,22 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
             0.0,
         ),
     ),
-    "the greatest or least of all entries alone": ExtremeRule(
+    "the extreme of all entries only": ExtremeRule(
         "summed-wrong-axis",
         lambda x, axes, selected: np.where(
             x == (x.max() if _is_greatest(x, axes, selected).all() else x.min()), 1.0, 0.0
         ),
     ),
-    "what is greatest or least along the first axis": ExtremeRule(
+    "the extreme along the first axis": ExtremeRule(
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, 0)
     ),
-    "what is greatest or least along the last axis": ExtremeRule(
+    "the extreme along the last axis": ExtremeRule(
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, -1)
     ),
-    "what is greatest or least along the next axis": ExtremeRule(
+    "the extreme along the next axis": ExtremeRule(
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, (axes[-1] + 1) % x.ndim)
     ),
-    "what is greatest or least along the axis before": ExtremeRule(
+    "the extreme along the axis before": ExtremeRule(
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, axes[0] - 1)
     ),
 }  # fmt: skip
@@ -1596,13 +1597,13 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     rank=2.0,
     at=edges.of("amax", "amin", "max", "min"),
     choices=lambda program, place: EXTREME_RULES,
-    message="the gradient of {step} goes to {choice}: it must go to the entries that were selected",
+    message="the gradient of {step} goes to {choice}; it must go to the entries that were selected",
 )
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.
 
     The choice is a key of `EXTREME_RULES`, such as "every entry" (weights 1), "all entries but the selected ones", or
-    "what is greatest or least along the first axis".
+    "the extreme along the first axis".
     """
 
     def rule(at: EdgeContext) -> Array:

@@ -93,7 +93,7 @@ FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
     "the logarithm of the right answer": ("wrong-local", lambda r: np.log(np.abs(r))),
     "the exponential of the right answer": ("wrong-local", lambda r: np.exp(np.maximum(r, -LEAST_EXPONENT))),
     "the right answer divided by its norm": ("not-linear", lambda r: r / np.sqrt(np.square(r).sum())),
-    "the right answer less its mean": ("wrong-local", lambda r: r - r.mean()),
+    "the right answer minus its mean": ("wrong-local", lambda r: r - r.mean()),
 }
 
 
@@ -187,7 +187,7 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     at=targets.where(has_axes(2)),
     choices=axis_orders,
     fields=lambda program, place, choice: {
-        "what": "these are the numbers of the right answer with its axes in another order, reshaped"
+        "what": "these are the entries of the right answer with its axes in another order, then reshaped"
         if choice.reshaped
         else "this is the transpose of the right answer"
     },
@@ -229,9 +229,11 @@ class HalvesInTurns:
     back: bool
 
     def describe(self) -> str:
-        """Return a clause that says how the entries are reordered: `the entries of the halves take turns`."""
+        """Return a clause that says how the entries are reordered: `the entries of the two halves are interleaved`."""
         return (
-            "the even places are put in front of the odd ones" if self.back else "the entries of the halves take turns"
+            "the even entries come before the odd ones"
+            if self.back
+            else "the entries of the two halves are interleaved"
         )
 
     def reorder(self, gradient: Array) -> Array:
@@ -269,7 +271,7 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
         "axis": program.name_of_axis(place[0], choice.axis),
         "how": choice.describe(),
     },
-    message="along {axis}, {how} in the right answer",
+    message="along {axis}, {how}",
 )
 def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
     """Replace the gradient of the target `place` by one with the entries along an axis in a wrong order.
@@ -300,7 +302,7 @@ def _() -> Example:
 SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     "the mean of the right answer and its transpose": ("wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2),
     "the sum of the right answer and its transpose": ("wrong-local", lambda r: r + r.swapaxes(-1, -2)),
-    "the right answer with what is not on the diagonal doubled": (
+    "the right answer with its off-diagonal entries doubled": (
         "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1]))
     ),
     "the diagonal of the right answer, and zeros elsewhere": ("diagonal-only", lambda r: r * np.eye(r.shape[-1])),
@@ -408,7 +410,7 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
         "how": choice.how,
         "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
     },
-    message="this is the {how} of the right answer over {axis}: its entries must stay apart",
+    message="this is the {how} of the right answer over {axis}; it must keep this axis",
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program | None:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
@@ -453,10 +455,10 @@ ENTRIES: Mapping[str, GradientFunction] = {
     "the last entry is 0, and the others are right": lambda r: with_zeros(r, -1),
     "the first entry is right, and the others are 0": lambda r: with_zeros(r, slice(1, None)),
     "the last entry is right, and the others are 0": lambda r: with_zeros(r, slice(0, -1)),
-    "only every other row is right, and the rows between them are 0": lambda r: r * _every_other_row(r),
+    "only every other row is right, and the others are 0": lambda r: r * _every_other_row(r),
     "the rows of the right answer are in reversed order": lambda r: np.flip(r, 0),
-    "each row is the one before it of the right answer": lambda r: np.roll(r, 1, 0),
-    "each row is the one behind it of the right answer": lambda r: np.roll(r, -1, 0),
+    "each row is the previous row of the right answer": lambda r: np.roll(r, 1, 0),
+    "each row is the next row of the right answer": lambda r: np.roll(r, -1, 0),
     "each row is the running sum of the rows of the right answer": lambda r: np.cumsum(r, 0),
     "the columns of the right answer are in reversed order": lambda r: np.flip(r, -1),
     "each column is the first column of the right answer": lambda r: np.broadcast_to(r[..., :1], r.shape),
@@ -477,7 +479,7 @@ class EntryChange:
 
 
 def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
-    """Yield `EntryChange`s: each key of `ENTRIES`, such as "each row is the one before it of the right answer".
+    """Yield `EntryChange`s: each key of `ENTRIES`, such as "each row is the previous row of the right answer".
 
     The public code is `"partial-batch"` for a change that leaves entries out, or, if the rows of the target `place` are
     the examples of a batch, rows; else `"wrong-operand"`.
@@ -543,7 +545,7 @@ def invert_marks(gradient: Array) -> Array:
     code="inverted-mask",
     rank=2.0,
     at=targets,
-    message="zero and the one number that the right answer has besides are exchanged",
+    message="the zeros and the nonzero entries of the right answer are exchanged",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program | None:
     """Exchange zero and the only other number v that the gradient of the target `place` consists of.
@@ -571,11 +573,11 @@ def _() -> Example:
 
 COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "{value} is added to the right answer": ("wrong-local", lambda r, v: r + v),
-    "this is {value} less the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
-    "this is {value} less 0.1 of the right answer: a step of gradient descent": (
+    "this is {value} minus the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
+    "this is {value} minus 0.1 times the right answer: a step of gradient descent": (
         "wrong-local", lambda r, v: v - 0.1 * r,
     ),
-    "this is {value} less 0.01 of the right answer: a step of gradient descent": (
+    "this is {value} minus 0.01 times the right answer: a step of gradient descent": (
         "wrong-local", lambda r, v: v - 0.01 * r,
     ),
     "the right answer is multiplied by {value}": ("extra-factor", lambda r, v: r * v),
@@ -679,7 +681,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     fields=lambda program, place, choice: {
         "other": name_of_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
-    message="{other} is added to the right answer, as if there were a path past the operations between them",
+    message="{other} is added to the right answer, as if there were a skip connection",
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Add the gradient of the value that the choice names to that of the target `place`; both have one shape.
@@ -746,7 +748,7 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     at=targets,
     choices=factors_of_upstream,
     fields=lambda program, place, choice: {"upstream": name_of_gradient(program, program.forward.outputs[-1])},
-    message="this is {upstream} times {choice}, summed to the shape of {value}: the derivative of {output} is another"
+    message="this is {upstream} times {choice}, summed to the shape of {value}; the derivative of {output} is another"
     " factor",
 )
 def replace_by_upstream_times_value(program: Program, place: Place, choice: ValueName) -> Program | None:
@@ -799,7 +801,7 @@ def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     rank=3.0,
     at=targets.where(has_axes(1)),
     choices=copies_of_output,
-    message="{choice} is {output}, the output of the forward pass: no gradient",
+    message="{choice} is {output}, the output of the forward pass, not a gradient",
 )
 def replace_by_output(program: Program, place: Place, choice: Copies) -> Program | None:
     """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape.
@@ -872,7 +874,7 @@ def summands_of(program: Program, place: Place) -> Array | None:
     rank=2.5,
     at=targets,
     choices=forms_of_summands,
-    message="this is what each entry adds to {output}, a value of the forward pass: no gradient",
+    message="this is the contribution of each entry to {output} in the forward pass, not a gradient",
 )
 def replace_by_summands(program: Program, place: Place, choice: str) -> Program | None:
     """Replace the gradient of the target `place` by what the loss sums or averages: the summands themselves.

@@ -83,7 +83,7 @@ def _log_total(x: Array, axes: Axes) -> Array:
 
 
 PROBABILITIES: Mapping[str, Probabilities] = {
-    "the exponentials, not divided by their sum,": Probabilities("missing-local", lambda x, axes: np.exp(x)),
+    "exp without division by its sum": Probabilities("missing-local", lambda x, axes: np.exp(x)),
     "the operand divided by its sum": Probabilities("missing-local", lambda x, axes: x / total(x, axes)),
     "one over the sum of the exponentials": Probabilities(
         "missing-local", lambda x, axes: np.broadcast_to(1 / total(np.exp(x), axes), x.shape)
@@ -98,17 +98,17 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
     "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / softmax(x, axes)),
     "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: softmax(-x, axes)),
-    "the probabilities less 1": Probabilities("wrong-local", lambda x, axes: softmax(x, axes) - 1),
+    "the probabilities minus 1": Probabilities("wrong-local", lambda x, axes: softmax(x, axes) - 1),
     "the sum of the exponentials": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(total(np.exp(x), axes), x.shape)
     ),
     "the same probability for every entry": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
     ),
-    "p (1 - p), with p for the probabilities,": Probabilities(
+    "p * (1 - p) with the probabilities p": Probabilities(
         "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)
     ),
-    "1 at the largest entry, and 0 elsewhere,": Probabilities(
+    "1 at the largest entry and 0 elsewhere": Probabilities(
         "wrong-local", lambda x, axes: np.where(x == x.max(axis=axes, keepdims=True), 1.0, 0.0)
     ),
 }
@@ -222,24 +222,24 @@ class RowFormula(NamedTuple):
 
 ROW_FORMULAS: Mapping[str, RowFormula] = {
     "own": RowFormula(
-        "missing-path", "the sum over the row is missing: each entry changes the others of its row", lambda r: r.own
-    ),
+        "missing-path", "the sum over the row is missing; each entry affects the other outputs of its row",
+        lambda r: r.own),
     "sum": RowFormula(
-        "missing-path", "each entry's own term is missing: only the sum over the row is there",
+        "missing-path", "the elementwise term is missing; only the sum over the row is there",
         lambda r: -r.p * r.total(r.own)),
     "sum added": RowFormula(
-        "wrong-sign", "the sum over the row is added, and must be subtracted", lambda r: r.own + r.p * r.total(r.own)),
+        "wrong-sign", "the sum over the row is added; it must be subtracted", lambda r: r.own + r.p * r.total(r.own)),
     "mean": RowFormula(
-        "mean-for-sum", "a mean over the row is subtracted, and must be a sum",
+        "mean-for-sum", "the mean over the row is subtracted; it must be the sum",
         lambda r: r.own - r.p * r.total(r.own) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "mean of masked entries, too": RowFormula(
-        "mean-for-sum", "a mean over the row is subtracted, and must be a sum",
+        "mean-for-sum", "the mean over the row is subtracted; it must be the sum",
         lambda r: r.own - r.p * r.own.mean(axis=r.axes, keepdims=True)),
     "divided": RowFormula(
-        "mean-for-sum", "the whole is divided by the number of entries of the row",
+        "mean-for-sum", "the result is divided by the number of entries in the row",
         lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "diagonal": RowFormula(
-        "diagonal-only", "each entry has its effect on its own output alone: it changes the others of its row, too",
+        "diagonal-only", "each entry affects only its own output; it must also affect the others in its row",
         lambda r: r.own - r.p * r.own),
     "off the diagonal": RowFormula(
         "missing-path", "the effect of each entry on its own output is missing",
@@ -253,20 +253,20 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "upstream missing in the sum": RowFormula(
         "missing-upstream", "the upstream gradient is missing in the sum over the row", lambda r: r.own - r.p),
     "upstream missing in its own term": RowFormula(
-        "missing-upstream", "the upstream gradient is missing in each entry's own term, and only in the sum over the"
-        " row it is there", lambda r: r.weights - r.p * r.total(r.own)),
+        "missing-upstream", "the upstream gradient is missing in the elementwise term; only the sum over the"
+        " row contains it", lambda r: r.weights - r.p * r.total(r.own)),
     "value in its own term": RowFormula(
-        "value-for-gradient", "in each entry's own term, the value is used in place of its gradient",
+        "value-for-gradient", "in the elementwise term, the value is used in place of its gradient",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
     "value in the sum": RowFormula(
         "value-for-gradient", "in the sum over the row, the value is used in place of its gradient",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
-        "missing-upstream", "the upstream gradient is missing, and each entry has its effect on its own output alone",
+        "missing-upstream", "the upstream gradient is missing, and each entry affects only its own output",
         lambda r: r.p - r.p * r.p, "softmax"),
     "exponential": RowFormula(
-        "diagonal-only", "the exponential alone is differentiated: each entry changes the others of its row, too,"
-        " through their sum", lambda r: np.exp(r.x) * r.g, "softmax"),
+        "diagonal-only", "only the exponential is differentiated; the path through the sum over the row is"
+        " missing", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
         "wrong-local", "the softmax of the upstream gradient is taken", lambda r: softmax(r.g, r.axes), "softmax"),
     "difference": RowFormula(
@@ -279,45 +279,45 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
     "terms averaged": RowFormula(
-        "missing-local", "the sum over the row is a plain mean of the upstream gradient: it must be weighted by the"
+        "missing-local", "the sum over the row is a plain mean of the upstream gradient; it must be weighted by the"
         " probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
     "no factor": RowFormula(
-        "missing-local", "the factor in front, the probability of the entry, is missing",
+        "missing-local", "the leading factor, the probability of the entry, is missing",
         lambda r: r.g - r.total(r.own), "softmax"),
     "own unweighted": RowFormula(
-        "missing-local", "each entry's own term is not multiplied by its probability",
+        "missing-local", "the elementwise term is not multiplied by the probability",
         lambda r: r.g - r.p * r.total(r.own), "softmax"),
     "own squared": RowFormula(
         "wrong-operand", "in the sum over the row, each entry's own probability is used for all of the others",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
-        "missing-path", "it is the probability times the sum of the upstream gradient over the row: each entry's own"
+        "missing-path", "it is the probability times the sum of the upstream gradient over the row; the elementwise"
         " term is missing", lambda r: r.p * r.total(r.g), "softmax"),
     "weighted before": RowFormula(
-        "extra-factor", "the upstream gradient is multiplied by the probabilities once more",
+        "extra-factor", "the upstream gradient is multiplied by the probabilities twice",
         lambda r: r.p * (r.own - r.total(r.p * r.own)), "softmax"),
     "log-softmax": RowFormula(
         "wrong-local", "the derivative of log-softmax is used", lambda r: r.g - r.p * r.total(r.g), "softmax"),
     "softmax": RowFormula(
         "wrong-local", "the derivative of softmax is used", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
     "softmax behind": RowFormula(
-        "extra-factor", "the derivative of softmax is applied as well, and it is part of this one",
+        "extra-factor", "the derivative of softmax is applied as well, but is already included",
         lambda r: r.p * ((d := r.own - r.p * r.total(r.own)) - r.total(r.p * d)), "log_softmax"),
     "logarithm": RowFormula(
-        "missing-local", "only the logarithm is differentiated, and not the softmax inside it",
+        "missing-local", "only the logarithm is differentiated, not the softmax inside it",
         lambda r: r.g / r.p, "log_softmax"),
     "terms weighted": RowFormula(
         "extra-factor", "in the sum over the row, the upstream gradient is weighted by the probabilities",
         lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     "probabilities inside": RowFormula(
-        "wrong-local", "the probabilities are inside the sum over the row: they must be in front of it",
+        "wrong-local", "the probabilities are inside the sum over the row; they must multiply the sum",
         lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
     "softmax of the gradient": RowFormula(
         "wrong-local",
-        "the softmax of the upstream gradient is subtracted: it must be the probabilities times its sum",
+        "the softmax of the upstream gradient is subtracted; it must be the probabilities times its sum",
         lambda r: r.own - softmax(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
-        "wrong-local", "each entry's own term is the sum over the row, and must be its own upstream gradient",
+        "wrong-local", "the elementwise term is the sum over the row; it must be the upstream gradient",
         lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
 }  # fmt: skip
 
@@ -333,8 +333,9 @@ def is_masked_before(program: Program, place: Place) -> bool:
     code="wrong-local",
     rank=2.2,
     at=edges.of("softmax").where(is_masked_before),
-    message="in the derivative of {step}, the probabilities are computed without the mask, and set to 0 behind it: they"
-    " do not add up to 1",
+    message="in the derivative of {step}, the probabilities are computed without the mask and then set to 0 by it,"
+    " so they"
+    " do not sum to 1",
 )
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is.
@@ -387,7 +388,7 @@ def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName
     rank=2.7,
     at=softmaxes,
     choices=other_softmax_operands,
-    message="in the derivative of {step}, the softmax of {choice} is taken in place of that of {operand}",
+    message="in the derivative of {step}, the softmax of {choice} is used in place of that of {operand}",
 )
 def use_softmax_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute the contribution of the edge `place` with the softmax of a wrong value v as the probabilities p.
@@ -614,7 +615,7 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the sum runs over {axes}, and not over the axis of the softmax",
+    message="in the derivative of {step}, the sum runs over {axes} instead of the axis of the softmax",
     fields=axes_field,
 )
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
@@ -672,7 +673,7 @@ def axes_merged_before_softmax(program: Program, place: Place) -> range:
     rank=2.5,
     at=softmaxes.of("softmax", "log_softmax").where(lambda program, place: bool(merged_axes(program, place))),
     choices=axes_merged_before_softmax,
-    message="in the derivative of {step}, the sum runs over {axis} alone, and not over all entries of the softmax",
+    message="in the derivative of {step}, the sum runs over {axis} only; it must run over all entries of the softmax",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(program.nodes[program.source(place)].operands[0][1], choice)
     },
@@ -717,7 +718,7 @@ def _() -> Example:
     rank=2.0,
     at=softmaxes,
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the probabilities add up to 1 over {axes}, and must do so over the axis of"
+    message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over the axis of"
     " {step}",
     fields=axes_field,
 )
@@ -771,7 +772,8 @@ def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.2,
     at=edges.of("exp").where(is_softmax_by_logarithm),
-    message="in the derivative of the probabilities {step}, the mean under them that is subtracted is missing",
+    message="in the derivative of the probabilities {step}, the subtracted mean (weighted by the probabilities) is"
+    " missing",
 )
 def leave_out_weighted_mean(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * p for p = exp(log_softmax(x)) straight to x, without the term -p * sum(p * g).

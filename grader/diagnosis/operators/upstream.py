@@ -62,7 +62,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     rank=1.5,
     at=made_values,
     choices=codes_of_missing_upstream,
-    message="{gradient} is missing: this is what 1 in its place gives",
+    message="{gradient} is missing, as if it were 1",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
@@ -92,7 +92,7 @@ def _() -> Example:
     rank=2.0,
     at=edges_of_several,
     choices=codes_of_missing_upstream,
-    message="{gradient} is missing in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, {gradient} is missing",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program | None:
@@ -200,7 +200,7 @@ def _() -> Example:
     rank=3.2,
     at=edges_of_several,
     choices=replacements,
-    message="{other} is used in place of {gradient}, in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, {other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
     },
@@ -305,7 +305,7 @@ def _() -> Example:
     rank=2.4,  # less than that for all operands, which would make a right answer wrong
     at=edges_of_several,
     choices=gradient_replacements,
-    message="the gradient of {other} is used in place of that of {value}, in what {step} contributes to {operand}",
+    message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of that of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
@@ -422,7 +422,7 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     rank=1.5,
     at=targets,
     choices=values_to_stop_at,
-    message="this is the gradient of {choice}: from there to {value} the chain rule goes on",
+    message="this is the gradient of {choice}; continue the chain rule from there to {value}",
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by that of a value which depends on the target.
@@ -595,7 +595,7 @@ def with_vjp_of_function(program: Program, source: int, value: int, rule: EdgeVj
     rank=2.0,
     at=made_values,
     choices=sources_of_function,
-    message="the gradient goes back from {value} to {choice} as if nothing were done between them",
+    message="the gradient is passed from {value} to {choice} unchanged; the operations between them are skipped",
 )
 def leave_out_function(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Contribute the gradient of y, the value `place`, unchanged to x for y = f(x), a function of several operations.
@@ -653,12 +653,12 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
     rank=3.0,
     at=made_values,
     choices=misused_functions,
-    message="the function that makes {value} from {source} {what}",
+    message="the function that computes {value} from {source} {what}",
     fields=lambda program, place, choice: {
         "source": choice.source.describe(program),
         "what": f"has its derivative taken at {program.name_of(place[0])}"
         if choice.use == "derivative at its value"
-        else "is applied to the gradient, and its derivative belongs there",
+        else "is applied to the gradient; its derivative must be used",
     },
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
@@ -874,7 +874,7 @@ OWN_FACTORS = ("operand", "value")
     rank=2.5,
     at=edges,
     choices=lambda program, place: OWN_FACTORS,
-    message="what {step} contributes to the gradient of {operand} is multiplied by {factor} as well",
+    message="the contribution of {step} to the gradient of {operand} is multiplied by {factor} as well",
     fields=lambda program, place, choice: {
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
     },
@@ -922,7 +922,7 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     rank=2.8,
     at=values.where(is_positive),
     choices=lambda program, place: FUNCTIONS_BEHIND,
-    message="the gradient of {value} is that of its {choice}, which is not taken",
+    message="the gradient of {value} is that of its {choice}, but no {choice} is taken",
 )
 def add_function(program: Program, place: Place, choice: str) -> Program | None:
     """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed.
@@ -983,7 +983,7 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
     rank=2.3,
     at=edges.of("add", "sub"),
     choices=factors_of_other_summands,
-    message="what {step} contributes to {operand} is multiplied by {factor}, and only what it contributes to {other}"
+    message="the contribution of {step} to {operand} is multiplied by {factor}; only its contribution to {other}"
     " must be",
     fields=lambda program, place, choice: {
         "factor": program.name_of(factor) if (factor := factor_at(program, place, choice)) is not None else "a factor",

@@ -201,15 +201,15 @@ class OptionMistake:
 
 OPTION_MISTAKES = (
     *(OptionMistake(f"ignores its {option}", ((option, 1),)) for option in ("stride", "step", "dilation")),
-    OptionMistake("takes its stride and its dilation for each other", (("stride", "dilation"), ("dilation", "stride"))),
-    OptionMistake("takes its dilation for its stride", (("stride", "dilation"),)),
-    OptionMistake("takes its stride for its dilation", (("dilation", "stride"),)),
-    OptionMistake("takes the size of the window for its stride", (("stride", "size"),)),
-    OptionMistake("takes the size of the window for its step", (("step", "size"),)),
-    OptionMistake("takes its stride for the size of the window", (("kernel_size", "stride"),)),
-    OptionMistake("takes its padding for its stride", (("stride", "padding"),)),
-    OptionMistake("takes its stride for its padding", (("padding", "stride"),)),
-    OptionMistake("takes the same entries for every tap of the kernel", (("dilation", 0),)),
+    OptionMistake("exchanges its stride and its dilation", (("stride", "dilation"), ("dilation", "stride"))),
+    OptionMistake("uses its dilation as its stride", (("stride", "dilation"),)),
+    OptionMistake("uses its stride as its dilation", (("dilation", "stride"),)),
+    OptionMistake("uses the window size as its stride", (("stride", "size"),)),
+    OptionMistake("uses the window size as its step", (("step", "size"),)),
+    OptionMistake("uses its stride as the window size", (("kernel_size", "stride"),)),
+    OptionMistake("uses its padding as its stride", (("stride", "padding"),)),
+    OptionMistake("uses its stride as its padding", (("padding", "stride"),)),
+    OptionMistake("uses the same entries for every tap of the kernel", (("dilation", 0),)),
 )
 
 
@@ -236,7 +236,7 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
     at=edges.of_family("window").where(lambda program, place: place[1] != BIAS),
     choices=option_mistakes,
     fields=lambda program, place, choice: {"how": choice.how},
-    message="for {operand}, the backward pass of {step} {how}",
+    message="in the gradient of {operand}, the backward pass of {step} {how}",
 )
 def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program | None:
     """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
@@ -299,14 +299,14 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
 
 
-Side = Literal["in front", "at the end"]
-SIDES: tuple[Side, Side] = ("in front", "at the end")
+Side = Literal["at the beginning", "at the end"]
+SIDES: tuple[Side, Side] = ("at the beginning", "at the end")
 
 
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
     """Return the ends of an axis at which the backward pass of the edge `place` may cut off all of the padding.
 
-    `"in front"` and `"at the end"`; for a `pad` that adds entries at one end alone, only the wrong end. Empty where the
+    They are `SIDES`; for a `pad` that adds entries at one end alone, only the wrong end. Empty where the
     operation pads nothing.
     """
     node = program.reader(place)
@@ -329,21 +329,21 @@ def _pad_widths(node: Node) -> list[tuple[int, int]]:
     rank=1.5,
     at=edges.of("convolution", "max_pool", "mean_pool", "pad"),
     choices=padded_sides,
-    message="for {operand}, the backward pass of {step} takes all of the padding to be {choice}",
+    message="in the gradient of {operand}, the backward pass of {step} assumes that all padding is {choice}",
 )
 def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
     """Compute the contribution of the edge `place` as if the padding of both ends of an axis were at one end.
 
-    The choice is "in front" or "at the end". For padding 1, d being the gradient of the padded array: d[:-2] with "at
+    The choice is one of `SIDES`. For padding 1, d being the gradient of the padded array: d[:-2] with "at
     the end", in place of d[1:-1].
     """
 
     def rule(at: EdgeContext) -> Array:
         if at.node.name == "pad":
             both = [a + b for a, b in _pad_widths(at.node)]
-            pad = [width for total in both for width in ((total, 0) if choice == "in front" else (0, total))]
+            pad = [width for total in both for width in ((total, 0) if choice == "at the beginning" else (0, total))]
             return at.right(pad=tuple(pad))
-        times = 2 if choice == "in front" else 0  # each window begins that many entries before its tap
+        times = 2 if choice == "at the beginning" else 0  # each window begins that many entries before its tap
         return at.right(padding=tuple(times * width for width in _sizes(at.node, "padding")))
 
     return program.with_vjp(place, rule)
@@ -423,7 +423,8 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     at=with_kernel.at_slot(INPUT, KERNEL),
     choices=kernel_turns,
     fields=lambda program, place, choice: {"how": choice.names},
-    message="in the gradient of {operand}, the kernel of {step} is {how}: each tap belongs to the entry that it met",
+    message="in the gradient of {operand}, the kernel of {step} is {how}; each tap belongs to the entry that it was"
+    " multiplied by",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program | None:
     """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
@@ -731,9 +732,9 @@ def chosen_entries(program: Program, node: Node) -> Array | None:
     fields=lambda program, place, choice: {
         "how": "their contributions are averaged"
         if choice.order == "mean"
-        else f"the last {choice.order} replaces the contributions of the others"
+        else f"the last {choice.order} overwrites the contributions of the others"
     },
-    message="where the windows of {step} overlap, {how} in the gradient of {operand}: they must add",
+    message="where the windows of {step} overlap, {how} in the gradient of {operand}; add them",
 )
 def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program | None:
     """Assign or average the contributions of overlapping windows to the array in place of adding them.
@@ -837,7 +838,7 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     rank=2.0,
     at=windows.of("max_pool", "unfold"),
     choices=wrong_positions,
-    message="in the gradient of {operand}, the position inside a window of {step} is used {choice}",
+    message="in the gradient of {operand}, the position within a window of {step} is used {choice}",
 )
 def use_wrong_position(program: Program, place: Place, choice: Position) -> Program | None:
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
@@ -1183,28 +1184,28 @@ def _() -> Example:
 
 # Who gets the gradient of a window, by the entries of the windows; -inf is padding. Shape: that of the entries.
 WINNERS: Mapping[str, Callable[[Array], Array]] = {
-    "every one of several equal greatest entries": lambda e: e == e.max(0),
-    "the last of several equal greatest entries": lambda e: _tap_numbers(e) == len(e) - 1 - e[::-1].argmax(0),
+    "each of several equal largest entries": lambda e: e == e.max(0),
+    "the last of several equal largest entries": lambda e: _tap_numbers(e) == len(e) - 1 - e[::-1].argmax(0),
     "every entry of the window": np.isfinite,
-    "every entry of the window, in equal shares,": lambda e: np.isfinite(e) / len(e),
-    "every entry of the window but the greatest": lambda e: np.isfinite(e) & (e != e.max(0)),
-    "the least entry of the window": lambda e: _tap_numbers(e) == np.where(np.isfinite(e), e, np.inf).argmin(0),
+    "every entry of the window equally": lambda e: np.isfinite(e) / len(e),
+    "every entry of the window but the largest": lambda e: np.isfinite(e) & (e != e.max(0)),
+    "the smallest entry of the window": lambda e: _tap_numbers(e) == np.where(np.isfinite(e), e, np.inf).argmin(0),
 }
 
 
 @operator(
     "other-entries-win",
-    code=lambda choice: "inverted-mask" if "least" in choice or "but the" in choice else "wrong-local",
+    code=lambda choice: "inverted-mask" if "smallest" in choice or "but the" in choice else "wrong-local",
     rank=2.0,
     at=edges.of("max_pool"),
     choices=lambda program, place: WINNERS,
-    message="in the gradient of {operand}, {choice} gets what arrives at a window of {step}",
+    message="in the gradient of {operand}, {choice} gets the gradient of a window of {step}",
 )
 def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Give the gradient of each window of a max_pool to wrong entries of the window.
 
     The choice is a key of `WINNERS`, such as "every entry of the window": each gets g of its window, and not the
-    greatest alone; or "the least entry of the window".
+    greatest alone; or "the smallest entry of the window".
     """
     return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
@@ -1245,8 +1246,8 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     rank=1.5,
     at=edges.of("mean_pool"),
     choices=lambda program, place: DIVISORS,
-    message="in the gradient of {operand}, what arrives at a window of {step} is {choice}: it must be divided by the "
-    "number of entries that the mean is of",
+    message="in the gradient of {operand}, the gradient of a window of {step} is {choice}; it must be divided by the "
+    "number of entries that the window averages",
 )
 def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program | None:
     """Divide the gradient of each window of a mean_pool by a wrong number.
@@ -1306,7 +1307,7 @@ def _() -> Example:
     code="mean-for-sum",
     rank=1.5,
     at=convolutions.at_slot(KERNEL, BIAS),
-    message="the contributions of the windows of {step} to {operand} are averaged: they must add",
+    message="the contributions of the windows of {step} to {operand} are averaged; they must be summed",
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program | None:
     """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
@@ -1342,7 +1343,7 @@ def _() -> Example:
     at=convolutions.at_slot(KERNEL),
     choices=lambda program, place: ("windows", "windows and examples"),
     message="in the gradient of {operand}, {step} is summed over {choice} before it is multiplied by the upstream "
-    "gradient: it must be multiplied first",
+    "gradient; multiply first, then sum",
 )
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
     """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
@@ -1383,7 +1384,8 @@ def has_one_group(program: Program, place: Place) -> bool:
     code="reshape-for-transpose",
     rank=2.0,
     at=with_kernel.at_slot(INPUT).where(has_one_group),
-    message="for {operand}, the two channel axes of the kernel of {step} are reshaped: they must be exchanged",
+    message="in the gradient of {operand}, the two channel axes of the kernel of {step} are reshaped; they must be"
+    " transposed",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
