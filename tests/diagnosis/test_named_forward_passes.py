@@ -66,7 +66,7 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (NETWORK, without_biases, "wrong-point: in place of b and c, 0"),
+        (NETWORK, without_biases, "wrong-point: in place of b and c, the computation uses 0"),
         (PRODUCT, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point"),
         (PRODUCT, lambda v: 2 * (v["x"] - v["t"]), "missing-local"),
         (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: one place too early"),

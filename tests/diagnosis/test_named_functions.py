@@ -37,7 +37,7 @@ def layer(slope: Any) -> Rule:
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
-        (layer(lambda g, z: g), "missing-local: as if nothing were done"),
+        (layer(lambda g, z: g), "missing-local: the operations between them are skipped"),
         (layer(lambda g, z: g * _slope(_silu(z))), "wrong-point: taken at _silu(x @ w)"),
         (layer(lambda g, z: _silu(g)), "wrong-local: is applied to the gradient"),
     ],

@@ -21,7 +21,7 @@ SOFTMAX, LOG, LSE = (
     )
 )
 CASES: list[tuple[Exercise, Rule, str]] = [
-    (SOFTMAX, lambda v: v["out"] * (1 - v["out"]) * v["out_g"], "diagonal-only: on its own output alone"),
+    (SOFTMAX, lambda v: v["out"] * (1 - v["out"]) * v["out_g"], "diagonal-only: only its own output"),
     (SOFTMAX, lambda v: v["out"] * v["out_g"], "missing-path: the sum over the row is missing"),
     (SOFTMAX, lambda v: -v["out"] * total(v["out"] * v["out_g"]), "missing-path: only the sum over the row"),
     (SOFTMAX, lambda v: soft(v["x"], v["out_g"]), "wrong-point: the operand is used"),
@@ -44,7 +44,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (
         SOFTMAX,
         lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).mean(-1, True)),
-        "mean-for-sum: a mean over the row",
+        "mean-for-sum: the mean over the row",
     ),
     (
         SOFTMAX,
@@ -61,7 +61,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (
         SOFTMAX,
         lambda v: v["out"] - v["out"] * total(v["out"] * v["out_g"]),
-        "missing-upstream: entry's own term",
+        "missing-upstream: in the elementwise term",
     ),
     (SOFTMAX, lambda v: 0 * v["x"], "hard-coded: every entry is 0"),
     (
@@ -77,14 +77,14 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: as if it were the target"),
     (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax of the upstream gradient"),
     (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: the logarithm of the probabilities"),
-    (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: not divided by their sum"),
+    (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: exp without division by its sum"),
     (LOG, lambda v: v["out_g"] - total(v["out_g"]), "missing-local: not multiplied by"),
-    (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: on its own output alone"),
+    (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: only its own output"),
     (LOG, lambda v: soft(v["out"].exp(), v["out_g"]), "wrong-local: the derivative of softmax is used"),
     (LOG, lambda v: v["out_g"] / v["out"].exp(), "missing-local: only the logarithm"),
     (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: missing in the sum over the row"),
     (LOG, lambda v: v["out_g"], "missing-local: this is the gradient of out"),
-    (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: not divided by their sum"),
+    (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: exp without division by its sum"),
     (LSE, lambda v: v["x"].softmax(0) * v["out_g"][:, None], "summed-wrong-axis"),
     (LSE, lambda v: v["x"].sigmoid() * v["out_g"][:, None], "wrong-local: the sigmoid of the operand"),
     (LSE, lambda v: v["out_g"][:, None] / v["x"].softmax(-1), "wrong-local: one over the probabilities"),

@@ -45,10 +45,10 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor"),
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local"),
         (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: is added to the derivative"),
-        (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not lowered"),
-        (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: needs brackets"),
+        (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
+        (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: in parentheses"),
         (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local"),
-        (CUBE, lambda v: 3 * (v["x"] + 2) ** 3, "wrong-local: is not lowered"),
+        (CUBE, lambda v: 3 * (v["x"] + 2) ** 3, "wrong-local: is not reduced by 1"),
         (CUBE, lambda v: 3 * v["x"] ** 2, "wrong-point"),
     ],
 )
@@ -65,7 +65,7 @@ def test_each_slip_has_its_code_and_its_operator(exercise: Exercise, rule: Rule,
         (lambda v: 0 * v["x"] + 3 / v["x"].numel(), "missing-local: of `(x + 2) ** 2` is missing"),
         (lambda v: 6 * v["x"] / v["x"].numel(), "wrong-point: of `(x + 2) ** 2` is taken at x"),
         (lambda v: -6 * (v["x"] + 2) / v["x"].numel(), "wrong-sign: the wrong sign"),
-        (lambda v: 3 * (v["x"] + 2) ** 2, "forward-value: this is 3 * (x + 2) ** 2"),
+        (lambda v: 3 * (v["x"] + 2) ** 2, "forward-value: this is `3 * (x + 2) ** 2`"),
     ],
 )
 def test_each_dropped_step_of_a_chain_is_told_apart(rule: Rule, name: str) -> None:
@@ -98,7 +98,7 @@ MASKS: dict[str, Callable[..., Any]] = {
 def test_a_relu_is_understood_however_its_forward_pass_is_written(spelling: str) -> None:
     """An author may write a mask as they like: a missing upstream gradient is still named."""
     exercise = of_x(MASKS[spelling], normal("bs n"))
-    assert_named(exercise, lambda v: (v["x"] > 0).double(), "missing-upstream: is missing: this is what 1")
+    assert_named(exercise, lambda v: (v["x"] > 0).double(), "missing-upstream: is missing, as if it were 1")
 
 
 # --- derivatives written with the output -------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_the_input_in_the_outputs_place_is_a_wrong_point(name: str) -> None:
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * SLOPES[name](v["x"])
 
-    assert_named(OF[name], rule, "wrong-point: is written with its value, and x is used in place of out")
+    assert_named(OF[name], rule, "wrong-point: x is used in place of out")
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "exp"])
@@ -135,7 +135,7 @@ def test_the_output_in_the_inputs_place_is_a_wrong_point(name: str) -> None:
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * SLOPES[name](FUNCTIONS[name](v["out"]))
 
-    assert_named(OF[name], rule, "wrong-point: is taken at out, and must be taken at x")
+    assert_named(OF[name], rule, "wrong-point: is taken at out; it must be taken at x")
 
 
 @pytest.mark.parametrize("forward", [lambda x: 1 / x, lambda x: x.reciprocal()])
@@ -176,7 +176,7 @@ def test_a_form_inside_a_longer_forward_pass_is_understood_too(wrong: str) -> No
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * (v["x"].sigmoid() + v["x"] * v[wrong] * (1 - v[wrong]))
 
-    assert_named(SILU, rule, f"wrong-point: of `x.sigmoid()` is written with its value, and {wrong} is used")
+    assert_named(SILU, rule, f"wrong-point: of `x.sigmoid()`, {wrong} is used")
 
 
 # --- undoing a broadcast -----------------------------------------------------------------------------------------

@@ -52,18 +52,18 @@ def back(v: dict[str, Any]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: is a sum, and its gradient is divided"),
+        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: is a sum, but its gradient is divided"),
         (SUM, lambda v: wide(v) * v["x"], "extra-factor: as well"),
-        (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing: this is what 1"),
+        (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing, as if it were 1"),
         (SUM, lambda v: v["out_g"], "missing-local"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
-        (MEAN, wide, "sum-for-mean: the division by their number is missing"),
+        (MEAN, wide, "sum-for-mean: is not divided by the number of entries"),
         (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of their number"),
-        (MAX, wide, "missing-local: goes to every entry:"),
+        (MAX, wide, "missing-local: goes to every entry;"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: as well"),
         (MAX, lambda v: wide(v) / n(v), "wrong-local: divided by their number"),
-        (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries alone"),
+        (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries only"),
         (
             MAX,
             lambda v: wide(v) * (v["x"] == v["x"].amax(0, keepdim=True)),
@@ -72,11 +72,11 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (
             MAX,
             lambda v: wide(v) * (v["x"] == v["x"].amin(v["dim"], keepdim=True)),
-            "wrong-local: at the other end",
+            "wrong-local: the opposite extreme",
         ),
-        (MAX, lambda v: picked(v).double(), "missing-upstream: is missing: this is what 1"),
-        (MIN, lambda v: wide(v) * (v["x"] == v["x"].min()), "summed-wrong-axis: of all entries alone"),
-        (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: at the other end"),
+        (MAX, lambda v: picked(v).double(), "missing-upstream: is missing, as if it were 1"),
+        (MIN, lambda v: wide(v) * (v["x"] == v["x"].min()), "summed-wrong-axis: of all entries only"),
+        (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: the opposite extreme"),
         (RUNNING, lambda v: back(v) / n(v), "mean-for-sum"),
         (RUNNING, lambda v: back(v).flip(v["dim"]), "wrong-local"),
         (RUNNING, lambda v: v["out_g"].cumsum(v["dim"]).flip(v["dim"]), "wrong-local"),
@@ -86,7 +86,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (LENGTH, lambda v: wide(v) * v["x"], "missing-local: is not divided by the norm"),
         (LENGTH, lambda v: wide(v), "missing-local"),
         # softmax keeps the shape, yet every output depends on every input along the axis
-        (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: on its own output alone"),
+        (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: only its own output"),
         (SOFTMAX, lambda v: v["out_g"].softmax(v["dim"]), "wrong-local: the softmax of the upstream gradient"),
     ],
 )
@@ -111,7 +111,7 @@ def test_the_end_that_was_picked_is_told() -> None:
     def rule(v: dict[str, Any]) -> Any:
         return wide(v) * (v["x"] == v["x"].amin(v["dim"], True))
 
-    assert "the least in place of the greatest" in verdict(MAX, rule).says
+    assert "the smallest instead of the largest" in verdict(MAX, rule).says
 
 
 # --- paths that contribute nothing in total ----------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_the_end_that_was_picked_is_told() -> None:
         (lambda v: v["x"] - v["x"].mean(v["dim"], keepdim=True), "missing-local"),
         (lambda v: 2 * (v["x"] - v["x"].mean()), "summed-wrong-axis"),
         (lambda v: 2 * (v["x"] - v["x"].mean(0, keepdim=True)), "summed-wrong-axis"),
-        (lambda v: 2 * (v["x"] - v["x"].mean(v["dim"], keepdim=True)) ** 2, "wrong-local: is not lowered"),
+        (lambda v: 2 * (v["x"] - v["x"].mean(v["dim"], keepdim=True)) ** 2, "wrong-local: is not reduced by 1"),
     ],
 )
 def test_a_slip_in_a_gradient_without_its_idle_path_is_named(rule: Rule, name: str) -> None:

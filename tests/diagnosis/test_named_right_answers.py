@@ -109,7 +109,7 @@ def stored_as(with_before: Any, without: Any = lambda new: new) -> Rule:
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
-        (stored_as(lambda new, old, w: new), "overwritten: is gone"),
+        (stored_as(lambda new, old, w: new), "overwritten: is lost"),
         (stored_as(lambda new, old, w: old), "overwritten: is unchanged"),
         (stored_as(lambda new, old, w: new - old), "wrong-sign: is subtracted"),
         (stored_as(lambda new, old, w: (new + old) / 2), "mean-for-sum: the mean of"),
@@ -170,7 +170,7 @@ def test_nothing_is_astray_in_any_other_answer() -> None:
     ("rule", "answer", "formula"),
     [
         (lambda v: v["w"].numpy() * v["b.g"], "w.g", "w * b.g"),
-        (lambda v: v["x"].T @ v["out"], "w.g", "out is used in place of the gradient of x @ w"),
+        (lambda v: v["x"].T @ v["out"], "w.g", "out is used in place of the gradient of `x @ w`"),
         (lambda v: (v["out"] * v["out_g"]).sum(0), "b.g", "is multiplied by out as well"),
         (lambda v: v["w.g"].sum(0), "b.g", "w.g.sum(0)"),
         (lambda v: v["w"].mean(0), "b.g", "w.mean(0)"),

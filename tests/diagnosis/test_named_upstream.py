@@ -91,8 +91,8 @@ def picked(v: dict[str, Any]) -> Any:
         (ADDED, lambda v: v["out_g"] * (1 + v["x"].cos() * (2 - (v["x"] + v["x"].sin()).tanh() ** 2)),
          "missing-path: is used before"),
         (JOINED, lambda v: torch.cat((v["y"], v["x"]), -1).T @ v["out_g"], "wrong-operand: in reversed order"),
-        (SCORES, scored(keys, keys), "wrong-factor: in place of sqrt(x"),
-        (SCORES, scored(width, keys), "wrong-factor: in place of sqrt(x"),
+        (SCORES, scored(keys, keys), "wrong-factor: in place of `sqrt(x"),
+        (SCORES, scored(width, keys), "wrong-factor: in place of `sqrt(x"),
         unmended(TURNED, turned_back(torch.cos, torch.sin, 1), "wrong-operand", reason="constants that count places"),
         (PICKED, picked, "reshape-for-transpose"),
     ],
@@ -103,7 +103,7 @@ def test_each_slip_has_its_name(exercise: Exercise, rule: Rule, name: str) -> No
 
 def test_the_other_size_is_told() -> None:
     rule = scored(keys, keys)
-    assert_named(SCORES, rule, "wrong-factor: sqrt(y.shape[-2]) is used in place of sqrt(x.shape[-1])")
+    assert_named(SCORES, rule, "wrong-factor: `sqrt(y.shape[-2])` is used in place of `sqrt(x.shape[-1])")
 
 
 # --- loops --------------------------------------------------------------------------------------------------------
@@ -163,9 +163,9 @@ def _first(states: Any) -> Any:
     ("exercise", "rule", "name"),
     [
         (LAST, back(_own, lambda s, v: s, _first), "missing-local: skips"),
-        (LAST, back(_own, lambda s, v: v["out_g"], _first), "missing-local: as if nothing were done"),
+        (LAST, back(_own, lambda s, v: v["out_g"], _first), "missing-local: the operations between them are skipped"),
         (EVERY, back(lambda upstream, g, slope: upstream + g * slope, _handed, _first),
-         "missing-local: is added behind the derivative"),
+         "missing-local: is added after the derivative"),
         (EVERY, back(_own, _handed, lambda states: states[-1]), "wrong-operand"),
     ],
 )  # fmt: skip

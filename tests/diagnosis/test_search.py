@@ -217,7 +217,7 @@ def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> 
         return {"w": x.T @ g.exp()}
 
     says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [FirstWrongGradient()])["w"])
-    assert says == "unknown: from `x @ w` to the inputs all is right: the gradient that arrives at z is wrong already"
+    assert says == "unknown: the gradient of z is wrong already; from `x @ w` back to the inputs, all is right"
 
 
 def test_where_joins_answers_that_one_gradient_explains() -> None:
@@ -227,7 +227,7 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
 
     explanations = explain(case_of(layer, wrong, **LAYER), [], [FirstWrongGradient()])
     assert {name: each.cause for name, each in explanations.items()} == {"b": "", "w": "b", "x": "b"}
-    assert "the gradient that arrives at z is wrong already" in said(explanations["b"])
+    assert "the gradient of z is wrong already" in said(explanations["b"])
 
 
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
@@ -333,7 +333,7 @@ def test_an_upstream_gradient_may_be_missing_on_one_path() -> None:
     def wrong(x: Tensor, g: Tensor) -> Mapping[str, Tensor]:
         return {"x": g * torch.tanh(x) / 2 + x * (1 - torch.tanh(x) ** 2) / 2}
 
-    assert only(forward, wrong, x="bs n").startswith("missing-upstream: on the path through torch.tanh(x)")
+    assert only(forward, wrong, x="bs n").startswith("missing-upstream: on the path through `torch.tanh(x)`")
 
 
 def test_what_is_made_of_a_right_answer_that_is_no_gradient_is_named() -> None:
