@@ -68,8 +68,8 @@ def beliefs() -> SvgDrawing:
     picture = SvgDrawing(
         760,
         260,
-        "Belief less truth",
-        "The shares 0.09, 0.24 and 0.67, less the truth 1, 0 and 0, give the gradient -0.91, 0.24 and 0.67; "
+        "Prediction minus target",
+        "The probabilities 0.09, 0.24 and 0.67 minus the target 1, 0 and 0 give the gradient -0.91, 0.24 and 0.67; "
         "the bars above the line are together as long as the one below it.",
     )
     logits = (1.0, 2.0, 3.0)
@@ -77,14 +77,14 @@ def beliefs() -> SvgDrawing:
     belief = [math.exp(z) / total for z in logits]
     truth = [1.0, 0.0, 0.0]
     gradient = [p - t for p, t in zip(belief, truth, strict=True)]
-    groups = (("belief: softmax(inp)", belief), ("truth: class 0", truth), ("gradient, before / bs", gradient))
+    groups = (("prediction: softmax(inp)", belief), ("target: class 0", truth), ("gradient, before / bs", gradient))
     for i, (name, values) in enumerate(groups):
         left = 60 + 240 * i
         picture.text(left + 75, 30, name)
         _bars(picture, left, 140, values)
         picture.text(left + 75, 242, ("adds up to 1", "adds up to 1", "adds up to 0")[i], "faint small")
         if i < 2:
-            picture.text(left + 195, 145, ("less", "gives")[i])
+            picture.text(left + 195, 145, ("minus", "gives")[i])
     return picture
 
 

@@ -75,7 +75,7 @@ def norm_graph() -> SvgDrawing:
     picture.text(
         24, 262, "(n,) to (bs, n): the forward pass copies a row to every example,", "forward-fill small", "start"
     )
-    picture.text(24, 282, "so the way back adds up the examples.", "backward-fill small", "start")
+    picture.text(24, 282, "so the backward pass sums over the examples.", "backward-fill small", "start")
     return picture
 
 
@@ -121,7 +121,7 @@ def norm_jacobian() -> SvgDrawing:
         "Four tables of five by five rates, outputs down and inputs along: directly, only the diagonal, 0.5; through "
         "the mean, -0.1 everywhere; through the width, up to -0.225 in two corners and 0.225 in the others; their sum.",
     )
-    names = ("directly", "through the mean", "through the width", "together")
+    names = ("directly", "through the mean", "through the std", "together")
     for k, (name, table) in enumerate(zip(names, (direct, mean, width, total), strict=True)):
         x = 26 + 230 * k
         picture.text(x + count * SMALL_WIDTH / 2, 34, name)
@@ -157,8 +157,8 @@ def windows() -> SvgDrawing:
         picture.text((start[0] + end[0]) / 2 + (i - 2) * 26, 146, f"w[{tap}]", "code small")
     for i in range(5):
         picture.arrow((480 + (i + 1.5) * side, 188), (480 + side + (i + 0.5) * side, 94), "forward")
-    picture.text(50 + 3 * side, 240, "the way back: three contributions to inp.g[3]", "backward-fill small")
-    picture.text(480 + 3 * side, 240, "the way back: w.g[1] adds up every place, every example", "backward-fill small")
+    picture.text(50 + 3 * side, 240, "backward: three contributions to inp.g[3]", "backward-fill small")
+    picture.text(480 + 3 * side, 240, "backward: w.g[1] sums over every place and example", "backward-fill small")
     return picture
 
 
@@ -202,14 +202,14 @@ def turned() -> SvgDrawing:
     picture = SvgDrawing(
         900,
         236,
-        "The kernel turned round",
-        "out.g = (1, 0, 2) with two zeros on either side. With the kernel turned round, (-1, 2, 1), sliding gives "
+        "The flipped kernel",
+        "out.g = (1, 0, 2) with two zeros on either side. With the kernel flipped, (-1, 2, 1), sliding gives "
         "(1, 2, 1, 4, -2), the gradient of inp; with the kernel as it was it gives (-1, 2, -1, 4, 2), which is wrong.",
     )
     picture.text(40, 34, "out.g, with k - 1 zeros on either side", "", "start")
     _heat(picture, 40, 46, [padded], 4, "{:g}")
     for x, name, taps, style in (
-        (40, "kernel turned round: inp.g", kernel[::-1], "backward-fill"),
+        (40, "flipped kernel: inp.g", kernel[::-1], "backward-fill"),
         (490, "kernel as it was: wrong", kernel, ""),
     ):
         picture.text(x, 112, name, style, "start")

@@ -14,7 +14,7 @@ UPSTREAM = ((1.0,), (2.0, -1.0), (1.0, -2.0, 0.0), (0.0, 2.0, -1.0, 1.0))
 
 
 def unrolled() -> SvgDrawing:
-    """Draw unit 11's three moments with their numbers, forward and backward."""
+    """Draw unit 11's three time steps with their numbers, forward and backward."""
     states = [FIRST_STATE]
     for x in INPUTS:
         states.append(math.tanh(x * WX + states[-1] * WH))
@@ -24,8 +24,8 @@ def unrolled() -> SvgDrawing:
     picture = SvgDrawing(
         860,
         330,
-        "Three moments of a recurrent network",
-        "Forward arrows lead from h0 through three states to out, each moment reads its x, and all use the same wx and "
+        "Three time steps of a recurrent network",
+        "Forward arrows lead from h0 through three states to out, each step reads its x, and all use the same wx and "
         "wh. Backward arrows bring the gradients 1, 0.058, 0.0212 and 0.003 from out to h0, and to the weights.",
     )
     places = [80 + 232 * i for i in range(len(states))]
@@ -42,7 +42,7 @@ def unrolled() -> SvgDrawing:
         picture.arrow((middle, 46), (middle + 40, 88), "forward")
         picture.arrow((430 + (middle - 430) * 0.3, 232), (middle - 8, 120), "forward")
         picture.arrow((middle + 8, 120), (430 + (middle - 430) * 0.3 + 18, 232), "backward")
-    picture.labelled_box(430, 254, 210, "wx, wh, b", "the same in every moment")
+    picture.labelled_box(430, 254, 210, "wx, wh, b", "the same in every time step")
     shapes = "x (bs, n)   states (bs, m)   wx (n, m)   wh (m, m)   b (m,)"
     picture.text(430, 296, shapes, "code faint small")
     picture.text(24, 318, "forward: values", "forward-fill small", "start")
@@ -53,18 +53,18 @@ def unrolled() -> SvgDrawing:
 
 
 def touches() -> SvgDrawing:
-    """Draw what a nudge of one entry of wh moves, moment by moment."""
+    """Draw what a nudge of one entry of wh moves, step by step."""
     picture = SvgDrawing(
         720,
         220,
         "What one weight touches",
-        "At the first moment one column of the state, at the second that column again and all others through the state "
-        "before, at the third the same.",
+        "At the first time step one column of the state, at the second that column again and all others through the "
+        "state before, at the third the same.",
     )
     rows, columns, marked = 3, 4, 1
     for moment in range(3):
         left, top = 40 + 232 * moment, 60
-        picture.text(left + columns * CELL_WIDTH / 2, 40, f"the state at moment {moment}")
+        picture.text(left + columns * CELL_WIDTH / 2, 40, f"the state at step {moment}")
         for i in range(rows):
             for j in range(columns):
                 style = "marked" if j == marked else "box"
@@ -74,22 +74,22 @@ def touches() -> SvgDrawing:
                 picture.text(x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2 + 4, words, "small")
         if moment:
             picture.arrow((left - 50, top + 42), (left - 6, top + 42), "forward")
-    picture.text(40, 176, "wh[k,1] is nudged: column 1 of every example moves, at every moment", "small", "start")
+    picture.text(40, 176, "wh[k,1] is nudged: column 1 of every example moves, at every time step", "small", "start")
     picture.text(40, 198, "and a state that has moved moves all of the next one", "small forward-fill", "start")
     return picture
 
 
 def vanishing() -> SvgDrawing:
-    """Draw how much of a gradient is left after so many moments, for weights of several sizes."""
+    """Draw how much of a gradient is left after so many time steps, for weights of several sizes."""
     picture = SvgDrawing(
         720,
         248,
-        "A gradient on its way back",
-        "Four rows, for the weights 1.5, 1, 0.9 and 0.5, and a column for each moment back: the gradient grows in the "
-        "first row, stays in the second, fades slowly in the third, and is gone after five moments in the fourth.",
+        "A gradient on its way back through time",
+        "Four rows, for the weights 1.5, 1, 0.9 and 0.5, and a column for each step back: the gradient grows in the "
+        "first row, stays in the second, fades slowly in the third, and is gone after five time steps in the fourth.",
     )
     left, top = 110, 66
-    picture.text(left + MOMENTS * CELL_WIDTH / 2, 30, "moments back, where tanh's slope is 1")
+    picture.text(left + MOMENTS * CELL_WIDTH / 2, 30, "time steps back, where the derivative of tanh is 1")
     for j in range(MOMENTS):
         picture.text(left + (j + 0.5) * CELL_WIDTH, top - 10, str(j + 1), "code faint small")
     for i, size in enumerate(SIZES):
@@ -120,7 +120,7 @@ def _heat(picture: SvgDrawing, x: float, y: float, row: Sequence[float], limit: 
 
 
 def attention() -> SvgDrawing:
-    """Attention's forward pass as a graph with shapes, and the way back."""
+    """Attention's forward pass as a graph with shapes, and the backward pass."""
     picture = SvgDrawing(
         900,
         262,

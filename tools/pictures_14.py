@@ -162,6 +162,6 @@ def loop() -> SvgDrawing:
     picture.text(585, 128, "out.g", "code backward-fill small")
     picture.text(500, 64, "u", "code backward-fill small")
     picture.text(146, 128, "x.g", "code backward-fill small")
-    picture.text(350, 30, "u is what arrives at out: from the loss, and around the loop", "small")
+    picture.text(350, 30, "u is the gradient at out: from the loss, and around the loop", "small")
     picture.text(350, 238, "(u · (1 - out²)) @ w.t()", "code backward-fill small")
     return picture
