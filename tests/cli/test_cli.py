@@ -299,7 +299,7 @@ def test_check_draws_what_is_wrong_when_asked(here: Run, course: Course) -> None
     write(course, "lin_grad", MEAN)
     plain, drawn = here("check", "lin_grad"), here("check", "lin_grad", "--show", columns=60)
     assert (drawn.returncode, drawn.stderr) == (1, "")
-    assert "forward pass" not in plain.stdout
+    assert "yours - measured" not in plain.stdout
     assert re.search(r"^  yours \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
     assert re.search(r"yours - measured \(n=\d, m=\d\)", drawn.stdout)
     assert re.search(r"^    0 +-?\d\.\d+", drawn.stdout, re.MULTILINE)
