@@ -933,4 +933,4 @@ def test_values_of_one_expression_are_told_apart_by_their_iteration():
 
     (mistake,) = explain(forward, inputs, backward=backward, seed=0).mistakes
     assert mistake.answer == "wk"
-    assert "x @ each of iteration 2 is used in place of x @ each of iteration 1" in mistake.says
+    assert "`x @ each` of iteration 2 is used in place of `x @ each` of iteration 1" in mistake.says

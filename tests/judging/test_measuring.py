@@ -220,7 +220,7 @@ def lin_grad_lean(inp, out, w, b):
 """
     result = grade("lin_grad_lean", held)
     assert codes(result) == {"inp.g": None, "w.g": "memory", "b.g": None}
-    size = re.search(r"as much as an array \(bs, n, m\) at once, here (\d+) KiB$", result.answers[1].message)
+    size = re.search(r"as much as an array of shape \(bs, n, m\) at once, here (\d+) KiB$", result.answers[1].message)
     assert size is not None, result.answers[1].message
 
 

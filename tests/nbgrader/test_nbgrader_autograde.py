@@ -79,7 +79,8 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     told = comments(course)
     assert told["right"] == {"lin_grad": None, "bmm_grad": None}
     assert re.fullmatch(
-        r"- b\.g: every entry is 1/\d+ of what it should be, and bs = \d+ here \[mean-for-sum\]\n  Hint: Does the .*\?",
+        r"- b\.g: every entry is 1/\d+ of what it should be, and bs = \d+ here \[mean-for-sum\]\n"
+        r"  Hint: Is there a mean .*\?",
         told["wrong"]["lin_grad"] or "",
     )
     assert told["untouched"]["lin_grad"] == "- inp.g, w.g, b.g: not attempted yet [todo]"

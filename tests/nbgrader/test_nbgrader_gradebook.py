@@ -121,7 +121,7 @@ def test_a_page_shows_the_files_with_their_verdicts(graded: Path):
     assert cell(page, "lin_grad").source == WRONG
     assert cell(page, "bmm_grad").source == "# Nothing was handed in for this exercise."
     assert cell(page, "lin_grad-b-g").outputs[0].data["text/plain"] == "0.0"
-    assert "mean-for-sum" not in cell(page, "lin_grad-check").outputs[0].data["text/plain"]
+    assert "[mean-for-sum]" in cell(page, "lin_grad-check").outputs[0].data["text/plain"]
     assert "every entry is 1/" in cell(page, "lin_grad-check").outputs[0].data["text/plain"]
     odd = read(graded / "autograded" / ODD / UNIT / f"{UNIT}.ipynb")
     assert f"{UNIT}/extra.py was ignored" in odd.cells[0].source

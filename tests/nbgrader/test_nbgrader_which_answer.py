@@ -136,7 +136,7 @@ def test_a_students_page_has_the_note(graded: tuple[Path, str], student: str):
 
 def test_it_is_not_said_that_no_cell_defines_a_name_that_is_a_number(graded: tuple[Path, str]):
     told = comments(graded[0])["number-between"]["lin_grad"] or ""
-    assert "cell 3 binds lin_grad to a value that is no function: give that value another name" in told
+    assert "cell 3 binds lin_grad to a value that is not a function: give that value another name" in told
 
 
 VALIDATED = ("scratch-below", "number-below", "stub-below", "scratch-between", "number-between", "above-stubs")

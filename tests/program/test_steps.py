@@ -71,7 +71,7 @@ def test_several_calls_have_torch_s_gradients() -> None:
     [
         BackwardCalls(kept="nothing"), BackwardCalls(kept="all"), BackwardCalls(cleared="nothing"),
         BackwardCalls(newest=True), BackwardCalls(done="made"), BackwardCalls(done="walked"), BackwardCalls(cut=True),
-        BackwardCalls(Walk(keep=lambda old, new, _: new)),
+        BackwardCalls(Walk(keep=lambda old, new, *_: new)),
     ],
 )  # fmt: skip
 def test_every_other_session_gives_other_gradients(session: BackwardCalls) -> None:
@@ -91,7 +91,7 @@ def test_what_a_walk_hands_on_too_early_is_not_all_that_arrives() -> None:
     assert Walk(order="edge by edge").gradients(forward)[0] > slope * (1 + 2 * v)
     assert Walk(order="earliest first").gradients(forward)[0] is None
     assert Walk(skip="repeated").gradients(forward)[0] == pytest.approx(slope * (1 + v))
-    assert Walk(keep=lambda old, new, name: new).gradients(forward)[0] == pytest.approx(slope * v)
+    assert Walk(keep=lambda old, new, *_: new).gradients(forward)[0] == pytest.approx(slope * v)
     assert Walk(first=lambda y: 3 * np.ones_like(y)).gradients(forward)[0] == pytest.approx(3 * slope * (1 + 2 * v))
 
 
