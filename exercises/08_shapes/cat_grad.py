@@ -1,4 +1,4 @@
-"""Two tensors joined, backwards. The lesson is README.md in this folder."""
+"""Two tensors concatenated, backwards. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

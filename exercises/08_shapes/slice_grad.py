@@ -1,4 +1,4 @@
-"""A stretch of an axis, backwards. The lesson is README.md in this folder."""
+"""A slice of an axis, backwards. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

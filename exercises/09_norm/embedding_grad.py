@@ -1,4 +1,4 @@
-"""Looking up rows of a table, backwards. The lesson is README.md in this folder."""
+"""An embedding lookup, backwards. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

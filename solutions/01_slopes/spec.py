@@ -27,7 +27,7 @@ _ALLOWED_FACTOR = 10
 
 
 def _each_entry(x, h, measure):
-    """`measure(step)` once for each entry of `x`, where `step` is h there and 0 elsewhere; shape: that of `x`."""
+    """Return `measure(step)` for each entry of `x`, where `step` is h there and 0 elsewhere; shape: that of `x`."""
     measured = x.new_zeros(x.shape)
     for i in range(x.numel()):
         step = x.new_zeros(x.shape)
@@ -37,12 +37,12 @@ def _each_entry(x, h, measure):
 
 
 def _central_gradient(f, x, h):
-    """The gradient of the scalar function `f` by central differences; shape: that of `x`."""
+    """Return the gradient of the scalar function `f` by central differences; shape: that of `x`."""
     return _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / (2 * h))
 
 
 def _never_put_back(f, x, h):
-    """Central differences in which every entry stays where its second nudge left it, at -h."""
+    """Return central differences in which every entry keeps its second nudge, -h."""
     moving = x.clone()
 
     def measure(step):
@@ -54,17 +54,17 @@ def _never_put_back(f, x, h):
 
 
 def _forward_mode(f, x, v, h):
-    """The Jacobian times `v`, all entries of `x` moved along `v`; shape: that of `f(x)`."""
+    """Return the Jacobian times `v`, with all entries of `x` moved along `v`; shape: that of `f(x)`."""
     return (f(x + h * v) - f(x - h * v)) / (2 * h)
 
 
 def _own_output_only(f, x, v, h):
-    """Each entry's effect on the one output in its own place, times that output's `v`; shape: that of `x`."""
+    """Return each entry's effect on the output at the same index, times that output's `v`; shape: that of `x`."""
     return _each_entry(x, h, lambda step: ((f(x + step) - f(x - step)) * v * step / h).sum() / (2 * h))
 
 
 def _worst_relative_error(h, dtype):
-    """The worst relative error of a central difference with step `h` in `dtype`, over functions and points."""
+    """Return the worst relative error of a central difference with step `h` in `dtype`, over functions and points."""
     import torch
 
     points = torch.linspace(0.5, 1.5, 201, dtype=dtype)
@@ -83,7 +83,7 @@ def _worst_relative_error(h, dtype):
 
 
 def _is_good_step(answer, dtype):
-    """The step is positive, and its error is near the best that a grid of steps achieves."""
+    """Return whether the step is positive and its error near the best that a grid of steps achieves."""
     h = float(answer)
     if not 0 < h < 1:
         return False
@@ -92,7 +92,7 @@ def _is_good_step(answer, dtype):
 
 
 def _balanced_step(dtype):
-    """The step at which truncation (h squared) and cancellation (eps over h) are equal."""
+    """Return the step at which truncation (h squared) and cancellation (eps over h) are equal."""
     import torch
 
     return torch.finfo(dtype).eps ** (1 / 3)
@@ -105,13 +105,13 @@ def _machine_epsilon(dtype):
 
 
 def _fixed(h):
-    """The rule that answers `h` whatever the dtype."""
+    """Return the misconception of using the step `h` whatever the dtype."""
     return Misconception(
         "imprecise",
         "return",
         lambda dtype: h,
         says=f"the step is {h:g} for both dtypes, which leaves an avoidable error in at least one of them",
-        hints=("The two dtypes differ in one number that decides the best step. Where can you ask for it?",),
+        hints=("The two dtypes differ in one number that decides the best step. Where can you look it up?",),
     )
 
 
@@ -121,9 +121,10 @@ slope = Routine(
     reference=lambda f, x, h: (f(x + h) - f(x)) / h,
     hints={
         "return": (
-            "Stand at x, take one step ahead. How far did the output move, and how far did you move the input?",
-            "You need f at two places: where you stand, and where you are after the step.",
-            "A slope is rise per unit of step: put the whole rise in parentheses before you divide.",
+            "Take one step forward from `x`. By how much does the output change, and by how much the input?",
+            "Evaluate `f` at two points: at `x`, and at the point one step ahead.",
+            "The slope is the change of `f` per unit of step: put the whole difference in parentheses before you "
+            "divide.",
         ),
     },
     misconceptions=(
@@ -131,64 +132,64 @@ slope = Routine(
             "wrong-point",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h),
-            says="the value is the central difference, and the forward one is asked for here",
-            hints=("Only one of your two points should have moved away from x.",),
+            says="the value is the central difference; this exercise asks for the forward difference",
+            hints=("Only one of your two points should have moved away from `x`.",),
         ),
         Misconception(
             "wrong-point",
             "return",
             lambda f, x, h: (f(x) - f(x - h)) / h,
-            says="the value is the backward difference: your step goes to the left of x",
-            hints=("In which direction does the step go: ahead of x, or back?",),
+            says="the value is the backward difference: the step is taken to the left of x",
+            hints=("In which direction does the step go: forward from `x`, or backward?",),
         ),
         Misconception(
             "wrong-sign",
             "return",
             lambda f, x, h: (f(x) - f(x + h)) / h,
-            says="the value has the opposite sign: it is the earlier value minus the later one",
-            hints=("When f rises along the step, is your rise positive?",),
+            says="the value has the opposite sign: it is f before the step minus f after it",
+            hints=("When `f` rises along the step, is your difference positive?",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: f(x + h) - f(x),
-            says="the value is the rise itself, not yet divided by the step",
-            hints=("Halve h and your number halves too. A slope should hardly change.",),
+            says="the value is the change of f itself, not divided by the step",
+            hints=("Halve `h` and your number halves too. A slope should hardly change.",),
         ),
         Misconception(
             "wrong-factor",
             "return",
             lambda f, x, h: (f(x + h) - f(x)) / (2 * h),
             says="the value is half of the slope: it is divided by 2h, though the points are only h apart",
-            hints=("How far apart are the two places at which you evaluate f?",),
+            hints=("How far apart are the two points at which you evaluate `f`?",),
         ),
         Misconception(
             "wrong-factor",
             "return",
             lambda f, x, h: (f(x + h) - f(x)) * h,
-            says="the value is the rise multiplied by the step, not divided by it",
-            hints=("Halve h: does your number stay about the same?",),
+            says="the change of f is multiplied by the step, not divided by it",
+            hints=("Halve `h`: does your number stay about the same?",),
         ),
         Misconception(
             "wrong-operand",
             "return",
             lambda f, x, h: f(x + h) - f(x) / h,
             says="only one of the two values is divided by h: division comes before subtraction",
-            hints=("What is it that has to be divided: one value of f, or the rise?",),
+            hints=("What has to be divided: one value of `f`, or the difference of both?",),
         ),
         Misconception(
             "forward-value",
             "return",
             lambda f, x, h: f(x + h),
-            says="the value is the height after the step, not the slope",
-            hints=("How far is that above where you started?",),
+            says="the value is f after the step, not the slope",
+            hints=("By how much does that value differ from `f` at `x`?",),
         ),
         Misconception(
             "forward-value",
             "return",
             lambda f, x: f(x),
-            says="the value is the height at x, not the slope",
-            hints=("A height says where the curve is. By how much does it change along the step?",),
+            says="the value is f at x, not the slope",
+            hints=("A value of `f` says how high the curve is. By how much does it change along the step?",),
         ),
         Misconception(
             "imprecise",
@@ -206,9 +207,9 @@ central_difference = Routine(
     reference=lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h),
     hints={
         "return": (
-            "A step to one side only is biased by the bend of the curve. How can you treat both sides alike?",
-            "Step to the right, step to the left, and compare these two heights; f at x itself is not needed.",
-            "Count how far apart the two points are. That distance, in parentheses, stands below the line.",
+            "A step to one side only is biased by the curvature. How can you treat both sides alike?",
+            "Evaluate `f` one step to the right of `x` and one step to the left; `f` at `x` itself is not needed.",
+            "How far apart are the two points? That distance, in parentheses, is the denominator.",
         ),
     },
     misconceptions=(
@@ -217,56 +218,56 @@ central_difference = Routine(
             "return",
             lambda f, x, h: (f(x + h) - f(x)) / h,
             says="the value is the forward difference, one step up only",
-            hints=("Which of your two points should move to the other side of x?",),
+            hints=("Which of your two points should move to the other side of `x`?",),
         ),
         Misconception(
             "imprecise",
             "return",
             lambda f, x, h: (f(x) - f(x - h)) / h,
             says="the value is the backward difference, one step down only",
-            hints=("Which of your two points should move to the other side of x?",),
+            hints=("Which of your two points should move to the other side of `x`?",),
         ),
         Misconception(
             "wrong-sign",
             "return",
             lambda f, x, h: (f(x - h) - f(x + h)) / (2 * h),
-            says="the value has the opposite sign: it is the left height minus the right one",
-            hints=("On a rising curve, which of the two heights is larger?",),
+            says="the value has the opposite sign: it is the left value minus the right one",
+            hints=("On a rising curve, which of the two values is larger?",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: f(x + h) - f(x - h),
-            says="the value is the rise itself, not yet divided by anything",
-            hints=("Halve h and your number halves too. A slope should hardly change.",),
+            says="the value is the difference itself, not divided by anything",
+            hints=("Halve `h` and your number halves too. A slope should hardly change.",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / h,
             says="the value is twice the slope: it is divided by h, though the two points are 2h apart",
-            hints=("You took two steps, one to each side. How far is it from one end to the other?",),
+            hints=("You take one step to each side. How far apart are the two points?",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / 2,
             says="the value is divided by 2 but not by h",
-            hints=("Halve h and your number halves too. A slope should hardly change.",),
+            hints=("Halve `h` and your number halves too. A slope should hardly change.",),
         ),
         Misconception(
             "wrong-factor",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / 2 * h,
             says="the value is divided by 2 and then multiplied by h: Python works from left to right",
-            hints=("Where do parentheses belong, so that all of it ends up below the line?",),
+            hints=("Where do parentheses belong, so that the whole distance is in the denominator?",),
         ),
         Misconception(
             "wrong-operand",
             "return",
             lambda f, x, h: f(x + h) - f(x - h) / (2 * h),
             says="only one of the two values is divided: division comes before subtraction",
-            hints=("What is it that has to be divided: one value of f, or the rise?",),
+            hints=("What has to be divided: one value of `f`, or the difference of both?",),
         ),
     ),
 )
@@ -277,9 +278,10 @@ numerical_grad = Routine(
     reference=_central_gradient,
     hints={
         "return": (
-            "One slope for each entry of x: nudge that entry, and leave every other one where it is.",
-            "Loop over the entries; each takes two calls of f, on a copy of x with that one entry moved.",
-            "Use a fresh copy for each nudge, a step up and a step down, and collect into the shape of x.",
+            "If you nudge a single entry of `x` and hold the others fixed, which entry of the gradient do you measure?",
+            "Loop over the entries; each needs two calls of `f`, on copies of `x` in which only that entry is changed.",
+            "Make a fresh copy for each nudge, one up and one down, and store each slope at its entry, in the shape "
+            "of `x`.",
         ),
     },
     misconceptions=(
@@ -288,42 +290,42 @@ numerical_grad = Routine(
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x)) / h),
             says="every entry is the forward difference, one nudge up only",
-            hints=("Take the second value of f a step below the entry, not at it.",),
+            hints=("Take the second value of `f` a step below the entry, not at it.",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / h),
             says="every entry is twice the slope: it is divided by h, though the two nudges are 2h apart",
-            hints=("How far is it from the entry moved down to the entry moved up?",),
+            hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: f(x + step) - f(x - step)),
-            says="every entry is the rise itself, not yet divided by anything",
-            hints=("Halve h and your entries halve too. A slope should hardly change.",),
+            says="every entry is the difference itself, not divided by anything",
+            hints=("Halve `h` and your entries halve too. A slope should hardly change.",),
         ),
         Misconception(
             "wrong-factor",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / 2 * h),
             says="every entry is divided by 2 and then multiplied by h: Python works from left to right",
-            hints=("Where do parentheses belong, so that all of it ends up below the line?",),
+            hints=("Where do parentheses belong, so that the whole distance is in the denominator?",),
         ),
         Misconception(
             "wrong-point",
             "return",
             _never_put_back,
-            says="every entry is measured while the entries before it are still moved",
-            hints=("What does x look like when you come to the second entry?",),
+            says="every entry is measured while the entries before it are still nudged",
+            hints=("What does `x` look like when the loop reaches the second entry?",),
         ),
         Misconception(
             "broadcast-accident",
             "return",
             lambda f, x, h: x.new_ones(x.shape) * (f(x + h) - f(x - h)) / (2 * h),
             says="every entry is the same number: the step is added to the whole tensor at once",
-            hints=("Adding a number to a tensor moves every entry. How do you move a single one?",),
+            hints=("Adding a number to a tensor changes every entry. How do you change a single one?",),
         ),
     ),
 )
@@ -339,9 +341,11 @@ numerical_vjp = Routine(
     reference=lambda f, x, v, h: _central_gradient(lambda at: (f(at) * v).sum(), x, h),
     hints={
         "return": (
-            "With v as weights, all outputs become one number. What is the gradient of that number?",
-            "You can measure the gradient of any scalar function of x. Name the scalar function you have here.",
-            "One nudge of x moves many outputs: weigh each output's move with its own v, then add them up.",
+            "Weight the outputs with `v` and add them up: a single number. What is its gradient?",
+            "`numerical_grad` measures the gradient of any scalar function of `x`. Which scalar function do you have "
+            "here?",
+            "One nudge of `x` changes many outputs: multiply each output's change by its own entry of `v`, then add "
+            "them up.",
         ),
     },
     misconceptions=(
@@ -350,91 +354,93 @@ numerical_vjp = Routine(
             "return",
             lambda f, x, v, h: _each_entry(x, h, lambda step: ((f(x + step) - f(x)) * v).sum() / h),
             says="every entry is the forward difference, one nudge up only",
-            hints=("Take the second value of f a step below the entry, not at it.",),
+            hints=("Take the second value of `f` a step below the entry, not at it.",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, v, h: 2 * _central_gradient(lambda at: (f(at) * v).sum(), x, h),
             says="every entry is twice the slope: it is divided by h, though the two nudges are 2h apart",
-            hints=("How far is it from the entry moved down to the entry moved up?",),
+            hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
         ),
         Misconception(
             "missing-local",
             "return",
             lambda f, x, v, h: 2 * h * _central_gradient(lambda at: (f(at) * v).sum(), x, h),
-            says="every entry is the rise itself, not yet divided by anything",
-            hints=("Halve h and your entries halve too. A slope should hardly change.",),
+            says="every entry is the difference itself, not divided by anything",
+            hints=("Halve `h` and your entries halve too. A slope should hardly change.",),
         ),
         Misconception(
             "wrong-factor",
             "return",
             lambda f, x, v, h: h**2 * _central_gradient(lambda at: (f(at) * v).sum(), x, h),
             says="every entry is divided by 2 and then multiplied by h: Python works from left to right",
-            hints=("Where do parentheses belong, so that all of it ends up below the line?",),
+            hints=("Where do parentheses belong, so that the whole distance is in the denominator?",),
         ),
         Misconception(
             "missing-upstream",
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: f(at).sum(), x, h),
-            says="every entry counts all outputs alike: v is left out",
-            hints=("If v were all zeros, what should you return?",),
+            says="every entry weights all outputs equally: v is missing",
+            hints=("If `v` were all zeros, what should you return?",),
         ),
         Misconception(
             "mean-for-sum",
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: (f(at) * v).mean(), x, h),
-            says="every entry is divided by the number of outputs: they are averaged, not added",
-            hints=("How does one output's weight depend on how many others there are?",),
+            says="every entry is divided by the number of outputs: the outputs are averaged, not added",
+            hints=("Does the weight of one output depend on how many outputs there are?",),
         ),
         Misconception(
             "elementwise-for-matmul",
             "return",
             lambda f, x, v, h: v * _central_gradient(lambda at: f(at).sum(), x, h),
-            says="v[i] multiplies what x[i] does to all outputs together",
-            hints=("v has one weight for each output, not for each input: use it before the outputs are added.",),
+            says="v[i] multiplies the effect of x[i] on the sum of all outputs",
+            hints=(
+                "`v` has one weight for each output, not for each input: multiply by it before the outputs are added.",
+            ),
         ),
         Misconception(
             "diagonal-only",
             "return",
             _own_output_only,
-            says="every entry follows only the output in its own place",
-            hints=("When x[i] is nudged, which outputs move? Print f before and after.",),
+            says="every entry counts only the output at the same index",
+            hints=("When `x[i]` is nudged, which outputs change? Print `f` before and after the nudge.",),
         ),
         Misconception(
             "elementwise-for-matmul",
             "return",
             lambda f, x, v, h: v * (f(x + h) - f(x - h)) / (2 * h),
-            says="all entries of x are nudged at once, and v multiplies what each output did",
-            hints=("Which single entry of x is each number of your answer about?",),
+            says="all entries of x are nudged at once, and v multiplies the change of each output",
+            hints=("To which single entry of `x` does each number of your answer belong?",),
         ),
         Misconception(
             "transposed",
             "return",
             _forward_mode,
-            says="the Jacobian is multiplied from the wrong side: you moved x along v",
-            hints=("Does v have one number for each input, or one for each output?",),
+            says="the Jacobian is multiplied from the wrong side: x is moved along v",
+            hints=("Does `v` have one number for each input, or one for each output?",),
         ),
         Misconception(
             "sum-of-products",
             "return",
             lambda f, x, v, h: v.sum() * _central_gradient(lambda at: f(at).sum(), x, h),
-            says="the outputs and v are each summed on their own, and then multiplied",
-            hints=("Each output has its own weight: pair them first, and add afterwards.",),
+            says="the outputs and v are summed separately, and then multiplied",
+            hints=("Each output has its own weight: multiply first, and add afterwards.",),
         ),
         Misconception(
             "extra-factor",
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: (f(at) * v * v).sum(), x, h),
             says="every output is weighted with v twice",
-            hints=("Where does v come into your formula, and how often?",),
+            hints=("Where does `v` appear in your formula, and how often?",),
         ),
         Misconception(
             "value-for-gradient",
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: (f(at) * f(x)).sum(), x, h),
-            says="every output is weighted with its own value, where v belongs",
-            hints=("Which argument of yours has not been used?",),
+            says="every output is weighted with its own value in place of v",
+            hints=("Which of your arguments is never used?",),
         ),
     ),
 )
@@ -446,9 +452,10 @@ pick_h = Routine(
     accepts=_is_good_step,
     hints={
         "return": (
-            "Two errors pull in opposite directions. Which of them grows when h shrinks?",
-            "At the best step both errors are about equal; each is a power of h, one with eps in it.",
-            "torch.finfo knows the eps of a dtype. Solve the balance for h; it is not the square root.",
+            "There are two errors, truncation and cancellation. Which of them grows when `h` shrinks?",
+            "At the best step both errors are about equal; each is a power of `h`, and one of them contains `eps`.",
+            "`torch.finfo` knows the `eps` of a dtype. Set the two errors equal and solve for `h`; it is not the "
+            "square root.",
         ),
     },
     misconceptions=(
@@ -456,15 +463,15 @@ pick_h = Routine(
             "imprecise",
             "return",
             lambda dtype: _machine_epsilon(dtype) ** 0.5,
-            says="the step is the square root of eps, the balance for a forward difference",
-            hints=("For a central difference, with which power of h does the truncation error shrink?",),
+            says="the step is the square root of eps, which is the best step for a forward difference",
+            hints=("In a central difference, with which power of `h` does the truncation error shrink?",),
         ),
         Misconception(
             "imprecise",
             "return",
             _machine_epsilon,
             says="the step is eps itself, so small that cancellation leaves no digits",
-            hints=("With h as small as eps, how many digits do f(x + h) and f(x - h) not share?",),
+            hints=("With `h` as small as `eps`, in how many digits do `f(x + h)` and `f(x - h)` differ?",),
         ),
         *(_fixed(10.0**-k) for k in range(1, 13)),
     ),

@@ -1,4 +1,4 @@
-"""Exercises of unit 02: one factor for each step, multiplied along a path and added over paths."""
+"""Exercises of unit 02: local derivatives, multiplied along a path and added over paths."""
 
 from handgrad import Exercise, Misconception, away_from, each_of, normal, number, output, positive, returned, stored
 
@@ -9,9 +9,9 @@ dy_dx = Exercise(
     answers=returned("x"),
     hints={
         "return": (
-            "Raise one entry of x by 0.001. By how much does the same entry of y rise?",
-            "Does the 2 change how far y moves, or only where y starts from?",
-            "Every entry has the same factor, whatever x is: return a tensor of them, shaped like x.",
+            "Raise one entry of `x` by 0.001. By how much does the same entry of `y` change?",
+            "Does the constant 2 affect how far `y` moves, or only where `y` starts?",
+            "Every entry has the same derivative, whatever `x` is: fill a tensor of the shape of `x` with it.",
         ),
     },
     misconceptions=(
@@ -20,21 +20,21 @@ dy_dx = Exercise(
             "return",
             lambda x: 0 * x + 2,
             says="every entry is 2, the constant that was added",
-            hints=("Put 100 in place of 2: does y react to x more strongly?",),
+            hints=("Replace the 2 by 100: does `y` react to `x` more strongly?",),
         ),
         Misconception(
             "hard-coded",
             "return",
             lambda x: 0 * x,
-            says="every entry is 0, as if y did not react to x",
-            hints=("The constant does not move, but x is there as well.",),
+            says="every entry is 0, as if y did not depend on x",
+            hints=("The derivative of the constant is 0, but what is that of `x`?",),
         ),
         Misconception(
             "forward-value",
             "return",
             lambda out: out,
-            says="every entry is y itself, not how y reacts to x",
-            hints=("Is the answer larger where y is larger? Nudge a large entry and a small one.",),
+            says="every entry is y itself, not the derivative of y with respect to x",
+            hints=("Is the answer larger where `y` is larger? Nudge a large entry and a small one.",),
         ),
     ),
 )
@@ -46,9 +46,9 @@ dz_dy = Exercise(
     answers=returned("y"),
     hints={
         "return": (
-            "Is the slope of a parabola the same everywhere, or does it depend on y?",
-            "Use the rule for a power, and remember that the 3 in front stays.",
-            "The exponent comes down as a factor and drops by one; it meets the 3 that is already there.",
+            "Is the slope of a parabola the same everywhere, or does it depend on `y`?",
+            "Use the power rule; the constant factor 3 stays.",
+            "The exponent comes down as a factor, where it multiplies the 3, and the new exponent is one smaller.",
         ),
     },
     misconceptions=(
@@ -56,15 +56,15 @@ dz_dy = Exercise(
             "wrong-point",
             "return",
             lambda y: 6 * (y + 2),
-            says="the derivative is taken at y + 2: y already is x + 2",
-            hints=("Which value is y here: before or after the 2 was added?",),
+            says="the derivative is taken at y + 2, but y already is x + 2",
+            hints=("Which value is `y` here: before or after the 2 was added?",),
         ),
         Misconception(
             "forward-value",
             "return",
             lambda out: out,
-            says="every entry is z itself, not how z reacts to y",
-            hints=("Nudge y by 0.001 and divide the change of z by 0.001. Is that z?",),
+            says="every entry is z itself, not the derivative of z with respect to y",
+            hints=("Nudge `y` by 0.001 and divide the change of `z` by 0.001. Is the result `z`?",),
         ),
         Misconception(
             "hard-coded",
@@ -78,7 +78,7 @@ dz_dy = Exercise(
             "return",
             lambda y: 0 * y + 18,
             says="every entry is 18, the slope at y = 3",
-            hints=("The lesson's y was 3. What is it here?",),
+            hints=("In the lesson's example `y` was 3. What is it here?",),
         ),
     ),
 )
@@ -90,9 +90,10 @@ dout_dz = Exercise(
     answers=returned("z"),
     hints={
         "return": (
-            "Raise one entry of four by 0.001. By how much does the mean rise?",
-            "Each entry has the same share in the mean, whatever its value.",
-            "Ask z how many entries it has, over all of its axes, and fill a tensor of its shape.",
+            "Raise one of four entries by 0.001. By how much does the mean change?",
+            "Each entry contributes to the mean with the same weight, whatever its value.",
+            "The weight depends only on the number of entries of `z`, over all of its axes; fill a tensor of its "
+            "shape with it.",
         ),
     },
     misconceptions=(
@@ -101,28 +102,31 @@ dout_dz = Exercise(
             "return",
             lambda z: 0 * z + 1 / 4,
             says="every entry is 1/4, however many entries z has",
-            hints=("The lesson's example had four entries. How many does this z have?",),
+            hints=("The lesson's example had four entries. How many does this `z` have?",),
         ),
         Misconception(
             "extra-factor",
             "return",
             lambda z: z / z.numel(),
-            says="every entry is what that entry adds to the mean, not how the mean reacts to it",
-            hints=("Does a large entry have more influence on the mean than a small one, nudge for nudge?",),
+            says="every entry is that entry's contribution to the mean, not the derivative of the mean",
+            hints=(
+                "Nudge a large entry, then a small one, by the same amount. Does the mean move further for one of "
+                "them?",
+            ),
         ),
         Misconception(
             "shape-special",
             "return",
             lambda z: 0 * z + 1 / len(z),
-            says="every entry is one over the length of the first axis only",
-            hints=("The mean runs over every axis. How many entries is that?",),
+            says="every entry is one over the length of the first axis alone",
+            hints=("The mean is taken over all axes. How many entries is that?",),
         ),
         Misconception(
             "forward-value",
             "return",
             lambda z: 0 * z + z.mean(),
-            says="every entry is the mean itself, not how the mean reacts",
-            hints=("Add 100 to all entries: the mean changes. Does its reaction to a nudge?",),
+            says="every entry is the mean itself, not its derivative",
+            hints=("Add 100 to all entries: the mean changes. Does its response to a nudge change?",),
         ),
     ),
 )
@@ -134,9 +138,10 @@ dout_dx = Exercise(
     answers=returned("x"),
     hints={
         "return": (
-            "Name the three steps between x and out. You have the factor of each one.",
-            "Along a path the factors multiply. At which value is the middle factor taken?",
-            "The middle factor wants y, so compute y from x first; the mean contributes one share per entry.",
+            "Which three steps lead from `x` to `out`? You have already found the derivative of each one.",
+            "Along a path the derivatives multiply. At which value is the middle one taken?",
+            "The middle derivative is taken at `y`, so compute `y` from `x` first; the mean contributes one over the "
+            "number of entries.",
         ),
     },
     misconceptions=(
@@ -144,7 +149,7 @@ dout_dx = Exercise(
             "hard-coded",
             "return",
             lambda x: 6 * (x + 2) / 4,
-            says="every entry is right for four entries, and x has another number of them",
+            says="the answer is right for four entries, but x has a different number of entries",
             hints=("Where does the number of entries come into your formula?",),
         ),
         Misconception(
@@ -152,14 +157,14 @@ dout_dx = Exercise(
             "return",
             lambda x: 0 * x + 4.5,
             says="every entry is 4.5, the answer at x = 1 with four entries",
-            hints=("4.5 belongs to one x. Which of its factors changes with x?",),
+            hints=("4.5 is the answer for one `x`. Which of its factors changes with `x`?",),
         ),
         Misconception(
             "wrong-operand",
             "return",
             lambda x: 1 + 6 * (x + 2) + 1 / x.numel(),
-            says="the three factors are added up",
-            hints=("Factors along one path: do they add or multiply?",),
+            says="the three derivatives are added, not multiplied",
+            hints=("Along one path, do derivatives add or multiply?",),
         ),
     ),
 )
@@ -172,9 +177,10 @@ dloss_dx = Exercise(
     answers=returned("x"),
     hints={
         "return": (
-            "The chain from x to out is the one you have already. Which step was put behind it?",
-            "The new step is a square: how does it react to out, and what does that depend on?",
-            "Compute out on the way; the new factor is one number, and it multiplies the whole old chain.",
+            "The chain from `x` to `out` is the one you already have. Which step comes after it?",
+            "The new step is a square: what is its derivative with respect to `out`, and on what does it depend?",
+            "Compute `out` first; the new derivative is a single number, and it multiplies every entry of the old "
+            "chain.",
         ),
     },
     misconceptions=(
@@ -182,28 +188,28 @@ dloss_dx = Exercise(
             "wrong-operand",
             "return",
             lambda x, target: 2 * (x - target) * 6 * (x + 2) / x.numel(),
-            says="x stands where out belongs: the loss compares out with the target",
+            says="x is used in place of out: the loss compares out with the target",
             hints=("Which two numbers does the loss compare?",),
         ),
         Misconception(
             "wrong-operand",
             "return",
             lambda x, target: 2 * (3 * (x + 2) ** 2 - target) * 6 * (x + 2) / x.numel(),
-            says="the target is subtracted from every entry of z, and not from their mean",
-            hints=("What does the forward pass subtract the target from: z, or out?",),
+            says="the target is subtracted from every entry of z, not from their mean",
+            hints=("What does the forward pass subtract the target from: `z`, or `out`?",),
         ),
         Misconception(
             "missing-upstream",
             "return",
             lambda x: 6 * (x + 2) / x.numel(),
-            says="the chain stops at out: how the loss reacts to out is missing",
-            hints=("Which step comes after out, and does your answer depend on the target?",),
+            says="the chain stops at out: the derivative of the loss with respect to out is missing",
+            hints=("Which step comes after `out`, and does your answer depend on the target?",),
         ),
         Misconception(
             "hard-coded",
             "return",
             lambda x, target: 2 * ((3 * (x + 2) ** 2).mean() - target) * 6 * (x + 2) / 4,
-            says="every entry is right for four entries, and x has another number of them",
+            says="the answer is right for four entries, but x has a different number of entries",
             hints=("Where does the number of entries come into your formula?",),
         ),
     ),
@@ -216,9 +222,9 @@ pow_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Two factors for each entry: what arrives from above, and the local derivative.",
-            "The local derivative of a power is another power, with a factor in front. Both come from k.",
-            "Mind the exponent: it is not k any more. And the loss's own reaction is stored on out.",
+            "Which two factors does the chain rule multiply here, entry by entry?",
+            "The local derivative of a power is another power, with a factor in front. Both follow from `k`.",
+            "Check the exponent: it is no longer `k`. And multiply by the upstream gradient, which is stored on `out`.",
         ),
     },
 )
@@ -230,9 +236,9 @@ sqrt_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Is a root steeper near 0 or far out? What must your factor do when inp grows?",
-            "A root is the power one half, so pow_grad's rule holds. Which exponent is left?",
-            "One half, divided by a number that you have been given already.",
+            "Is the square root steeper near 0 or far out? How must the local derivative change when `inp` grows?",
+            "A square root is the power one half, so the rule of `pow_grad` holds. Which exponent remains?",
+            "The local derivative is one half, divided by a tensor that you are given already.",
         ),
     },
 )
@@ -244,9 +250,9 @@ exp_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Two factors for each entry: what arrives from above, and the local derivative.",
-            "Which function is its own slope? You need not compute it a second time.",
-            "Of the two tensors you were handed, one already holds the local derivative.",
+            "Which two factors does the chain rule multiply here, entry by entry?",
+            "Which function is its own derivative? You need not compute it a second time.",
+            "One of your two arguments already holds the local derivative; multiply it by the upstream gradient.",
         ),
     },
 )
@@ -258,9 +264,9 @@ log_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Two factors for each entry: what arrives from above, and the local derivative.",
-            "The larger inp, the flatter its logarithm. Which simple function falls like that?",
-            "The local derivative is written with inp, not with out; then the loss's reaction multiplies it.",
+            "Which two factors does the chain rule multiply here, entry by entry?",
+            "The larger `inp`, the flatter its logarithm. Which simple function decreases like that?",
+            "The local derivative is a function of `inp`, not of `out`; multiply it by the upstream gradient.",
         ),
     },
 )
@@ -272,9 +278,9 @@ inv_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "When inp rises a little, does one over inp rise or fall?",
-            "Write one over inp as a power, and use the power rule. What is the new exponent?",
-            "A factor of -1 comes down, and the exponent moves one further away from zero.",
+            "When `inp` rises a little, does one over `inp` rise or fall?",
+            "Write it as a power of `inp` and apply the power rule. What is the new exponent?",
+            "The exponent -1 comes down as a factor, and the new exponent is one smaller still.",
         ),
     },
     misconceptions=(
@@ -282,7 +288,7 @@ inv_grad = Exercise(
             "wrong-local",
             "inp.g",
             lambda inp, out_g: 0 * inp - out_g,
-            says="the exponent went from -1 to 0: it moved up where the power rule moves it down",
+            says="the exponent was raised from -1 to 0; the power rule lowers it by one",
             hints=("Subtract one from -1.",),
         ),
     ),
@@ -295,14 +301,14 @@ div_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Hold b still. Then out is a, times something that does not move.",
-            "With b = 2, raise a by 0.001 and see how far out moves; try b = 10 as well.",
-            "Only b decides the local derivative; the loss's reaction to out multiplies it.",
+            "Hold `b` fixed. By which constant is `a` then multiplied?",
+            "With `b = 2`, raise `a` by 0.001 and see how far `out` moves; then try `b = 10`.",
+            "The local derivative depends on `b` alone; multiply it by the upstream gradient.",
         ),
         "b.g": (
-            "Hold a still and raise b: does the quotient rise or fall (for positive a and b)?",
-            "Now out is a times one over b, and you know how one over b reacts.",
-            "Check three things: the sign, that a is still a factor, and how often b stands below the line.",
+            "Hold `a` fixed and raise `b`: does the quotient rise or fall (for positive `a` and `b`)?",
+            "Now `out` is `a` times one over `b`, and you know the derivative of one over `b`.",
+            "Check three things: the sign, the factor `a`, and the power of `b` in the denominator.",
         ),
     },
 )
@@ -314,14 +320,14 @@ pow_both_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Hold b still. Which rule is it then?",
-            "The exponent comes down and drops by one; here every entry has an exponent of its own.",
-            "It is pow_grad with b in the place of k.",
+            "Hold `b` fixed. Which rule applies?",
+            "The exponent comes down as a factor and is lowered by one; here every entry has its own exponent.",
+            "Take your answer to `pow_grad`, with `b` in place of `k`.",
         ),
         "b.g": (
-            "Hold a still. 2 ** b doubles when b grows by 1: at what rate does it grow meanwhile?",
-            "Write a ** b as a power of e. What stands beside b in the exponent?",
-            "As for exp, out itself is one factor; the other is a logarithm.",
+            "Hold `a` fixed. `2 ** b` doubles when `b` grows by 1: at what rate does it grow?",
+            "Write `a ** b` as a power of e. What is `b` multiplied by in the exponent?",
+            "As in `exp_grad`, `out` itself is one factor; the other is a logarithm.",
         ),
     },
 )
@@ -333,9 +339,9 @@ two_paths_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Underline every use of inp in the forward pass. How many are there?",
-            "Work out each use as if the others were constants, then put the contributions together.",
-            "The product gives two contributions, the square a third: add them, then bring in out.g.",
+            "Underline every use of `inp` in the forward pass. How many are there?",
+            "Differentiate each use as if the others were constants, then combine the contributions.",
+            "The product gives two contributions, the square a third: add them, then multiply by `out.g`.",
         ),
     },
 )

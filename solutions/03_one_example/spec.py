@@ -3,15 +3,15 @@
 from handgrad import Exercise, Misconception, normal, returned, returned_jacobian, upstream
 
 df_dx = Exercise(
-    title="The Jacobian of the outputs by the inputs",
+    title="The Jacobian of the outputs with respect to the inputs",
     forward=lambda x, w, b: x @ w + b,
     inputs={"x": normal("n"), "w": normal("n m"), "b": normal("m")},
     answers=returned_jacobian("x"),
     hints={
         "return": (
-            "Write out f[j] as a sum of products. Which term contains x[k], and at what rate does it grow?",
-            "Entry [j, k] answers: how does output j react to input k? One row for each output.",
-            "You know all n times m numbers already; ask whether their rows and columns are the right way round.",
+            "Write `f[j]` as a sum of products. Which term contains `x[k]`, and at what rate does it grow with `x[k]`?",
+            "Entry `[j, k]` is the derivative of output `j` with respect to input `k`: one row for each output.",
+            "All `n` times `m` numbers are given already; check whether rows and columns are in the right order.",
         ),
     },
     misconceptions=(
@@ -20,21 +20,22 @@ df_dx = Exercise(
             "return",
             lambda x, w: x.expand(w.shape[1], w.shape[0]),
             says="every row is a copy of x",
-            hints=("In a product of x[k] and a weight, at what rate does the product grow with x[k]?",),
+            hints=("At what rate does the product of `x[k]` and a weight grow with `x[k]`?",),
         ),
     ),
 )
 
 df_db = Exercise(
-    title="The Jacobian of the outputs by the biases",
+    title="The Jacobian of the outputs with respect to the biases",
     forward=lambda x, w, b: x @ w + b,
     inputs={"x": normal("n"), "w": normal("n m"), "b": normal("m")},
     answers=returned_jacobian("b"),
     hints={
         "return": (
-            "Which entries of b does f[j] contain? And at what rate does it grow with each?",
-            "Fill in the table for m = 3: one row for each output, one column for each bias.",
-            "All but m entries are the same number. Which entries are the others, and which matrix is that?",
+            "Which entries of `b` does `f[j]` contain, and at what rate does it grow with each of them?",
+            "Fill in the table for `m` = 3: one row for each output, one column for each bias.",
+            "All but `m` of the entries are the same number. Where are the other `m`, and which well-known matrix is "
+            "that?",
         ),
     },
     misconceptions=(
@@ -43,21 +44,23 @@ df_db = Exercise(
             "return",
             lambda b: b.new_ones(len(b), len(b)),
             says="every entry is 1, as if every bias were added to every output",
-            hints=("Raise b[0]. Does f[1] move?",),
+            hints=("Raise `b[0]`. Does `f[1]` move?",),
         ),
         Misconception(
             "extra-factor",
             "return",
             lambda b: b.diag(),
-            says="the right places are filled, but with the biases and not with the rates",
-            hints=("Raise b[l] by 0.001. By how much does f[l] rise, and does it matter how large b[l] was?",),
+            says="the right entries are filled, but with the biases, not with the derivatives",
+            hints=("Raise `b[l]` by 0.001. By how much does `f[l]` rise, and does it depend on the value of `b[l]`?",),
         ),
         Misconception(
             "wrong-operand",
             "return",
             lambda b: b.expand(len(b), len(b)),
             says="every row is a copy of b",
-            hints=("How does a sum react to one of its terms? Does the term's size matter?",),
+            hints=(
+                "What is the derivative of a sum with respect to one of its terms? Does the value of the term matter?",
+            ),
         ),
     ),
 )
@@ -69,9 +72,9 @@ input_grad = Exercise(
     answers=returned("x"),
     hints={
         "return": (
-            "Nudge x[k]. Which outputs move?",
-            "Every output that moves, moves the loss at its own rate in df. Paths add.",
-            "Write the sum over the outputs with its indices; the axis m disappears, (n,) remains.",
+            "Nudge `x[k]`. Which outputs move?",
+            "Each of these outputs is one path to the loss, with its own entry of `df`; the paths add.",
+            "Write the sum over the outputs with its indices: the axis `m` is summed over, and `(n,)` remains.",
         ),
     },
     misconceptions=(
@@ -79,8 +82,8 @@ input_grad = Exercise(
             "diagonal-only",
             "return",
             lambda w, out_g: (w * out_g).tril().triu().sum(1),
-            says="every entry follows only the output with its own number",
-            hints=("Nudge x[0]: does only f[0] move?",),
+            says="every entry counts only the output with the same index",
+            hints=("Nudge `x[0]`: does only `f[0]` move?",),
         ),
     ),
 )
@@ -92,9 +95,10 @@ weight_grad = Exercise(
     answers=returned("w"),
     hints={
         "return": (
-            "Nudge w[k,j]. Which outputs move, and at what rate?",
-            "One path for each weight, so nothing is summed: one product for each entry.",
-            "A table of all products of two vectors, with k down the side and j along the top.",
+            "Nudge `w[k,j]`. Which outputs move, and at what rate?",
+            "There is one path for each weight, so nothing is summed: each entry is a single product.",
+            "It is a table of all products of the entries of two vectors, with `k` for the rows and `j` for the "
+            "columns.",
         ),
     },
     misconceptions=(
@@ -102,8 +106,8 @@ weight_grad = Exercise(
             "diagonal-only",
             "return",
             lambda x, out_g: (x.unsqueeze(1) * out_g).tril().triu(),
-            says="only the entries with k = j are there",
-            hints=("Does w[0,1] have no effect on the loss?",),
+            says="only the entries with k = j are filled",
+            hints=("Does `w[0,1]` have no effect on the loss?",),
         ),
     ),
 )
@@ -115,9 +119,9 @@ bias_grad = Exercise(
     answers=returned("b"),
     hints={
         "return": (
-            "Nudge b[l]. Which outputs move, and at what rate?",
-            "Write the sum over the outputs with the Jacobian's zeros and ones in it. Which terms survive?",
-            "One output, at the rate 1: what is the loss's rate for that output?",
+            "Nudge `b[l]`. Which outputs move, and at what rate?",
+            "Write the sum over the outputs with the zeros and ones of the Jacobian in it. Which terms remain?",
+            "Only one output changes, at the rate 1: what is the gradient of the loss for that output?",
         ),
     },
 )

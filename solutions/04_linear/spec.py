@@ -9,19 +9,21 @@ lin_grad = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "One entry of inp meets every column of w: how many outputs does it touch?",
-            "Each output it touches sends back its own share of out.g, weighted by the w it was multiplied with.",
-            "Write the shapes of out.g and w side by side: the axis they share is summed away, (bs, n) remains.",
+            "One entry of `inp` is multiplied by a whole row of `w`: how many outputs does it affect?",
+            "Each of these outputs contributes its upstream gradient, multiplied by the entry of `w` on that path.",
+            "Write the shapes of `out.g` and `w` side by side: sum over the axis they share, so that `(bs, n)` "
+            "remains.",
         ),
         "w.g": (
-            "One entry of w is used once for every row of the batch. What happens to its contributions?",
-            "Row by row, w[i,j] is multiplied by inp[b,i] and lands in out[b,j]; add that up over b.",
-            "The batch axis must be the one that is summed away, so that (n, m) remains.",
+            "One entry of `w` is used once for every row of the batch. How are its contributions combined?",
+            "In row `b`, `w[i,j]` is multiplied by `inp[b,i]` and contributes to `out[b,j]`; the contributions are "
+            "summed over `b`.",
+            "It is a matrix product that sums over the batch axis, so that `(n, m)` remains.",
         ),
         "b.g": (
-            "How often is b[j] used in the forward pass?",
-            "What fans out forward is summed backward: every row used the same b.",
-            "Only the batch axis of out.g disappears; (m,) remains.",
+            "How often is `b[j]` used in the forward pass?",
+            "What is copied in the forward pass is summed in the backward pass: every row uses the same `b`.",
+            "Sum `out.g` over the batch axis only; `(m,)` remains.",
         ),
     },
 )
@@ -33,19 +35,19 @@ linear_grad = Exercise(
     answers=stored("inp.g", "weight.g", "bias.g"),
     hints={
         "inp.g": (
-            "Write the sum for one entry again; do not patch the line from lin_grad.",
-            "inp[i,k] touches every out[i,j]. Which entry of weight stands between them?",
-            "The summed index is last in out.g and already first in weight. Does anything have to be turned?",
+            "What is the sum for one entry of `inp` now? Derive it again; do not patch the line from `lin_grad`.",
+            "`inp[i,k]` affects every `out[i,j]`. By which entry of `weight` is it multiplied on the way?",
+            "The summed index is last in `out.g` and already first in `weight`. Does anything need a transpose?",
         ),
         "weight.g": (
-            "weight[j,k] feeds column j of out. Where does its own partner come from?",
-            "Add over the examples, and look at the order of the two indices that are left.",
-            "Shape (m, n): the axis m comes from out.g and must come first, n from inp.",
+            "`weight[j,k]` contributes to column `j` of `out`. By what is it multiplied there?",
+            "Sum over the examples, and look at the order of the two remaining indices.",
+            "Shape `(m, n)`: the axis `m` comes from `out.g` and must come first, `n` from `inp`.",
         ),
         "bias.g": (
-            "Does the way weight is stored change what happens to bias?",
-            "Each bias[j] was added once in every row of the batch.",
-            "From (bs, m) to (m,): which axis counts the examples?",
+            "Does the way `weight` is stored change what happens to `bias`?",
+            "Each `bias[j]` is added once in every row of the batch.",
+            "Reduce `out.g` from `(bs, m)` to `(m,)`: which axis numbers the examples?",
         ),
     },
 )
@@ -57,19 +59,20 @@ lin_grad_nd = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "Each of the bs times t rows goes through the layer on its own.",
-            "Nothing is summed over bs or t here: every row of inp has its own gradient.",
-            "Matrix products act on the last two axes and leave the leading ones alone; (bs, t, n) remains.",
+            "Does any of the `bs` times `t` rows affect the output of another row?",
+            "No: nothing is summed over `bs` or `t` here, and every row of `inp` has its own gradient.",
+            "The product of `lin_grad` works unchanged: `@` acts on the last two axes and keeps the leading ones; "
+            "`(bs, t, n)` remains.",
         ),
         "w.g": (
-            "How often is one entry of w used now? Count the rows.",
-            "Two axes number the rows, and both must be summed away.",
-            "Make one long batch of all the rows first; then it is the product you know from lin_grad.",
+            "How often is one entry of `w` used here? Count the rows.",
+            "Two axes number the rows, and the sum runs over both.",
+            "Reshape all the rows into one long batch first; then it is the product you know from `lin_grad`.",
         ),
         "b.g": (
-            "How often is b[j] used now? Count the rows.",
-            "If an axis t is left over, only one of the two leading axes has been summed.",
-            "sum accepts several axes at once; only the last one of out.g may remain.",
+            "How often is `b[j]` used here? Count the rows.",
+            "If an axis `t` is left over, only one of the two leading axes has been summed.",
+            "`sum` accepts several axes at once; only the last axis of `out.g` may remain.",
         ),
     },
 )
@@ -86,19 +89,22 @@ lin_grad_accumulate = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "Did inp have a .g before you were called? What has become of it?",
-            "The gradient itself is that of lin_grad; only the storing is new. Two cases: a .g, or none.",
-            "hasattr, or getattr with a default, tells you which case you are in.",
+            "Did `inp` have a `.g` before the call? What happens to it in your function?",
+            "The gradient is that of `lin_grad`; only how you store it is new. There are two cases: with a `.g`, and "
+            "without.",
+            "`hasattr`, or `getattr` with a default, tells the two cases apart; add where a gradient exists.",
         ),
         "w.g": (
-            "A layer used in two places gets two contributions to its w.g. Do both survive?",
-            "The gradient itself is that of lin_grad; only the storing is new. Two cases: a .g, or none.",
-            "Start from what is stored on w, or from nothing if there is none, and add this batch's sum.",
+            "A layer used in two places makes two contributions to its `w.g`. Are both kept?",
+            "The gradient is that of `lin_grad`; only how you store it is new. There are two cases: with a `.g`, and "
+            "without.",
+            "Start from the gradient stored on `w`, or from zero if there is none, and add the gradient of this batch.",
         ),
         "b.g": (
-            "Did b have a .g before you were called? What has become of it?",
-            "The gradient itself is that of lin_grad; only the storing is new. Two cases: a .g, or none.",
-            "Start from what is stored on b, or from nothing if there is none, and add this batch's sum.",
+            "Did `b` have a `.g` before the call? What happens to it in your function?",
+            "The gradient is that of `lin_grad`; only how you store it is new. There are two cases: with a `.g`, and "
+            "without.",
+            "Start from the gradient stored on `b`, or from zero if there is none, and add the gradient of this batch.",
         ),
     },
 )
@@ -116,19 +122,19 @@ lin_grad_needed = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "Is inp in needs? If it is not, nothing may be stored on it.",
-            "The gradient is that of lin_grad. Ask first, and compute inside the question.",
-            "Three separate questions, one for each name: each product belongs under its own if.",
+            "Is `inp` in `needs`? If it is not, nothing may be stored on it.",
+            "The gradient is that of `lin_grad`. Check first, and compute it inside the `if`.",
+            "Use three separate checks, one for each name: each gradient belongs under its own `if`.",
         ),
         "w.g": (
-            "Is w in needs? If it is not, nothing may be stored on it.",
-            "The gradient is that of lin_grad. Ask first, and compute inside the question.",
-            "Ask about each name on its own: with an elif, a second wanted gradient is never reached.",
+            "Is `w` in `needs`? If it is not, nothing may be stored on it.",
+            "The gradient is that of `lin_grad`. Check first, and compute it inside the `if`.",
+            "Check each name separately: after an `elif`, a second gradient in `needs` is never computed.",
         ),
         "b.g": (
-            "Is b in needs? If it is not, nothing may be stored on it.",
-            "The gradient is that of lin_grad. Ask first, and compute inside the question.",
-            "Ask about each name on its own: with an elif, a second wanted gradient is never reached.",
+            "Is `b` in `needs`? If it is not, nothing may be stored on it.",
+            "The gradient is that of `lin_grad`. Check first, and compute it inside the `if`.",
+            "Check each name separately: after an `elif`, a second gradient in `needs` is never computed.",
         ),
     },
 )
@@ -141,19 +147,19 @@ lin_grad_lean = Exercise(
     never_holds="bs n m",
     hints={
         "inp.g": (
-            "Which arrays do you create on the way, and how large is the largest of them?",
-            "Broadcasting out.g against w makes one entry for every example, input and output. Is that needed?",
-            "One operation multiplies and adds up as it goes, and its result is no larger than (bs, n).",
+            "Which intermediate arrays do you create, and how large is the largest of them?",
+            "Broadcasting `out.g` against `w` creates one entry for every example, input and output. Is that needed?",
+            "One operation multiplies and sums at once, and its result is no larger than `(bs, n)`.",
         ),
         "w.g": (
-            "Which arrays do you create on the way, and how large is the largest of them?",
-            "A stack of bs tables, added up afterwards, is bs times as large as the answer.",
-            "One operation multiplies and adds up over the examples as it goes; its result is (n, m).",
+            "Which intermediate arrays do you create, and how large is the largest of them?",
+            "A stack of `bs` matrices, summed afterwards, is `bs` times as large as the answer.",
+            "One operation multiplies and sums over the examples at once; its result is `(n, m)`.",
         ),
         "b.g": (
             "Which gradient of the three never needed a large array?",
-            "It is the same as in lin_grad: every row used the same b.",
-            "Reduce out.g itself over the axis that counts the examples.",
+            "It is the same as in `lin_grad`: every row uses the same `b`.",
+            "Sum `out.g` itself over the axis that numbers the examples.",
         ),
     },
 )
@@ -165,14 +171,14 @@ bmm_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Look at one example by itself: it is the layer you know, with b in the place of w.",
-            "Which index do out.g and b share, apart from the batch? That one is summed.",
-            "Turn the last two axes of one factor, and only those: t() is for matrices, so name the axes.",
+            "Look at one example on its own. Which layer is it, with `b` in place of `w`?",
+            "Which index do `out.g` and `b` share, apart from the batch? Sum over that one.",
+            "Transpose the last two axes of one factor, and only those: `t()` is for matrices only, so name the axes.",
         ),
         "b.g": (
-            "Every example has its own b. Is anything summed over the batch?",
-            "Within one example, b[k,j] is used once for each of the n rows of a.",
-            "The axis n disappears, bs stays in front; turn the last two axes of a, and only those.",
+            "Every example has its own `b`. Is anything summed over the batch?",
+            "No; but within one example, `b[k,j]` is used once for each of the `n` rows of `a`.",
+            "Sum over the axis `n` and keep `bs` in front; transpose the last two axes of `a`, and only those.",
         ),
     },
 )

@@ -14,9 +14,10 @@ relu_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge a positive entry, then a negative one. Which of the two moves out?",
-            "The local derivative is a mask: some gates are open and pass out.g on, the others block it.",
-            "Make the mask from inp, never from the sign of out.g, and multiply; write into no tensor you were given.",
+            "Nudge a positive entry, then a negative one. Which of the two changes `out`?",
+            "The local derivative is a mask: some entries pass `out.g` on, the others block it.",
+            "Build the mask from `inp`, never from the sign of `out.g`, and multiply; do not modify your arguments in "
+            "place.",
         ),
     },
     misconceptions=(
@@ -24,8 +25,8 @@ relu_grad = Exercise(
             "wrong-operand",
             "inp.g",
             lambda inp, out_g: out_g.clamp_min(0) * (inp > 0),
-            says="negative entries of out.g are blocked as well, though their gate is open",
-            hints=("May a loss react to an output at a negative rate?",),
+            says="negative entries of out.g are blocked as well, even where inp is positive",
+            hints=("Can an entry of the upstream gradient be negative?",),
         ),
     ),
 )
@@ -38,9 +39,10 @@ shifted_relu_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Two steps. By how much does the second one, the shift, change a nudge that comes through?",
-            "The gates are those of relu. Which of the two tensors still tells open from closed?",
-            "Take inp = 0.3: is its gate open, and what is the sign of out there?",
+            "There are two steps. What is the derivative of the second one, the shift?",
+            "The mask is that of relu. Which of the two tensors still tells where relu passes its input?",
+            "Take `inp = 0.3`: does relu pass it, and what is the sign of `out` there? Build the mask from the tensor "
+            "that fits.",
         ),
     },
     misconceptions=(
@@ -50,16 +52,16 @@ shifted_relu_grad = Exercise(
             lambda inp, out_g: out_g * (inp > 0) - 0.5,
             says="the 0.5 is subtracted from every gradient as well",
             hints=(
-                "If out.g were zero everywhere, what would your answer be?",
-                "A constant moves the output once and for all. Does it move when you nudge inp?",
+                "If `out.g` were zero everywhere, what would your code store?",
+                "A constant shifts the output. Does that shift change when you nudge `inp`?",
             ),
         ),
         Misconception(
             "wrong-local",
             "inp.g",
             lambda inp, out_g: out_g * ((inp > 0) * 1.0 - 0.5),
-            says="the 0.5 is subtracted from the slope as well",
-            hints=("What is the slope of a line, and what is it after you shift the line down?",),
+            says="the 0.5 is subtracted from the local derivative as well",
+            hints=("What is the slope of a line, and what is it after the line is shifted down?",),
         ),
     ),
 )
@@ -71,9 +73,9 @@ leaky_relu_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge a positive entry and a negative one. By how much does out move in either case?",
-            "Relu had two local derivatives, 1 and 0. Which of them is another one here?",
-            "Choose between two factors, entry by entry, by the sign of inp.",
+            "Nudge a positive entry and a negative one. By how much does `out` move in either case?",
+            "The local derivative of relu is 1 or 0. Which of the two is different here?",
+            "Choose between two factors, entry by entry, by the sign of `inp`; multiply by the upstream gradient.",
         ),
     },
 )
@@ -85,9 +87,9 @@ sigmoid_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Where is the S-curve steepest, and how steep is it far out on either side?",
-            "The slope can be read from the height: a product of two numbers that add up to 1.",
-            "One of the two is out itself, the other what is missing to 1; the loss's reaction multiplies them.",
+            "Where is the sigmoid steepest, and how steep is it far out on either side?",
+            "The derivative can be written with `out` alone: a product of two numbers that add up to 1.",
+            "One of the two is `out` itself, the other its complement to 1; multiply them by the upstream gradient.",
         ),
     },
 )
@@ -99,9 +101,9 @@ tanh_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Tanh goes from -1 to 1. What is its slope in the middle, and what is it near the ends?",
-            "The slope can be read from out: it is 1 where out is 0, and it vanishes where out is 1 or -1.",
-            "Both ends lose alike, so the sign of out cannot matter. Which power forgets a sign?",
+            "Tanh goes from -1 to 1. How steep is it in the middle, and how steep near the ends?",
+            "The derivative can be written with `out` alone: it is 1 where `out` is 0, and 0 where `out` is 1 or -1.",
+            "Tanh is equally flat at both ends, so the sign of `out` cannot matter. Which power removes a sign?",
         ),
     },
 )
@@ -113,9 +115,10 @@ softplus_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Far to the left it is flat, far to the right it is a line. Which curve goes from 0 to 1 like its slope?",
-            "Exponential, sum, logarithm: multiply the factors, and look at what you get.",
-            "You have met that quotient of exponentials: it squashes any number into a probability.",
+            "Far to the left it is flat, far to the right a line of slope 1. Which function goes from 0 to 1 like "
+            "that?",
+            "Exponential, sum, logarithm: multiply the three derivatives, and simplify.",
+            "You know this quotient of exponentials: it maps any number to a probability.",
         ),
     },
 )
@@ -127,9 +130,10 @@ silu_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Underline every inp in the forward pass. How many paths lead to out?",
-            "It is a product: hold one factor while the other moves, then the other way round, and add.",
-            "Compute the gate from inp first, and use its slope from sigmoid_grad; note that out is not the gate.",
+            "Underline every `inp` in the forward pass. How many paths lead to `out`?",
+            "Use the product rule: differentiate one factor with the other held fixed, then vice versa, and add.",
+            "Compute the sigmoid of `inp` first, and use its derivative from `sigmoid_grad`; note that `out` is not "
+            "the sigmoid.",
         ),
     },
     misconceptions=(
@@ -137,10 +141,10 @@ silu_grad = Exercise(
             "wrong-local",
             "inp.g",
             lambda out, out_g: out_g * out * (1 - out),
-            says="this is the slope of sigmoid, with out as if it were the gate",
+            says="this is the derivative of sigmoid, with out used in place of the sigmoid",
             hints=(
-                "Is out between 0 and 1, as a sigmoid is? Compute the gate from inp.",
-                "inp is also a factor of its own: how many paths are there?",
+                "Is `out` between 0 and 1, as a sigmoid is? Compute the sigmoid from `inp`.",
+                "`inp` is also a factor outside the sigmoid: how many paths are there?",
             ),
         ),
     ),
@@ -148,14 +152,14 @@ silu_grad = Exercise(
 
 
 def _slope_of_tanh_approximation(inp, out_g):
-    """Of `inp * (1 + tanh(k * (inp + 0.044715 * inp**3))) / 2`, where k is the root of 2 / pi."""
+    """Return the gradient of `inp * (1 + tanh(k * (inp + 0.044715 * inp**3))) / 2`, k the square root of 2 / pi."""
     k = (2 / math.pi) ** 0.5
     bent = (k * (inp + 0.044715 * inp**3)).tanh()
     return out_g * (1 + bent + inp * (1 - bent**2) * k * (1 + 3 * 0.044715 * inp**2)) / 2
 
 
 def _slope_of_sigmoid_approximation(inp, out_g):
-    """Of `inp * sigmoid(1.702 * inp)`."""
+    """Return the gradient of `inp * sigmoid(1.702 * inp)`."""
     gate = (1.702 * inp).sigmoid()
     return out_g * (gate + 1.702 * inp * gate * (1 - gate))
 
@@ -167,9 +171,11 @@ gelu_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Underline every inp in the forward pass. How many paths lead to out?",
-            "A product again, of inp and Phi(inp). Phi is the area under the bell curve, up to inp: what is its slope?",
-            "The slope of an area is the height of its edge: the bell curve itself, with its factor in front.",
+            "Underline every `inp` in the forward pass. How many paths lead to `out`?",
+            "A product again, of `inp` and `Phi(inp)`. Phi is the normal distribution function: what is its "
+            "derivative?",
+            "The derivative of Phi is the normal density, with the factor in front that makes its area 1; then the "
+            "product rule.",
         ),
     },
     misconceptions=(
@@ -177,22 +183,22 @@ gelu_grad = Exercise(
             "wrong-local",
             "inp.g",
             _slope_of_tanh_approximation,
-            says="this is the slope of the tanh approximation, close to that of the exact GELU but not the same",
-            hints=("Which function did the forward pass compute: erf or tanh?",),
+            says="this is the derivative of the tanh approximation, close to that of the exact GELU but not the same",
+            hints=("Which function does the forward pass use: erf or tanh?",),
         ),
         Misconception(
             "wrong-local",
             "inp.g",
             _slope_of_sigmoid_approximation,
-            says="this is the slope of the approximation inp * sigmoid(1.702 inp)",
-            hints=("Which function did the forward pass compute: erf or sigmoid?",),
+            says="this is the derivative of the approximation inp * sigmoid(1.702 inp)",
+            hints=("Which function does the forward pass use: erf or sigmoid?",),
         ),
         Misconception(
             "missing-local",
             "inp.g",
             lambda inp, out_g: out_g * ((1 + (inp / 2**0.5).erf()) / 2 + inp * (-(inp**2) / 2).exp()),
-            says="the bell curve lacks the factor that makes its area 1",
-            hints=("How high is your bell in the middle, and how steeply does Phi rise there?",),
+            says="the normal density lacks the factor that makes its area 1",
+            hints=("How large is your density at 0, and how steeply does Phi rise there?",),
         ),
     ),
 )
@@ -209,9 +215,9 @@ clamp_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge an entry below lo, one in between, and one above hi. Which of them moves out?",
-            "Relu's mask had one edge, this one has two. Compare inp with each of them.",
-            "An entry counts if both comparisons hold; mind that `and` is for single values, & is for tensors.",
+            "Nudge an entry below `lo`, one in between, and one above `hi`. Which of them changes `out`?",
+            "The mask of relu has one bound, this one has two. Compare `inp` with each of them.",
+            "The mask is 1 where both comparisons hold; note that `and` is for single values, `&` is for tensors.",
         ),
     },
 )
@@ -223,14 +229,14 @@ maximum_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Nudge an entry of a that is the smaller of the two. Does out notice?",
-            "You need a mask. Relu's compared inp with 0; what is a compared with here?",
-            "out.g goes through where a is the larger one, and nowhere else.",
+            "Nudge an entry of `a` that is the smaller of the two. Does `out` change?",
+            "You need a mask. That of relu compares `inp` with 0; with what is `a` compared here?",
+            "Pass `out.g` on where `a` is the larger one, and nowhere else.",
         ),
         "b.g": (
-            "Where a hears nothing, who does?",
-            "The mask of b is the other way round.",
-            "Every entry of out.g goes to one of the two.",
+            "Where `a` gets no gradient, which of the two gets it?",
+            "The mask of `b` is the complement of that of `a`.",
+            "Every entry of `out.g` goes to exactly one of the two: pass it on where `b` is the larger one.",
         ),
     },
 )
@@ -242,9 +248,9 @@ dropout_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge an entry that was dropped, and one that was kept. By how much does out move in each case?",
-            "The mask was drawn on the way forward; the way back goes through the very same gates.",
-            "A kept entry was scaled on the way forward. A nudge of it was scaled as well: by how much?",
+            "Nudge an entry that was dropped, and one that was kept. By how much does `out` move in each case?",
+            "The mask was drawn in the forward pass; the backward pass uses the very same mask.",
+            "A kept entry is scaled in the forward pass, so its gradient is scaled as well: by how much?",
         ),
     },
     misconceptions=(
@@ -252,8 +258,8 @@ dropout_grad = Exercise(
             "wrong-local",
             "inp.g",
             lambda mask, out_g, p: out_g * mask / 1 - p,
-            says="it is divided by 1, and then p is subtracted: division comes before subtraction",
-            hints=("Which part must be worked out first? Say so with parentheses.",),
+            says="the gradient is divided by 1, and then p is subtracted: division comes before subtraction",
+            hints=("Which part must be computed first? Put it in parentheses.",),
         ),
     ),
 )

@@ -20,7 +20,7 @@ _EQUAL = ((-3.0, -2.0, -1.0, -0.5),)
 
 
 def _log_probabilities(rng, _setting, shape):
-    """Logarithms of positive numbers that add up to 1 in each row."""
+    """Return logarithms of positive numbers that add up to 1 in each row."""
     import numpy as np
 
     scores = np.exp(rng.standard_normal(shape))
@@ -28,17 +28,17 @@ def _log_probabilities(rng, _setting, shape):
 
 
 def _truth(inp, targ):
-    """1 at the right class of each row, else 0; shape: (bs, c)"""
+    """Return the one-hot target, 1 at the right class of each row, else 0; shape: (bs, c)."""
     return inp.new_zeros(inp.shape).scatter(1, targ.unsqueeze(-1), 1.0)
 
 
 def _softmax_less_truth(inp, targ):
-    """How far what the network believes is from what is true; shape: (bs, c)"""
+    """Return softmax probabilities minus the one-hot target; shape: (bs, c)."""
     return inp.softmax(-1) - _truth(inp, targ)
 
 
 def _softmax_backwards(inp, out_g):
-    """The gradient at the logits, from one at the probabilities; shape: (bs, c)"""
+    """Return the gradient at the logits from that at the probabilities; shape: (bs, c)."""
     prob = inp.softmax(-1)
     return prob * (out_g - (prob * out_g).sum(-1, keepdim=True))
 
@@ -68,9 +68,11 @@ mse_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Four small steps: squeeze, difference, square, mean. One factor for each of them.",
-            "There is no out.g: the loss reacts to itself at a rate of 1, so begin with the mean's factor.",
-            "Write down the shapes before you subtract, and bring back the axis that squeeze dropped.",
+            "There are four steps: squeeze, difference, square, mean. What is the derivative of each?",
+            "There is no `out.g`: the derivative of the loss with respect to itself is 1, so begin with the factor of "
+            "the mean.",
+            "Multiply the four factors; write down the shapes before you subtract, and restore the axis that squeeze "
+            "dropped.",
         ),
     },
     misconceptions=(
@@ -79,14 +81,14 @@ mse_grad = Exercise(
             "inp.g",
             lambda inp, targ: 0 * inp + 2 * (inp.squeeze(-1) - targ).mean() / len(inp),
             says="all entries are the same: the gradient itself was averaged over the batch",
-            hints=("It is the loss that is reduced. How many predictions are there, and how many gradients?",),
+            hints=("The loss is averaged, not the gradient. How many predictions are there, and how many gradients?",),
         ),
         Misconception(
             "extra-batch-sum",
             "inp.g",
             lambda inp, targ: 0 * inp + 2 * (inp.squeeze(-1) - targ).mean(),
             says="all entries are the same: the average of 2(inp - targ) over the batch",
-            hints=("It is the loss that is reduced. How many predictions are there, and how many gradients?",),
+            hints=("The loss is averaged, not the gradient. How many predictions are there, and how many gradients?",),
         ),
     ),
 )
@@ -98,9 +100,10 @@ mse_grad_nd = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Each example has c predictions. Over how many squares does this mean run?",
-            "Three steps: difference, square, mean. Only the factor of the mean differs from mse_grad.",
-            "mean() without an argument takes every entry of every row; ask inp how many that is.",
+            "Each example has `c` predictions. Over how many squares is this mean taken?",
+            "There are three steps: difference, square, mean. Only the factor of the mean differs from `mse_grad`.",
+            "`mean()` without an argument runs over every entry of every row; divide by the number of entries of "
+            "`inp`.",
         ),
     },
 )
@@ -112,9 +115,9 @@ mse_sum_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge one prediction by 0.001. Does it matter to the sum how many others there are?",
-            "Difference, square, sum. What is the factor of a sum?",
-            "Take the answer for the mean, and leave out what the mean put in.",
+            "Nudge one prediction by 0.001. Does the change of the sum depend on how many others there are?",
+            "There are three steps: difference, square, sum. What is the derivative of a sum?",
+            "Take the answer for the mean, and omit the factor of the mean.",
         ),
     },
 )
@@ -126,9 +129,11 @@ softmax_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Raise one entry of a row. Which entries of out move, and in which direction?",
-            "All of the row moves: the raised entry gains what the others lose. Every one of them brings its out.g.",
-            "Per row: average out.g with out as weights, see how far each out.g lies from it, weigh with out.",
+            "Raise one entry of a row. Which entries of `out` move, and in which direction?",
+            "All entries of the row move: the raised one gains what the others lose. Each of them contributes its "
+            "`out.g`.",
+            "Per row: take the average of `out.g` with `out` as weights, subtract it from `out.g`, then multiply by "
+            "`out`.",
         ),
     },
 )
@@ -140,9 +145,11 @@ logsumexp_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Raise every entry of a row by 0.001. By how much does out rise? How is that shared among the entries?",
-            "Three steps: exp, sum, log. The log's factor is one over the row's sum.",
-            "The shares are exponentials that add up to 1 in each row; out.g has no axis c yet, so give it one.",
+            "Raise every entry of a row by 0.001. By how much does `out` rise, and how much of it does each entry "
+            "contribute?",
+            "There are three steps: exp, sum, log. The derivative of the log is one over the sum of the row.",
+            "The local derivatives are exponentials, normalised to sum to 1 in each row; `out.g` lacks the axis `c`, "
+            "so add it first.",
         ),
     },
 )
@@ -154,9 +161,9 @@ log_softmax_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Each output is its own input minus something that the whole row shares. Which two paths is that?",
-            "On one path nothing happens to out.g. On the other, all of a row's out.g meet in logsumexp.",
-            "What meets is added up, then handed out again in softmax's shares, with a minus; out knows the shares.",
+            "Each output is its own input minus a logsumexp that the whole row shares. Which two paths does that make?",
+            "On one path `out.g` is unchanged. On the other, the entries of `out.g` in a row add up at logsumexp.",
+            "That sum is multiplied by the softmax probabilities and subtracted; `out` gives you the probabilities.",
         ),
     },
 )
@@ -168,9 +175,10 @@ nll_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "The loss looks at one entry in each row. What happens if you nudge another one?",
-            "All but bs entries are zero. Does it matter how large the entry that was looked at is?",
-            "Start from zeros in the shape of inp; the entries picked by targ get the mean's factor, and the minus.",
+            "The loss uses one entry of each row. What happens if you nudge another one?",
+            "All but `bs` entries of the gradient are zero. Does it matter how large the selected entries are?",
+            "Start from zeros in the shape of `inp`; the entries selected by `targ` get the factor of the mean and "
+            "the minus sign.",
         ),
     },
     misconceptions=(
@@ -178,8 +186,8 @@ nll_grad = Exercise(
             "wrong-local",
             "inp.g",
             lambda inp, targ: _softmax_less_truth(inp, targ) / len(inp),
-            says="this is the gradient of cross-entropy; here inp holds log-probabilities already",
-            hints=("What does this loss do to inp before it picks an entry? Is there a softmax in it?",),
+            says="this is the gradient of cross-entropy; inp holds log-probabilities already",
+            hints=("What does this loss do to `inp` before it selects an entry? Does it contain a softmax?",),
         ),
     ),
 )
@@ -191,9 +199,11 @@ cross_entropy_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Each row's loss is logsumexp of the row minus one entry of it. Which entries does either part move?",
-            "The first part touches the whole row and you know its shares; the second touches one entry.",
-            "Per row: what the network believes, less what is true. The mean over the examples adds one factor.",
+            "The loss of a row is its logsumexp minus one of its entries. On which entries does each part depend?",
+            "The first part depends on the whole row, and you know its gradient, the softmax; the second depends on "
+            "one entry.",
+            "Per row: the predicted probabilities minus the one-hot target. The mean over the examples adds one "
+            "factor.",
         ),
     },
 )
@@ -205,9 +215,10 @@ smooth_cross_entropy_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "What does the truth of one row look like now, written out as c numbers? What do they add up to?",
-            "Only the truth is another one. Did the derivation of cross_entropy_grad need it to be 0 and 1?",
-            "Belief less truth once more: eps shared out evenly, the rest on top at the right class; then the mean.",
+            "What is the smoothed target of one row, written out as `c` numbers? What is their sum?",
+            "Only the target differs. Does the derivation of `cross_entropy_grad` need it to be 0 and 1?",
+            "Prediction minus target again, with `eps` spread evenly and the rest added at the right class; then the "
+            "mean.",
         ),
     },
 )
@@ -219,9 +230,10 @@ bce_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Two logarithms, so two paths. On which of them does a larger inp make the loss larger?",
-            "A logarithm's factor is one over its argument; the second argument falls when inp rises.",
-            "Here inp is a probability already: no sigmoid's slope is there to cancel the denominators.",
+            "There are two logarithms, so two paths. On which of them does a larger `inp` increase the loss?",
+            "The derivative of a logarithm is one over its argument; the second argument falls when `inp` rises.",
+            "Here `inp` is a probability already: add both paths, as no sigmoid cancels the denominators; then the "
+            "mean.",
         ),
     },
 )
@@ -233,9 +245,10 @@ bce_logits_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Write it as steps: sigmoid, two logarithms, mean. On how many paths does inp reach the loss?",
-            "The slope of sigmoid cancels what the logarithms bring. Do the algebra before you type.",
-            "What is left is as short as for cross-entropy: belief less truth, and the mean's factor.",
+            "Take the loss as steps: sigmoid, two logarithms, mean. Along how many paths does `inp` reach it?",
+            "The derivative of sigmoid cancels the denominators of the logarithms. Simplify on paper before you write "
+            "code.",
+            "The result is as short as for cross-entropy: prediction minus target, and the factor of the mean.",
         ),
     },
     misconceptions=(
@@ -243,7 +256,7 @@ bce_logits_grad = Exercise(
             "wrong-local",
             "inp.g",
             lambda inp, targ: (inp.softmax(0) - targ) / len(inp),
-            says="this is a softmax over the batch: the examples share one probability among them",
+            says="this is a softmax over the batch: the probabilities of all examples together add up to 1",
             hints=("Do the probabilities of different examples have to add up to 1?",),
         ),
     ),
@@ -257,9 +270,10 @@ hinge_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "For which examples does the loss not move at all when you nudge their score?",
-            "Product, difference, relu, mean: one factor for each, and relu's is a mask.",
-            "The mask looks at what went into the relu, not at inp; the product's factor is the partner of inp.",
+            "For which examples does the loss not change at all when you nudge their score?",
+            "Product, difference, relu, mean: one derivative for each, and that of relu is a mask.",
+            "The mask depends on the input of the relu, not on `inp`; the derivative of the product is the other "
+            "factor.",
         ),
     },
     misconceptions=(
@@ -267,15 +281,15 @@ hinge_grad = Exercise(
             "wrong-point",
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 0) / len(inp),
-            says="only the misjudged examples count, but those judged rightly by less than 1 have a loss too",
-            hints=("What is the loss of an example with targ * inp = 0.5?",),
+            says="only misclassified examples count, but those correct by a margin below 1 have a loss too",
+            hints=("What is the loss of an example with `targ * inp` = 0.5?",),
         ),
         Misconception(
             "wrong-factor",
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 1) / (targ * inp < 1).sum().clamp_min(1),
-            says="it is divided by the number of examples that have a loss, and not by the number of all",
-            hints=("Over how many numbers does this mean run? Do the zeros count?",),
+            says="the gradient is divided by the number of examples that have a loss, not of all examples",
+            hints=("Over how many numbers is this mean taken? Do the zeros count?",),
         ),
     ),
 )
@@ -287,9 +301,10 @@ svm_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Which wrong classes of a row have a say: all, or those that come nearer than 1 to the right one?",
-            "Each of them pushes its own score down. And what does each of them do to the score of the right class?",
-            "A mask of those that count; at the right class, less how many there are; and the mean's factor.",
+            "Which wrong classes of a row contribute: all, or those whose score is within 1 of the right one?",
+            "Each of them adds to the gradient of its own score. What does it add to that of the right class?",
+            "A mask of the classes that contribute; at the right class, minus their number; and the factor of the "
+            "mean.",
         ),
     },
 )
@@ -301,9 +316,9 @@ l2_penalty_grad = Exercise(
     answers=stored("w.g"),
     hints={
         "w.g": (
-            "Nudge one weight. Do the other weights matter for how far the penalty moves?",
-            "Square, sum, times lam: one factor for each, and one of the three is 1.",
-            "What does the square bring down? The result has the shape of w, and large weights have large entries.",
+            "Nudge one weight. Does the change of the penalty depend on the other weights?",
+            "Square, sum, times `lam`: one derivative for each, and one of the three is 1.",
+            "Which factor does the square bring down? The result has the shape of `w` and is proportional to `w`.",
         ),
     },
 )

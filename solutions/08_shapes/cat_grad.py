@@ -1,4 +1,4 @@
-"""Two tensors joined, backwards. The lesson is README.md in this folder."""
+"""Two tensors concatenated, backwards. The lesson is README.md in this folder."""
 
 
 def cat_grad(a, b, out, dim):

@@ -1,4 +1,4 @@
-"""A running sum, backwards. The lesson is README.md in this folder."""
+"""A cumulative sum, backwards. The lesson is README.md in this folder."""
 
 
 def cumsum_grad(inp, out, dim):

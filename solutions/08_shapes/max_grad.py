@@ -1,4 +1,4 @@
-"""The largest along an axis, backwards. The lesson is README.md in this folder."""
+"""The maximum along an axis, backwards. The lesson is README.md in this folder."""
 
 
 def max_grad(inp, out, dim):

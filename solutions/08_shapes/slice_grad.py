@@ -1,4 +1,4 @@
-"""A stretch of an axis, backwards. The lesson is README.md in this folder."""
+"""A slice of an axis, backwards. The lesson is README.md in this folder."""
 
 import torch
 

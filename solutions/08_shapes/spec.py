@@ -1,4 +1,4 @@
-"""Exercises of unit 08: what sums, copies, moves or picks entries, backwards."""
+"""Exercises of unit 08: reductions, broadcasting, rearranging and indexing, backwards."""
 
 from handgrad import (
     Exercise,
@@ -60,9 +60,11 @@ sum_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge one entry of inp by 0.001. Which entry of out moves, and by how much?",
-            "All the entries that were added up into one sum hear the same thing from it. How many times is it said?",
-            "Where keepdim is False, out lacks the axis: put one of size 1 back in its place before you copy.",
+            "Nudge one entry of `inp` by 0.001. Which entry of `out` moves, and by how much?",
+            "All the entries added up into one sum get the same gradient. How often does each entry of `out.g` have "
+            "to be copied?",
+            "Where `keepdim` is `False`, `out` lacks the axis: insert it again with size 1 before you expand to the "
+            "shape of `inp`.",
         ),
     },
 )
@@ -74,9 +76,9 @@ mean_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "A mean is a sum and one more step. Which step, and what is its factor?",
-            "How many entries share one mean: all of inp, or those along one axis?",
-            "Do what you did for the sum; the share of each entry comes from the size of inp along dim.",
+            "A mean is a sum followed by one more step. Which step, and what is its derivative?",
+            "How many entries go into one mean: all of `inp`, or those along one axis?",
+            "Start from `sum_grad`; the additional factor follows from the size of `inp` along `dim`.",
         ),
     },
 )
@@ -93,9 +95,9 @@ unbroadcast = Exercise(
     answers=returned("x"),
     hints={
         "return": (
-            "One entry of x was copied to several places. What becomes of what they send back?",
-            "Line up the two shapes from the right. Which axes are new, and which had the size 1?",
-            "New axes are summed until none is left in front; axes of size 1 are summed too, but have to stay.",
+            "One entry of `x` is copied to several entries. How are their gradients combined?",
+            "Align the two shapes from the right. Which axes are new, and which had size 1?",
+            "Sum over the new axes in front, which disappear; sum over axes of size 1 too, but keep them.",
         ),
     },
 )
@@ -107,14 +109,14 @@ add_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Had a and out the same shape, what would the gradient be? And what is different here?",
-            "Broadcasting put copies of a into out. Each copy sends a gradient back to one and the same entry.",
-            "Bring what arrives down to the shape of a: you wrote the function for it in unbroadcast.",
+            "If `a` and `out` had the same shape, what would the gradient be? And what is different here?",
+            "Broadcasting copies the entries of `a`. The gradients of all copies belong to the same entry.",
+            "Reduce the upstream gradient to the shape of `a`: `unbroadcast` is the function for that.",
         ),
         "b.g": (
-            "Does b get anything else than a does, before you look at the shapes?",
-            "Line up the shapes of b and out from the right: where was b copied?",
-            "What differs is only the shape that you bring it down to: that of b.",
+            "Is the gradient of `b` any different from that of `a`, before you look at the shapes?",
+            "Align the shapes of `b` and `out` from the right: along which axes is `b` copied?",
+            "Only the target shape differs: reduce the upstream gradient to the shape of `b`.",
         ),
     },
 )
@@ -127,13 +129,14 @@ mul_grad = Exercise(
     hints={
         "a.g": (
             "At what rate does a product grow with its left factor?",
-            "Two steps: multiply at the full shape of out, and then come down to the shape of a.",
-            "Every copy of a met another entry of its partner, so multiply first and add the copies afterwards.",
+            "There are two steps: multiply at the full shape of `out`, then reduce to the shape of `a`.",
+            "Every copy of `a` is multiplied by a different entry of the other factor, so multiply first and sum "
+            "afterwards.",
         ),
         "b.g": (
             "At what rate does a product grow with its right factor?",
-            "Two steps: multiply at the full shape of out, and then come down to the shape of b.",
-            "The same as for the other one, with the two exchanged: partner, and shape to come down to.",
+            "There are two steps: multiply at the full shape of `out`, then reduce to the shape of `b`.",
+            "The same as for `a`, with both exchanged: the other factor, and the shape to reduce to.",
         ),
     },
 )
@@ -145,9 +148,9 @@ permute_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "No number was changed, each only got another address. Where does the entry of a nudge end up?",
-            "Axis i of out is axis order[i] of inp. So where is axis j of inp to be found in out?",
-            "Look for 0, 1 and 2 in order, one after the other: their places are the order that leads back.",
+            "No number changes, only its index. If you nudge one entry of `inp`, where in `out` is it?",
+            "Axis `i` of `out` is axis `order[i]` of `inp`. So which axis of `out` is axis `j` of `inp`?",
+            "Find the positions of 0, 1 and 2 in order: these positions, in turn, are the inverse permutation.",
         ),
     },
 )
@@ -159,9 +162,9 @@ reshape_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Number the entries of inp in the order in which they lie in memory. What is their order in out?",
-            "No entry moved; only the lines were drawn elsewhere. Is that a transpose?",
-            "Draw the lines of out.g where inp has them.",
+            "Number the entries of `inp` in the order in which they are stored. What is their order in `out`?",
+            "The order stays the same; only the shape changes. Is that a transpose?",
+            "Give `out.g` the shape of `inp`, without changing the order of its entries.",
         ),
     },
 )
@@ -173,15 +176,16 @@ index_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "A row of inp may be picked once, three times, or never. What is its gradient in each case?",
-            "Start from zeros in the shape of inp, and bring each row of what arrives to the row it was taken from.",
-            "Bring it by adding, and mind that an assignment through repeated indices keeps one row only.",
+            "A row of `inp` may be selected once, three times, or never. What is its gradient in each case?",
+            "Start from zeros in the shape of `inp`; each row of `out.g` belongs to the row of `inp` that it was "
+            "taken from.",
+            "Add, do not assign: with a repeated index, an indexed assignment keeps only one of the rows.",
         ),
     },
 )
 
 slice_grad = Exercise(
-    title="A stretch of an axis, backwards",
+    title="A slice of an axis, backwards",
     forward=lambda inp, start, stop: inp[:, start:stop],
     inputs={
         "inp": sized(normal("bs t m"), t=(5, 6, 7)),
@@ -192,9 +196,9 @@ slice_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge an entry before start, one inside, and one behind stop. Which of them moves out?",
-            "The gradient is as large as inp, and most of it may be nothing.",
-            "Zeros in the shape of inp; the same slice tells where out.g belongs.",
+            "Nudge an entry before `start`, one inside, and one after `stop`. Which of them changes `out`?",
+            "The gradient has the shape of `inp`, and most of it may be zero.",
+            "Start from zeros in the shape of `inp`, and write `out.g` into the same slice.",
         ),
     },
 )
@@ -206,28 +210,29 @@ where_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Nudge an entry of a that was not chosen. What does out do?",
-            "Who was chosen is told by mask; neither a nor b has anything to do with it.",
-            "out.g where mask is 1, and nothing where it is 0.",
+            "Nudge an entry of `a` that is not selected. Does `out` change?",
+            "`mask` alone decides which of the two is selected; the values of `a` and `b` do not matter.",
+            "Take `out.g` where `mask` is 1, and 0 where it is 0.",
         ),
         "b.g": (
-            "Where was b chosen?",
-            "The entries that a does not get.",
-            "out.g where mask is 0, and nothing where it is 1.",
+            "Where is `b` selected?",
+            "Look at `mask` again: `b` is selected exactly where `a` is not.",
+            "Take `out.g` where `mask` is 0, and 0 where it is 1.",
         ),
     },
 )
 
 max_grad = Exercise(
-    title="The largest along an axis, backwards",
+    title="The maximum along an axis, backwards",
     forward=lambda inp, dim: inp.max(dim).values,
     inputs={"inp": spaced("bs n m"), "out": output(), "dim": each_of(1, -1, 0)},
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge an entry that is not the largest of its group. What does out do?",
-            "You need a mask that is open at one entry of each group. Which tensor tells you the largest?",
-            "Give out its axis back, with size 1, and compare it with inp. Where two are equal, what must they sum to?",
+            "Nudge an entry that is not the largest along `dim`. Does `out` change?",
+            "You need a mask that is 1 at the largest entry along `dim`. Which tensor holds the largest values?",
+            "Insert the axis into `out` again, with size 1, and compare with `inp`. If two entries tie, what must the "
+            "mask sum to?",
         ),
     },
 )
@@ -239,9 +244,10 @@ var_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Take the variance apart: mean, difference, square, sum, division. Which factor does each of them bring?",
-            "Each entry also moves the mean a little. Add up what that does to all the squares: what comes out?",
-            "The deviation, the factor of the square, and the divisor of the forward pass, which unbiased decides.",
+            "Split the variance into steps: mean, difference, square, sum, division. What is the derivative of each?",
+            "Each entry also moves the mean a little. Sum the effect of that on all the squares: what do you get?",
+            "Multiply the deviation by the factor of the square, and divide as the forward pass does, depending on "
+            "`unbiased`.",
         ),
     },
     misconceptions=(
@@ -251,8 +257,8 @@ var_grad = Exercise(
             lambda inp, dim, unbiased, out_g: (
                 2 * (inp - inp.mean(dim, keepdim=True)) / (inp.shape[dim] - (not unbiased)) * out_g.unsqueeze(dim)
             ),
-            says="the two divisors have changed places: it is unbiased=True that takes one less",
-            hints=("Which of the two is larger, the variance with unbiased=True or the other one?",),
+            says="the two divisors are exchanged: `unbiased=True` divides by one less",
+            hints=("Which is larger, the variance with `unbiased=True` or the one with `unbiased=False`?",),
         ),
         Misconception(
             "wrong-local",
@@ -267,7 +273,7 @@ var_grad = Exercise(
 )
 
 cat_grad = Exercise(
-    title="Two tensors joined, backwards",
+    title="Two tensors concatenated, backwards",
     forward=_joined,
     # First an a that is shorter than b for certain: cutting by the length of a alone must not pass by luck.
     inputs={
@@ -279,14 +285,14 @@ cat_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "Nudge one entry of a. Which entry of out moves?",
-            "Along dim, which places of out hold a, and how many are they?",
-            "Cut along dim, and read from a how long its part is.",
+            "Nudge one entry of `a`. Which entry of `out` changes?",
+            "Along `dim`, which part of `out` holds `a`, and how long is it?",
+            "Slice `out.g` along `dim`; the shape of `a` gives the length of its part.",
         ),
         "b.g": (
-            "Along dim, where does b begin?",
-            "What comes before it has the length of a; how much is left?",
-            "Cut along dim, behind the part of a. split and narrow take the lengths you have read.",
+            "Along `dim`, where does `b` begin?",
+            "The part before it has the length of `a`; how much remains?",
+            "Slice `out.g` along `dim`, after the part of `a`; `split` and `narrow` take the lengths.",
         ),
     },
 )
@@ -298,14 +304,14 @@ stack_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "out has an axis that a does not have. How long is it, and where does it stand?",
-            "At which place of the new axis does a lie?",
-            "Take out that one place along dim, so that the axis is gone again.",
+            "`out` has an axis that `a` does not have. How long is it, and at which position is it?",
+            "At which index of the new axis is `a`?",
+            "Select that one index of `out.g` along `dim`, so that the axis is removed again.",
         ),
         "b.g": (
-            "At which place of the new axis does b lie?",
-            "Behind a.",
-            "The same as for a, one place on; select and unbind take one axis away.",
+            "At which index of the new axis is `b`?",
+            "It comes after `a`.",
+            "The same as for `a`, at the next index; `select` and `unbind` remove an axis.",
         ),
     },
 )
@@ -317,23 +323,23 @@ pad_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "What becomes of the gradients that arrive at the zeros?",
-            "Those entries of out depend on nobody. Where in out does inp begin, and how long is it?",
-            "A slice of out.g; a border of 0 at the end must not cut everything away.",
+            "What happens to the upstream gradient at the zeros?",
+            "Those entries of `out` do not depend on `inp`. Where in `out` does `inp` begin, and how long is it?",
+            "Take a slice of `out.g`; make sure that it is not empty where `after` is 0.",
         ),
     },
 )
 
 cumsum_grad = Exercise(
-    title="A running sum, backwards",
+    title="A cumulative sum, backwards",
     forward=lambda inp, dim: inp.cumsum(dim),
     inputs={"inp": normal("bs n m"), "out": output(), "dim": each_of(1, -1, 0)},
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge the first entry along dim: which outputs move? And the last one?",
-            "An entry reaches its own output and all later ones. Which upstream gradients does it add up?",
-            "It is a running sum once more, only it begins at the other end of the axis.",
+            "Nudge the first entry along `dim`: which outputs change? And if you nudge the last one?",
+            "An entry affects its own output and all later ones. Over which upstream gradients is its sum?",
+            "It is a cumulative sum again, but it begins at the other end of the axis.",
         ),
     },
 )

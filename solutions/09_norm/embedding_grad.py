@@ -1,4 +1,4 @@
-"""Looking up rows of a table, backwards. The lesson is README.md in this folder."""
+"""An embedding lookup, backwards. The lesson is README.md in this folder."""
 
 import torch
 

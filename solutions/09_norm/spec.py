@@ -1,4 +1,4 @@
-"""Exercises of unit 09: normalisation, in which every entry looks at its neighbours."""
+"""Exercises of unit 09: normalisation, in which every output depends on the statistics of its row or batch."""
 
 from functools import wraps
 
@@ -37,31 +37,31 @@ def _groupnorm(inp, gamma, beta, groups):
 
 
 def _number_of_groups(_rng, setting, _shape):
-    """Each divisor of the number of channels in turn, but for 1 and that number itself."""
+    """Return each divisor of the number of channels in turn, except 1 and that number itself."""
     channels = setting.sizes["c"]
     proper = [groups for groups in range(2, channels) if channels % groups == 0]
     return proper[setting.turn % len(proper)] if proper else channels
 
 
 def _through_hat(inv, hat, hat_g):
-    """The gradient of a row that is standardized, from that of hat; the wrong inv and hat are the learner's."""
+    """Return the gradient of a standardized row from that of hat; inv and hat may be a learner's wrong ones."""
     return inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
 
 
 def _part(rule, place):
-    """The rule for one of two gradients that a rule returns."""
+    """Return the rule for one of the two gradients that a rule returns."""
     return wraps(rule)(lambda **given: rule(**given)[place])
 
 
 def _by_root_of_std(inp, gamma, out_g):
-    """`inp.g` and `gamma.g` of layer norm where std stands for var in (var + 1e-5) ** -0.5."""
+    """Return `inp.g` and `gamma.g` of layer norm with std in place of var in (var + 1e-5) ** -0.5."""
     inv = (inp.std(-1, unbiased=False, keepdim=True) + _EPS) ** -0.5
     hat = (inp - inp.mean(-1, keepdim=True)) * inv
     return _through_hat(inv, hat, out_g * gamma), (out_g * hat).sum((0, 1))
 
 
 def _in_other_groups(count):
-    """A rule for `inp.g` and `gamma.g` of group norm with another number of groups, made of that of channels."""
+    """Return a rule for `inp.g` and `gamma.g` of group norm with `count(channels, groups)` groups."""
 
     def rule(inp, gamma, out_g, groups):
         x = inp.reshape(len(inp), count(inp.shape[1], groups), -1)
@@ -75,22 +75,23 @@ def _in_other_groups(count):
 
 _OTHER_GROUPS = (
     (lambda channels, groups: channels // groups,
-     "groups is taken for the number of channels in a group: it is the number of groups"),
+     "groups is used as the number of channels in a group, but it is the number of groups"),
     (lambda channels, groups: channels,
-     "each channel is standardized by itself, as in instance norm: the channels of a group share mean and variance"),
+     "each channel is standardized alone, as in instance norm, but the channels of a group share mean and variance"),
 )  # fmt: skip
 
 
 embedding_grad = Exercise(
-    title="Looking up rows of a table, backwards",
+    title="An embedding lookup, backwards",
     forward=lambda idx, w: w[idx],
     inputs={"idx": indices("bs t", "v"), "w": normal("v n"), "out": output()},
     answers=stored("w.g"),
     hints={
         "w.g": (
-            "A word may stand in two sentences, or nowhere. What is the gradient of its row in each case?",
-            "Start from zeros in the shape of w. Each of the bs times t places brings its row of out.g to one of them.",
-            "Bring it by adding. Where a row is named twice, an assignment through idx keeps one of the two.",
+            "A word may occur in two sentences, or in none. What is the gradient of its row in each case?",
+            "Start from zeros in the shape of `w`. Each of the `bs` times `t` positions contributes its row of "
+            "`out.g` to one row.",
+            "Add, do not assign: with a repeated index, an assignment through `idx` keeps only one of the rows.",
         ),
     },
 )
@@ -102,9 +103,11 @@ standardize_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Raise one entry of a row. Along which three paths does the row's output hear of it?",
-            "Directly; through the mean, which every entry has subtracted; and through the width, which all divide by.",
-            "From out.g take its mean, and take out times the mean of what you get from out.g and out together.",
+            "Raise one entry of a row. Along which three paths does it affect the output of the row?",
+            "Directly; through the mean, which is subtracted from every entry; and through the std, by which every "
+            "entry is divided.",
+            "From `out.g` subtract its mean, and `out` times the mean of the product of `out.g` and `out`; then "
+            "divide by the std.",
         ),
     },
 )
@@ -133,44 +136,46 @@ batchnorm_steps_grad = Exercise(
     answers=stored("hat.g", "gamma.g", "beta.g", "inv.g", "var.g", "centred.g", "mean.g", "inp.g"),
     hints={
         "hat.g": (
-            "Look at the last step only. What was hat multiplied by?",
-            "gamma has one entry for each column, and every row of that column used it.",
-            "One product; broadcasting gives each column its own factor.",
+            "Look at the last step only. What was `hat` multiplied by?",
+            "`gamma` has one entry for each column, and every row uses it.",
+            "It is one product with the upstream gradient; broadcasting gives each column its own factor.",
         ),
         "gamma.g": (
-            "What was gamma multiplied by in the last step, and in how many rows?",
-            "Multiply entry by entry, with its partner of the forward product.",
-            "Then add the rows: one gamma served the whole batch.",
+            "What was `gamma` multiplied by in the last step, and in how many rows?",
+            "Multiply the upstream gradient, entry by entry, by the other factor of that product.",
+            "Then sum over the rows: the whole batch uses the same `gamma`.",
         ),
         "beta.g": (
-            "How often was one entry of beta added?",
-            "Once in every row, at the rate 1.",
-            "It is the bias of unit 4 once more.",
+            "How often is one entry of `beta` added?",
+            "Once in every row, with the local derivative 1.",
+            "It is the bias of unit 4 again: sum the upstream gradient over the rows.",
         ),
         "inv.g": (
-            "hat is a product. Who is inv's partner in it?",
-            "inv has one entry for each column, so a whole column of contributions arrives at it.",
-            "Use hat.g, which you have; multiply with the partner, then add the rows.",
+            "`hat` is a product. What is `inv` multiplied by in it?",
+            "`inv` has one entry for each column, so the contributions of a whole column are summed.",
+            "Use `hat.g`, which you already have; multiply it by the other factor, then sum over the rows.",
         ),
         "var.g": (
-            "inv is a power of var. What becomes of the exponent -1/2?",
-            "The slope of x ** -0.5 has the exponent -1.5, which inv can give you without var.",
-            "One half, a minus, inv three times, and what arrived at inv.",
+            "`inv` is a power of `var`. What does the power rule do to the exponent -1/2?",
+            "The derivative of `x ** -0.5` has the exponent -1.5, which you can write as a power of `inv`, without "
+            "`var`.",
+            "One half, a minus sign, the third power of `inv`, and the gradient of `inv`.",
         ),
         "centred.g": (
-            "In which two steps is centred used?",
-            "As a factor of hat, and squared under the mean that gives var. Two contributions: add them.",
-            "The second: var.g is one row; each entry gets its share of the mean, and the square brings its 2.",
+            "In which two steps is `centred` used?",
+            "As a factor of `hat`, and squared, inside the mean that gives `var`. Add the two contributions.",
+            "For the second: `var.g` is one row; each entry gets it times the derivatives of the mean and of the "
+            "square.",
         ),
         "mean.g": (
-            "Raise the mean by 0.001. Which way does centred go?",
-            "One mean was subtracted in every row.",
-            "The sign of the difference, and the sum over the rows. (Look at the numbers: what do you notice?)",
+            "Raise the mean by 0.001. In which direction does `centred` move?",
+            "The same mean is subtracted in every row.",
+            "Take the sign from the difference, and sum over the rows. (Look at the numbers: what do you notice?)",
         ),
         "inp.g": (
-            "In which two steps is inp used?",
-            "Directly in the difference, at the rate 1, and in the mean, with a share of one in bs.",
-            "centred.g as it is, and mean.g shared out among the rows.",
+            "In which two steps is `inp` used?",
+            "Directly in the difference, with the derivative 1, and in the mean, with the weight one over `bs`.",
+            "Add `centred.g` as it is, and `mean.g`, divided equally among the rows.",
         ),
     },
 )
@@ -187,25 +192,27 @@ batchnorm_grad = Exercise(
     answers=stored("inp.g", "gamma.g", "beta.g"),
     hints={
         "inp.g": (
-            "It is standardize_grad, with two changes: another axis, and a gamma. Where does gamma come in?",
-            "What arrives at hat is no longer out.g. Work that out first, and forget out.g from there on.",
-            "Take away its mean over the batch, and hat times its mean product with hat; then scale as forward did.",
+            "It is `standardize_grad` with two changes, another axis and a `gamma`. Where does `gamma` enter?",
+            "The upstream gradient of `hat` is no longer `out.g`. Compute it first, and use it in place of `out.g` "
+            "from there on.",
+            "Subtract its mean over the batch, and `hat` times the mean of its product with `hat`; then divide by the "
+            "std.",
         ),
         "gamma.g": (
-            "What was gamma multiplied by: inp, or something that was made from it?",
-            "You need the standardized values again; out holds them, but stretched and moved.",
-            "Partner times out.g, added over the axis that gamma does not have.",
+            "What is `gamma` multiplied by: `inp`, or something computed from it?",
+            "You need the standardized values; `out` holds them, but scaled and shifted.",
+            "The other factor times `out.g`, summed over the axis that `gamma` does not have.",
         ),
         "beta.g": (
-            "At what rate does out rise with beta?",
-            "One beta served every row of the batch.",
-            "The axis that numbers the examples disappears.",
+            "What is the derivative of `out` with respect to `beta`?",
+            "Every row of the batch uses the same `beta`.",
+            "Sum `out.g` over the axis that numbers the examples.",
         ),
     },
 )
 
-_OF_BATCH = "mean and variance are those of the batch, and must be the running ones that come in"
-_WHOSE_STATISTICS = ("Two of the arguments were collected in training. Where do you use them?",)
+_OF_BATCH = "mean and variance are those of the batch; the running statistics, mean and var, must be used"
+_WHOSE_STATISTICS = ("Two of the arguments are statistics collected during training. Where do you use them?",)
 batchnorm_eval_grad = Exercise(
     title="Batch norm with running statistics, backwards",
     forward=lambda inp, gamma, beta, mean, var: gamma * (inp - mean) / (var + _EPS).sqrt() + beta,
@@ -220,19 +227,20 @@ batchnorm_eval_grad = Exercise(
     answers=stored("inp.g", "gamma.g", "beta.g"),
     hints={
         "inp.g": (
-            "Nudge one entry of inp. Do mean and var move, when they are handed in?",
-            "No other row hears of it, and neither does any other column: it is a straight line in inp.",
-            "The slope of that line, column by column, times what arrives.",
+            "Nudge one entry of `inp`. Do `mean` and `var` change, when they are arguments?",
+            "No other row or column of `out` changes, and `out` is a linear function of `inp`.",
+            "Take the slope of that linear function, column by column, times the upstream gradient.",
         ),
         "gamma.g": (
-            "What was gamma multiplied by?",
-            "The standardized input, made with the mean and var that you are given, not with the batch's own.",
-            "Partner times out.g, added over the batch.",
+            "What was `gamma` multiplied by?",
+            "By the standardized input, computed with the `mean` and `var` that you are given, not with those of the "
+            "batch.",
+            "The other factor times `out.g`, summed over the batch.",
         ),
         "beta.g": (
-            "Does anything change for beta, whatever the statistics are?",
-            "It is added once in every row.",
-            "The axis that numbers the examples disappears.",
+            "Does the gradient of `beta` depend on which statistics are used?",
+            "No: `beta` is added once in every row.",
+            "Sum `out.g` over the axis that numbers the examples.",
         ),
     },
     misconceptions=(
@@ -259,27 +267,29 @@ layernorm_grad = Exercise(
     answers=stored("inp.g", "gamma.g", "beta.g"),
     hints={
         "inp.g": (
-            "Which entries share a mean here, and which did in batch norm?",
-            "gamma differs from entry to entry of a row now. So is it inside the means that you subtract, or outside?",
-            "First what arrives at hat. Then standardize_grad of that, with keepdim along the last axis.",
+            "Which entries share a mean here, and which share one in batch norm?",
+            "`gamma` now differs from entry to entry of a row. So is it inside the means that you subtract, or "
+            "outside?",
+            "First compute the gradient of `hat`. Then apply `standardize_grad` to it, with `keepdim=True` along the "
+            "last axis.",
         ),
         "gamma.g": (
-            "How many rows use one entry of gamma? Count all of them.",
-            "The means run over n, but gamma is shared over bs and t.",
-            "Partner times out.g, added over every axis that gamma does not have.",
+            "How many rows use one entry of `gamma`? Count all of them.",
+            "The means are taken over `n`, but `gamma` is shared over `bs` and `t`.",
+            "The other factor times `out.g`, summed over every axis that `gamma` does not have.",
         ),
         "beta.g": (
-            "How many rows use one entry of beta? Count all of them.",
-            "If an axis t is left over, only one of the two leading axes has been summed.",
-            "Only the last axis of out.g may remain.",
+            "How many rows use one entry of `beta`? Count all of them.",
+            "If an axis `t` remains, only one of the two leading axes has been summed over.",
+            "Only the last axis of `out.g` may remain.",
         ),
     },
     misconceptions=tuple(
         Misconception("wrong-operand", answer,
                       _part(_by_root_of_std, place),
-                      "the standard deviation is under the power of -0.5, where the variance belongs: "
-                      "the root is taken twice",
-                      ("Of a row that is twice as wide, how large is hat?",))
+                      "the standard deviation is raised to the power -0.5 in place of the variance: "
+                      "the square root is taken twice",
+                      ("If a row is multiplied by 2, by how much does its hat change?",))
         for place, answer in enumerate(("inp.g", "gamma.g"))
     ),
 )  # fmt: skip
@@ -291,14 +301,16 @@ rmsnorm_grad = Exercise(
     answers=stored("inp.g", "gamma.g"),
     hints={
         "inp.g": (
-            "Compare it with layer norm. Which step is not there any more, and which path with it?",
-            "Two paths are left: each entry directly, and through the root that the whole row is divided by.",
-            "What arrives at the quotient, less the quotient times the mean of their product; then scale.",
+            "Compare it with layer norm. Which step is missing here, and which path with it?",
+            "Two paths remain: each entry directly, and through the root mean square by which the whole row is "
+            "divided.",
+            "Take the gradient of the quotient, minus the quotient times the mean of their product; then divide by "
+            "the rms.",
         ),
         "gamma.g": (
-            "What was gamma multiplied by?",
-            "The row after the division, and it is shared by every row of the batch.",
-            "Partner times out.g, added over the batch.",
+            "What was `gamma` multiplied by?",
+            "By the row after the division; and every row of the batch uses the same `gamma`.",
+            "The other factor times `out.g`, summed over the batch.",
         ),
     },
 )
@@ -316,24 +328,25 @@ groupnorm_grad = Exercise(
     answers=stored("inp.g", "gamma.g", "beta.g"),
     hints={
         "inp.g": (
-            "How many entries share one mean? Count channels of a group, and places.",
-            "Bring everything into the shape (bs, groups, entries of a group); there it is standardize_grad.",
-            "gamma comes first, at the shape (bs, c, l), for its entries differ inside a group. Then group, then back.",
+            "How many entries share one mean? Count the channels of a group, and the positions.",
+            "Reshape to `(bs, groups, entries of a group)`; there it is `standardize_grad`.",
+            "Multiply by `gamma` first, at the shape `(bs, c, l)`, as its entries differ within a group; then group, "
+            "then reshape back.",
         ),
         "gamma.g": (
-            "gamma has one entry for each channel. Which axes does it not have?",
-            "Its partner is the standardized input, brought back to (bs, c, l).",
-            "Partner times out.g, added over examples and places.",
+            "`gamma` has one entry for each channel. Which axes does it not have?",
+            "It is multiplied by the standardized input, reshaped back to `(bs, c, l)`.",
+            "The other factor times `out.g`, summed over examples and positions.",
         ),
         "beta.g": (
-            "How often is one entry of beta added?",
-            "Once for every example and every place.",
-            "Only the axis c of out.g may remain.",
+            "How often is one entry of `beta` added?",
+            "Once for every example and every position.",
+            "Sum `out.g` so that only the axis `c` remains.",
         ),
     },
     misconceptions=tuple(
         Misconception("summed-wrong-axis", answer, _part(_in_other_groups(count), place), says,
-                      ("Into how many rows is one example cut, and how many channels does each of them have?",))
+                      ("Into how many groups is one example split, and how many channels does each of them have?",))
         for count, says in _OTHER_GROUPS
         for place, answer in enumerate(("inp.g", "gamma.g"))
     ),

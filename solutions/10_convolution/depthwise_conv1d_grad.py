@@ -1,4 +1,4 @@
-"""Convolution by channels, backwards. The lesson is README.md in this folder."""
+"""A depthwise convolution, backwards. The lesson is README.md in this folder."""
 
 import torch
 

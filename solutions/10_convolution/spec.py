@@ -1,4 +1,4 @@
-"""Exercises of unit 10: convolution and pooling, in which one weight serves many places."""
+"""Exercises of unit 10: convolution and pooling, in which one weight is used at many positions."""
 
 from handgrad import Exercise, each_of, normal, output, sized, spaced, stored
 
@@ -38,9 +38,10 @@ unfold_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Into how many windows was the third entry of a row copied? And the first?",
-            "Each copy sends its own gradient back, to one and the same entry. Copies add.",
-            "Zeros in the shape of inp; window i begins at i times step; add each window's gradients where it lay.",
+            "Into how many windows is the third entry of a row copied? And the first?",
+            "Each copy has its own upstream gradient, and all of them belong to the same entry: they add.",
+            "Start from zeros in the shape of `inp`; window `i` begins at `i` times `step`; add its gradient to those "
+            "entries.",
         ),
     },
 )
@@ -57,19 +58,24 @@ conv1d_grad = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "Which places of out does inp[0, 0, 3] touch, and through which tap of the kernel each of them?",
-            "Place 3 met tap 0 on its way to place 3 of out, tap 1 on its way to place 2. Follow one tap at a time.",
-            "For each tap k: out.g mixed through w[:, :, k], added into inp.g beginning at place k.",
+            "Which positions of `out` does `inp[0, 0, 3]` affect, and through which tap of the kernel does it reach "
+            "each of them?",
+            "Position 3 reaches position 3 of `out` through tap 0, and position 2 through tap 1. Follow one tap at a "
+            "time.",
+            "For each tap `k`: `out.g`, multiplied by `w[:, :, k]` and summed over `o`, is added into `inp.g`, "
+            "beginning at position `k`.",
         ),
         "w.g": (
-            "One tap w[o, c, k] is used at every place of every example. What was it multiplied by at each of them?",
-            "At place i of out its partner was inp[b, c, i + k]: the input, moved by k.",
-            "For each tap: a product of out.g with as long a stretch of inp, summed over examples and places.",
+            "One tap `w[o, c, k]` is used at every position of every example. What is it multiplied by at each of "
+            "them?",
+            "At position `i` of `out` it is multiplied by `inp[b, c, i + k]`: the input, shifted by `k`.",
+            "For each tap: the product of `out.g` with a slice of `inp` of the same length, summed over examples and "
+            "positions.",
         ),
         "b.g": (
-            "How many entries of out does one b[o] reach?",
-            "All the places of its channel, in every example.",
-            "Two axes of out.g disappear; only (o,) remains.",
+            "How many entries of `out` does one `b[o]` affect?",
+            "All positions of its channel, in every example.",
+            "Sum `out.g` over two axes; only `(o,)` remains.",
         ),
     },
 )
@@ -88,25 +94,26 @@ conv2d_grad = Exercise(
     answers=stored("inp.g", "w.g", "b.g"),
     hints={
         "inp.g": (
-            "Solve it for conv1d_grad first. What do stride and padding change about which entries meet?",
-            "Imagine inp with its border of zeros. out[i, j] met the entry i times stride plus the tap's row.",
-            "Add into zeros of the padded size, every stride-th row and column; cut the border off at the end.",
+            "Solve `conv1d_grad` first. How do `stride` and `padding` change which entries are multiplied?",
+            "Take `inp` with its border of zeros. For `out[i, j]`, a tap multiplies row `i` times `stride` plus its "
+            "own row; columns likewise.",
+            "Add into zeros of the padded size, at every `stride`-th row and column; remove the border at the end.",
         ),
         "w.g": (
-            "Which entries of the padded input does one tap meet? Those with zeros, too?",
-            "Beginning at the tap's own row and column, every stride-th one, as many as out has.",
-            "Pad inp as the forward pass did; one product for each tap, summed over examples and both axes of places.",
+            "By which entries of the padded input is one tap multiplied? Also by those of the border?",
+            "By every `stride`-th one, beginning at the row and column of the tap, as many as `out` has.",
+            "Pad `inp` as the forward pass does; one product for each tap, summed over examples, rows and columns.",
         ),
         "b.g": (
-            "Do stride or padding matter to b at all?",
-            "One b[o] reaches every place of its channel, in every example.",
-            "Three axes of out.g disappear.",
+            "Do `stride` and `padding` affect the gradient of `b` at all?",
+            "One `b[o]` is added at every position of its channel, in every example.",
+            "Sum `out.g` over three axes; only `(o,)` remains.",
         ),
     },
 )
 
 depthwise_conv1d_grad = Exercise(
-    title="Convolution by channels, backwards",
+    title="A depthwise convolution, backwards",
     forward=_depthwise_conv1d,
     inputs={
         "inp": sized(normal("bs c l"), bs=_FEW, c=(3, 4, 5, 6), l=_LONG),
@@ -116,14 +123,17 @@ depthwise_conv1d_grad = Exercise(
     answers=stored("inp.g", "w.g"),
     hints={
         "inp.g": (
-            "Does channel 0 of inp reach channel 1 of out?",
-            "Each channel is a convolution of its own: one tap at a time, as in conv1d_grad, with nothing to mix.",
-            "For each tap k: out.g times w[:, k], with an axis for the places, added beginning at place k.",
+            "Does channel 0 of `inp` affect channel 1 of `out`?",
+            "Each channel is a separate convolution: one tap at a time, as in `conv1d_grad`, with no sum over "
+            "channels.",
+            "For each tap `k`: `out.g` times `w[:, k]`, with an axis for the positions, is added beginning at "
+            "position `k`.",
         ),
         "w.g": (
-            "How many places, in how many examples, used the tap w[c, k]?",
-            "Its partner at place i was inp[b, c, i + k]. Is anything summed over the channels here?",
-            "For each tap: out.g times as long a stretch of inp, summed over examples and places; (c,) remains.",
+            "At how many positions, in how many examples, is the tap `w[c, k]` used?",
+            "At position `i` it is multiplied by `inp[b, c, i + k]`. Is anything summed over the channels here?",
+            "For each tap: `out.g` times a slice of `inp` of the same length, summed over examples and positions; "
+            "`(c,)` remains.",
         ),
     },
 )
@@ -140,9 +150,10 @@ maxpool1d_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "In each window one entry wins. What do the others get from that window?",
-            "An entry may win in several windows. What becomes of the gradients of all of them?",
-            "Find where in inp each window's winner lies: the window's start plus its place. Add there, do not assign.",
+            "In each window one entry is the largest. What gradient do the others get from that window?",
+            "An entry may be the largest in several windows. How are the gradients of all of them combined?",
+            "Find the index of each maximum in `inp`: the start of the window plus its index there. Add there, do not "
+            "assign.",
         ),
     },
 )
@@ -158,9 +169,10 @@ avgpool2d_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Nudge one entry of a window by 0.001. By how much does the window's average move?",
-            "All entries of a window hear the same. And those at the end that no window reached?",
-            "Repeat each entry of out.g size times along both axes, share it out, and leave zeros where nothing lay.",
+            "Nudge one entry of a window by 0.001. By how much does the average of the window change?",
+            "All entries of a window get the same gradient. And those at the end that are in no window?",
+            "Repeat each entry of `out.g` `size` times along both axes, divide by the number of entries of a window, "
+            "and keep zeros elsewhere.",
         ),
     },
 )

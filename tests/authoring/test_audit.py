@@ -158,7 +158,7 @@ def test_a_kink_that_the_sampler_hits_is_found(root: Path, findings: Check):
     assert found == ["relu_grad: autograd and finite differences of forward disagree; correct the declaration."]
 
 
-HINT = "Nudge a positive entry, then a negative one. Which of the two moves out?"
+HINT = "Nudge a positive entry, then a negative one. Which of the two changes `out`?"
 
 
 FORMULAS = ("(inp > 0) * out.g", "( inp>0 )*out_g", "Write inp.g = (inp > 0) * out.g, then.")
@@ -211,16 +211,16 @@ WORDS = {
     "an empty hint": (HINT, " ", "a hint of inp.g is empty: write it."),
     "the same hint": (
         HINT,
-        "The local derivative is a mask: some gates are open and pass out.g on, the others block it.",
+        "The local derivative is a mask: some entries pass `out.g` on, the others block it.",
         "a hint of inp.g is there twice: write another one.",
     ),
     "a forgotten comma": (
-        'hints=("May a loss react to an output at a negative rate?",)',
-        'hints=("May a loss react to an output at a negative rate?")',
+        'hints=("Can an entry of the upstream gradient be negative?",)',
+        'hints=("Can an entry of the upstream gradient be negative?")',
         "the hints of the misconception wrong-operand about inp.g are one string: put a comma behind it.",
     ),
     "four hints of a misconception": (
-        'hints=("May a loss react to an output at a negative rate?",)',
+        'hints=("Can an entry of the upstream gradient be negative?",)',
         'hints=("a?", "b?", "c?", "d?")',
         "the misconception wrong-operand about inp.g has 4 hints: keep 3 at most.",
     ),

@@ -19,7 +19,7 @@ def test_a_forward_pass_that_is_no_number_is_told_apart_from_a_wrong_gradient(ro
 
 
 def test_a_hint_of_a_misconception_that_holds_the_formula_is_found(root: Path, findings: Check):
-    edit(root / SPEC, "May a loss react to an output at a negative rate?", "Is it (inp > 0) * out.g?")
+    edit(root / SPEC, "Can an entry of the upstream gradient be negative?", "Is it (inp > 0) * out.g?")
     (finding,) = findings()
     assert finding.says.startswith("relu_grad: a hint of the misconception wrong-operand about inp.g gives the formula")
 
