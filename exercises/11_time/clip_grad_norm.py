@@ -1,4 +1,4 @@
-"""Scale a list of gradients down to a norm. The lesson is README.md in this folder."""
+"""Clip gradients by their norm. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

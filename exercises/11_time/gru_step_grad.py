@@ -1,4 +1,4 @@
-"""One step of a GRU, backwards. The lesson is README.md in this folder."""
+"""Backward pass of one step of a GRU. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""A recurrent network, back through time. The lesson is README.md in this folder."""
+"""Backpropagation through time. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

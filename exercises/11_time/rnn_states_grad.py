@@ -1,4 +1,4 @@
-"""An output at every moment, backwards. The lesson is README.md in this folder."""
+"""Backward pass of an RNN with an output at every time step. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

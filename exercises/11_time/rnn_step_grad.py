@@ -1,4 +1,4 @@
-"""One moment of a recurrent network, backwards. The lesson is README.md in this folder."""
+"""Backward pass of one time step of an RNN. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""Scale a list of gradients down to a norm. The lesson is README.md in this folder."""
+"""Clip gradients by their norm. The lesson is README.md in this folder."""
 
 
 def clip_grad_norm(grads, limit):

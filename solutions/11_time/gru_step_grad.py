@@ -1,4 +1,4 @@
-"""One step of a GRU, backwards. The lesson is README.md in this folder."""
+"""Backward pass of one step of a GRU. The lesson is README.md in this folder."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""One step of an LSTM, backwards. The lesson is README.md in this folder."""
+"""Backward pass of one step of an LSTM. The lesson is README.md in this folder."""
 
 import torch
 

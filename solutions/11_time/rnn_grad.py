@@ -1,4 +1,4 @@
-"""A recurrent network, back through time. The lesson is README.md in this folder."""
+"""Backpropagation through time. The lesson is README.md in this folder."""
 
 import torch
 

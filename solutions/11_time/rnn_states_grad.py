@@ -1,4 +1,4 @@
-"""An output at every moment, backwards. The lesson is README.md in this folder."""
+"""Backward pass of an RNN with an output at every time step. The lesson is README.md in this folder."""
 
 import torch
 

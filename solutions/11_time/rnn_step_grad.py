@@ -1,4 +1,4 @@
-"""One moment of a recurrent network, backwards. The lesson is README.md in this folder."""
+"""Backward pass of one time step of an RNN. The lesson is README.md in this folder."""
 
 
 def rnn_step_grad(x, h, wx, wh, b, out):

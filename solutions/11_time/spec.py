@@ -1,10 +1,10 @@
-"""Exercises of unit 11: one weight, many moments."""
+"""Exercises of unit 11: one weight, many time steps."""
 
 from handgrad import Exercise, Misconception, Routine, Sampler, normal, output, stored, weights
 
 
 def _states(x, h, wx, wh, b):
-    """h = (x[:, i] @ wx + h @ wh + b).tanh(), moment after moment; each of them (bs, m)"""
+    """Return the state h = (x[:, i] @ wx + h @ wh + b).tanh() of every time step i; shape of each: (bs, m)."""
     states = []
     for i in range(x.shape[1]):
         h = (x[:, i] @ wx + h @ wh + b).tanh()
@@ -20,7 +20,7 @@ def _all_states(x, h0, wx, wh, b):
 
 
 def _last_state_truncated(x, h0, wx, wh, b, k):
-    """out is the last state, and the state that the last k moments start from counts as a constant"""
+    """out is the last state; the state that the last k time steps start from is treated as a constant"""
     known = max(0, x.shape[1] - k)
     states = [h0, *_states(x[:, :known], h0, wx, wh, b)]
     return _states(x[:, known:], states[-1].detach(), wx, wh, b)[-1]
@@ -47,31 +47,31 @@ def _gru_step(x, h, w, u, b):
 
 
 def _reach(rng, setting, _shape):
-    """How many moments a gradient may go back: fewer than there are, then as many, then more."""
+    """Return through how many time steps a gradient may flow: fewer than there are, then as many, then more."""
     moments = setting.sizes["t"]
     fewer = int(rng.integers(2, moments)) if moments > 2 else moments
     return (fewer, moments, moments + 1, moments + 3)[setting.turn % 4]
 
 
 def _limit(rng, setting, _shape):
-    """A limit that is passed in one trial and not in the next."""
+    """Return a limit that the norm exceeds in one trial and not in the next."""
     low, high = ((0.25, 2), (400, 800))[setting.turn % 2]
     return float(rng.uniform(low, high, ()).astype("float32"))
 
 
 def _norm(grads):
-    """The length of all entries of all arrays together."""
+    """Return the norm of all entries of all arrays together."""
     return sum((grad**2).sum() for grad in grads) ** 0.5
 
 
 def _clipped(grads, limit):
-    """Every array times limit / norm, where the norm is larger than the limit."""
+    """Return every array times limit / norm where the norm exceeds the limit, and unchanged otherwise."""
     scale = min(1.0, float(limit / _norm(grads)))
     return [scale * grad for grad in grads]
 
 
 rnn_step_grad = Exercise(
-    title="One moment of a recurrent network, backwards",
+    title="Backward pass of one time step of an RNN",
     forward=lambda x, h, wx, wh, b: (x @ wx + h @ wh + b).tanh(),
     inputs={
         "x": normal("bs n"),
@@ -84,35 +84,35 @@ rnn_step_grad = Exercise(
     answers=stored("x.g", "h.g", "wx.g", "wh.g", "b.g"),
     hints={
         "x.g": (
-            "Two steps lie between x and out. Which of them comes first on the way back?",
-            "Bring out.g through the tanh, once, under a name of its own. The rest is the linear layer of unit 4.",
-            "tanh's slope is made from what it gave, and out is what it gave.",
+            "Two operations lie between `x` and `out`. Which of them comes first in the backward pass?",
+            "Compute the gradient before the tanh once, and give it a name. The rest is the linear layer of unit 4.",
+            "The derivative of tanh can be written in terms of its output, and `out` is that output.",
         ),
         "h.g": (
-            "Where does h stand in the forward pass, and where does x? What is the difference?",
-            "h is a second input of the same linear layer, with weights of its own.",
-            "The same gradient of the sums as for x, and the other matrix; (bs, m) remains.",
+            "Where does `h` appear in the forward pass, and where does `x`? What is the difference?",
+            "`h` is a second input of the same linear layer, with its own weights.",
+            "Use the same gradient before the tanh as for `x`, and the other weight matrix; the result is (bs, m).",
         ),
         "wx.g": (
-            "wx is used once for every row of the batch. Who was its partner there?",
-            "It is the weight gradient of a linear layer, with the gradient of the sums as its upstream.",
-            "Partner x, upstream the gradient in front of the tanh; the batch is what is summed away.",
+            "`wx` is used once for every row of the batch. What was it multiplied by there?",
+            "It is the weight gradient of a linear layer whose upstream gradient is the gradient before the tanh.",
+            "The other factor is `x`, the upstream gradient the one before the tanh; the sum runs over the batch.",
         ),
         "wh.g": (
-            "wx met x. Whom did wh meet?",
-            "The same upstream as for wx, and another partner.",
-            "Its partner is the state that came in, not the one that goes out. Both have the same shape!",
+            "`wx` was multiplied by `x`. What was `wh` multiplied by?",
+            "The upstream gradient is the same as for `wx`; the other factor is not.",
+            "The other factor is the incoming state, not the new one. Both have the same shape!",
         ),
         "b.g": (
-            "How often is b used in this moment?",
-            "Once in every row, in front of the tanh. What arrives there?",
-            "The gradient of the sums, with the batch summed away.",
+            "How often is `b` used in this time step?",
+            "Once in every row, before the tanh. What is the gradient there?",
+            "Take the gradient before the tanh and sum it over the batch.",
         ),
     },
 )
 
 rnn_grad = Exercise(
-    title="A recurrent network, back through time",
+    title="Backpropagation through time",
     forward=lambda x, h0, wx, wh, b: _states(x, h0, wx, wh, b)[-1],
     inputs={
         "x": normal("bs t n"),
@@ -125,35 +125,35 @@ rnn_grad = Exercise(
     answers=stored("x.g", "h0.g", "wx.g", "wh.g", "b.g"),
     hints={
         "x.g": (
-            "Does the first moment's x have a say in the last state? Along which way?",
-            "Run forward and keep every state. Then go back from the last moment, one rnn_step_grad at a time.",
-            "What a step gives for its h is the upstream gradient of the moment before it.",
+            "Does `x` of the first time step affect the last state? Along which path?",
+            "Keep all states of the forward pass. Then go back from the last time step, one `rnn_step_grad` each.",
+            "The gradient that a time step gives for its `h` is the upstream gradient of the time step before it.",
         ),
         "h0.g": (
-            "How many steps does a nudge of h0 go through before it comes to out?",
-            "Each moment hands the gradient of its incoming state to the moment before.",
-            "What the first moment hands on belongs to h0.",
+            "How many time steps does a nudge of `h0` go through before it reaches `out`?",
+            "Each time step passes the gradient of its incoming state on to the time step before.",
+            "The gradient that the first time step passes on is that of `h0`.",
         ),
         "wx.g": (
-            "In how many moments is wx used?",
-            "Each moment has its own contribution: its own x, its own gradient of the sums.",
-            "Begin with zeros, and let every turn of the loop add.",
+            "In how many time steps is `wx` used?",
+            "Each time step has its own contribution: its own `x`, and its own gradient before the tanh.",
+            "Start from zeros, and add one contribution in every iteration of the loop.",
         ),
         "wh.g": (
-            "In how many moments is wh used, and which state did it meet in each?",
-            "In moment i its partner is the state that came in: that of moment i - 1, in the first one h0.",
-            "Begin with zeros, and let every turn of the loop add; mind that the states are one moment off.",
+            "In how many time steps is `wh` used, and which state did it multiply in each?",
+            "In time step `i` the other factor is the incoming state: that of step `i - 1`, and `h0` in the first.",
+            "Start from zeros and add in every iteration; mind that the states are shifted by one time step.",
         ),
         "b.g": (
-            "b is used once for each row. And how many times in each row?",
-            "Each moment sends its own contribution, and they add.",
-            "In every turn the gradient of the sums loses its batch axis; add what remains.",
+            "`b` is used in every row. How many times in each row?",
+            "Each time step has its own contribution, and the contributions add up.",
+            "In every iteration, sum the gradient before the tanh over the batch, and add the result.",
         ),
     },
 )
 
 rnn_states_grad = Exercise(
-    title="An output at every moment, backwards",
+    title="Backward pass of an RNN with an output at every time step",
     forward=_all_states,
     inputs={
         "x": normal("bs t n"),
@@ -166,35 +166,35 @@ rnn_states_grad = Exercise(
     answers=stored("x.g", "h0.g", "wx.g", "wh.g", "b.g"),
     hints={
         "x.g": (
-            "A state in the middle has a say in the loss in two ways. Which two?",
-            "It is an output itself, and it is what the next moment starts from. Both send something back.",
-            "In every turn: add this moment's own out.g to what the later moment handed on, then go through the tanh.",
+            "A state in the middle affects the loss along two paths. Which two?",
+            "It is an output itself, and the next time step starts from it. Both paths contribute to its gradient.",
+            "Add this time step's own `out.g` to the gradient from the later one, then go through the tanh.",
         ),
         "h0.g": (
-            "Is h0 itself an output? Which path is left to it?",
-            "What the first moment hands on has gathered all that came from later ones.",
-            "Follow the loop to its end: after the first moment, what you hand on is the answer.",
+            "Is `h0` itself an output? Which path to the loss does that leave?",
+            "The gradient that the first time step passes on holds the contributions of all later ones.",
+            "Follow the loop to its end: what it passes on after the first time step is the answer.",
         ),
         "wx.g": (
-            "If wx.g is wrong and all else is right, look at the partner: which x belongs to this turn?",
-            "Every moment contributes, with its own x and with all that arrives at this moment.",
-            "Begin with zeros and add in every turn, with the gradient that has gathered both ways.",
+            "If only `wx.g` is wrong, look at the other factor: which `x` belongs to this iteration?",
+            "Every time step contributes, with its own `x` and the full gradient of its own state.",
+            "Start from zeros and add in every iteration, with the gradient that is the sum of both paths.",
         ),
         "wh.g": (
-            "out holds all the states. Which of them did wh meet in moment i?",
-            "The states that came in are out, one moment later; the first of them is h0.",
-            "Begin with zeros and add in every turn; the partner is the state before.",
+            "`out` holds all the states. Which of them did `wh` multiply in time step `i`?",
+            "The incoming states are those of `out`, shifted by one time step; the first of them is `h0`.",
+            "Start from zeros and add in every iteration; the other factor is the previous state.",
         ),
         "b.g": (
-            "What arrives in front of the tanh in each moment?",
-            "Every moment contributes, and so does every row.",
-            "Two axes number the uses of b, the batch and time, and both are summed away.",
+            "What is the gradient before the tanh in each time step?",
+            "Every time step contributes, and so does every row.",
+            "Two axes count the uses of `b`, the batch and the time; the sum runs over both.",
         ),
     },
 )
 
 lstm_step_grad = Exercise(
-    title="One step of an LSTM, backwards",
+    title="Backward pass of one step of an LSTM",
     forward=_lstm_step,
     inputs={
         "x": normal("bs n"),
@@ -207,35 +207,35 @@ lstm_step_grad = Exercise(
     answers=stored("x.g", "h.g", "c.g", "w.g", "b.g"),
     hints={
         "x.g": (
-            "Four gates, each with its own gradient. Through what do all of them come back to x?",
-            "Join the four gradients in front of the gates in the order of the forward pass; (bs, 4m).",
-            "Then it is a linear layer whose input was x and h side by side; the first n columns are x's.",
+            "Four gates, each with its own gradient. Through which operation do all of them lead back to `x`?",
+            "Concatenate the four gradients before the activations in the order of the forward pass, to (bs, 4m).",
+            "Then it is a linear layer whose input is `x` and `h` side by side; the first n columns belong to `x`.",
         ),
         "h.g": (
-            "Where is h on the way forward? Is there a second place?",
-            "h stands beside x in the input of the linear layer, and nowhere else.",
-            "The gradient of the joined input has n + m columns; h's are the last m.",
+            "Where is `h` used in the forward pass? Is there a second place?",
+            "`h` is used beside `x` in the input of the linear layer, and nowhere else.",
+            "The gradient of the concatenated input has n + m columns; the last m belong to `h`.",
         ),
         "c.g": (
-            "The new c goes to two places: it is an output itself. And the other?",
-            "Add what comes straight from out.g and what comes through the tanh and the output gate.",
-            "What has gathered at the new c reaches the old one through one product. Who was its partner?",
+            "The new c is used twice: it is an output itself. What is the other use?",
+            "Add the part that comes straight from `out.g` and the part through the tanh and the output gate.",
+            "The total gradient of the new c reaches the old one through one product. What is the other factor there?",
         ),
         "w.g": (
-            "Which columns of w make which gate?",
-            "It is the weight gradient of one linear layer: input x and h side by side, upstream four gates wide.",
-            "For the upstream each gate needs two things: its partner in a product, and its own slope.",
+            "Which columns of `w` belong to which gate?",
+            "It is the weight gradient of one linear layer: input `x` and `h` side by side, upstream four gates wide.",
+            "For the upstream, each gate needs two things: the other factor of its product, and its own derivative.",
         ),
         "b.g": (
-            "b is added in front of all the gates. What arrives there?",
-            "Four gradients side by side, in the order i, f, g, o; three slopes of a sigmoid, one of a tanh.",
-            "Only the batch is summed away; (4m,) remains.",
+            "`b` is added before all the activations. What is the gradient there?",
+            "Four gradients side by side, in the order i, f, g, o: three through a sigmoid, one through a tanh.",
+            "The sum runs over the batch only; the result is (4m,).",
         ),
     },
 )
 
 gru_step_grad = Exercise(
-    title="One step of a GRU, backwards",
+    title="Backward pass of one step of a GRU",
     forward=_gru_step,
     inputs={
         "x": normal("bs n"),
@@ -248,35 +248,35 @@ gru_step_grad = Exercise(
     answers=stored("x.g", "h.g", "w.g", "u.g", "b.g"),
     hints={
         "x.g": (
-            "Underline x in the forward pass. Through which of the three gates does it act?",
-            "Join the gradients in front of r, z and n, in this order; then it is a linear layer.",
-            "The one in front of n has no factor r: r stands beside the part of h only.",
+            "Underline `x` in the forward pass. Through which of r, z and n does it affect `out`?",
+            "Concatenate the gradients before the activations of r, z and n, in this order; then it is a linear layer.",
+            "The one before n's tanh has no factor r here: r multiplies only the part that comes from `h`.",
         ),
         "h.g": (
-            "How many paths lead from h to out? Count the gates, and look at the last line.",
-            "One goes straight through z * h, the others through the product with u.",
-            "In front of h @ u the third part has passed through the product with r, which the part of x has not.",
+            "How many paths lead from `h` to `out`? Count the gates, and look at the last line.",
+            "One goes straight through `z * h`, the others through the product with `u`.",
+            "The third part of the gradient of `h @ u` has gone through the product with r; that of `x @ w` has not.",
         ),
         "w.g": (
-            "Which input did w meet?",
-            "A linear layer with three gates side by side as its outputs.",
-            "Partner x; upstream the gradients in front of r, z and n, each with its own slope.",
+            "Which input was `w` multiplied by?",
+            "It is a linear layer whose outputs are r, z and n side by side, before their activations.",
+            "The other factor is `x`; the upstream is the gradients before r, z and n, each with its own derivative.",
         ),
         "u.g": (
-            "w met x, u met h. Is the upstream gradient of the two products the same?",
-            "For r and z it is. In n, h @ u was multiplied by r before it was added.",
-            "So the third part of what arrives at h @ u has one factor more than that of x @ w.",
+            "`w` was multiplied by `x`, `u` by `h`. Is the upstream gradient of the two products the same?",
+            "For r and z it is. In n, the part from `h @ u` was multiplied by r before it was added.",
+            "So the third part of the gradient of `h @ u` has one factor more than that of `x @ w`.",
         ),
         "b.g": (
-            "b is added on one of the two sides. Which?",
-            "It stands beside x @ w, so the same upstream arrives.",
-            "Only the batch is summed away; (3m,) remains.",
+            "`b` is added to one of the two products. Which?",
+            "It is added to `x @ w`, so it has the same upstream gradient.",
+            "The sum runs over the batch only; the result is (3m,).",
         ),
     },
 )
 
 truncated_rnn_grad = Exercise(
-    title="Back through the last moments only",
+    title="Truncated backpropagation through time",
     forward=_last_state_truncated,
     inputs={
         "x": normal("bs t n"),
@@ -290,55 +290,55 @@ truncated_rnn_grad = Exercise(
     answers=stored("x.g", "wx.g", "wh.g", "b.g"),
     hints={
         "x.g": (
-            "Which moments may still hear of the loss? What is the gradient of the others?",
-            "The loop is that of rnn_grad, only it ends earlier. How many turns does it make?",
-            "x.g has a row for every moment; those before the last k stay zeros.",
+            "Which time steps does the gradient still reach? What is the gradient of the others?",
+            "The loop is that of `rnn_grad`, but it ends earlier. How many iterations does it make?",
+            "`x.g` has a row for every time step; those before the last `k` stay zero.",
         ),
         "wx.g": (
-            "Forward, all moments use wx. How many of them may contribute?",
-            "The loop that goes back makes k turns, or as many as there are moments, if that is less.",
-            "Add in each of these turns, and nothing for the earlier ones.",
+            "In the forward pass every time step uses `wx`. How many of them may contribute?",
+            "The backward loop makes `k` iterations, or as many as there are time steps if that is fewer.",
+            "Add a contribution in each of these iterations, and none for the earlier time steps.",
         ),
         "wh.g": (
-            "In the earliest moment that still counts, which state did wh meet?",
-            "A constant has no gradient, but it is still a value: wh was multiplied by it.",
-            "Run forward through all moments first, and keep the states; the partner is the state before.",
+            "In the earliest time step that still contributes, which state did `wh` multiply?",
+            "A constant gets no gradient, but it still has a value: `wh` was multiplied by it.",
+            "Run the whole forward pass first and keep the states; the other factor is the previous state.",
         ),
         "b.g": (
-            "In how many moments may b still be heard?",
-            "The same turns as for wx, and the batch summed away in each.",
-            "Begin with zeros, add once for each of the last k moments.",
+            "In how many time steps may `b` still contribute?",
+            "The iterations are the same as for `wx`, each with a sum over the batch.",
+            "Start from zeros, and add once for each of the last `k` time steps.",
         ),
     },
 )
 
 clip_grad_norm = Routine(
-    title="Scale a list of gradients down to a norm",
+    title="Clip gradients by their norm",
     inputs={"grads": (normal("n m"), normal("m"), normal("k n")), "limit": Sampler("", _limit, turns=2)},
     reference=_clipped,
     returns=3,
     hints={
         f"return.{place}": (
-            "How long is one arrow that has the entries of all the arrays as its coordinates?",
-            "One norm for all of them together, and one factor for all of them, so that the direction stays.",
-            "If the norm is within the limit already, the factor is 1; it never makes anything longer.",
+            "What is the norm of one long vector that holds the entries of all the arrays?",
+            "One norm for all arrays together and one factor for all of them, so that the direction stays the same.",
+            "If the norm is within the limit already, the factor is 1: clipping never makes a gradient longer.",
         )
         for place in range(3)
     },
     misconceptions=(
         Misconception("missing-local", "return", lambda grads, limit: [grad * (limit / _norm(grads)) for grad in grads],
-                      says="the factor is not capped at 1: gradients that are shorter than the limit are stretched",
-                      hints=("Take a limit that is far larger than the norm. What should come back?",)),
+                      says="the factor is not capped at 1: gradients whose norm is below the limit are scaled up",
+                      hints=("Take a limit that is far larger than the norm. What should be returned?",)),
         Misconception("missing-local", "return",
                       lambda grads, limit: [grad * min(1.0, float(limit / _norm(grads) ** 2)) for grad in grads],
-                      says="the root of the norm is missing: the factor has the sum of the squares",
-                      hints=("Double every gradient. What must the norm do, and what does yours?",)),
+                      says="the square root in the norm is missing: the factor divides by the sum of the squares",
+                      hints=("Double every gradient. How must the norm change, and how does yours?",)),
         Misconception("wrong-local", "return",
                       lambda grads, limit: [_clipped([grad], limit)[0] for grad in grads],
-                      says="each array is scaled by its own norm: there is one norm, of all of them together",
+                      says="each array is scaled by its own norm: there is one norm of all of them together",
                       hints=("Is the direction of all entries together the same before and after?",)),
         Misconception("wrong-local", "return", lambda grads, limit: [grad.clamp(-limit, limit) for grad in grads],
                       says="every entry is clamped to the limit by itself, which changes the direction",
-                      hints=("The limit is one for the norm of all entries. By what are all of them multiplied?",)),
+                      hints=("The limit is for the norm of all entries. By what is each of them multiplied?",)),
     ),
 )  # fmt: skip

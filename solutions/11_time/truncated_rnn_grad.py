@@ -1,4 +1,4 @@
-"""Back through the last moments only. The lesson is README.md in this folder."""
+"""Truncated backpropagation through time. The lesson is README.md in this folder."""
 
 import torch
 
