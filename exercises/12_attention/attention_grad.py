@@ -1,4 +1,4 @@
-"""Attention, backwards. The lesson is README.md in this folder."""
+"""Backward pass of attention. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

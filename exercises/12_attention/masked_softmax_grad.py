@@ -1,4 +1,4 @@
-"""A softmax that leaves some scores out, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a masked softmax. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

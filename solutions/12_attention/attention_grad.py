@@ -1,4 +1,4 @@
-"""Attention, backwards. The lesson is README.md in this folder."""
+"""Backward pass of attention. The lesson is README.md in this folder."""
 
 
 def attention_grad(q, k, v, out):

@@ -1,4 +1,4 @@
-"""A whole transformer block, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a transformer block. The lesson is README.md in this folder."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Attention that may not look ahead, backwards. The lesson is README.md in this folder."""
+"""Backward pass of causal attention. The lesson is README.md in this folder."""
 
 import torch
 

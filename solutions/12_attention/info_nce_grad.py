@@ -1,4 +1,4 @@
-"""InfoNCE, backwards. The lesson is README.md in this folder."""
+"""Backward pass of InfoNCE. The lesson is README.md in this folder."""
 
 import torch
 

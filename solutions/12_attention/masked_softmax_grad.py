@@ -1,4 +1,4 @@
-"""A softmax that leaves some scores out, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a masked softmax. The lesson is README.md in this folder."""
 
 
 def masked_softmax_grad(scores, out, mask):

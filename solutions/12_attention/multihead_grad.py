@@ -1,4 +1,4 @@
-"""Several heads at once, backwards. The lesson is README.md in this folder."""
+"""Backward pass of multi-head attention. The lesson is README.md in this folder."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Rotary positions, backwards. The lesson is README.md in this folder."""
+"""Backward pass of rotary position embeddings. The lesson is README.md in this folder."""
 
 import torch
 

@@ -4,7 +4,7 @@ from handgrad import Exercise, Sampler, normal, number, output, sized, stored, w
 
 
 def _free(rng, _setting, shape):
-    """Which scores take part: about half of them, and in each row at least one."""
+    """Return a mask that is True for about half of the scores, and for at least one in each row."""
     free = rng.random(shape) < 0.5
     free[range(shape[0]), rng.integers(shape[1], size=shape[0])] = True
     return free
@@ -31,7 +31,7 @@ def _swiglu(inp, w1, w2):
 
 
 def _rope(inp):
-    """Turns the pair (inp[.., p, i], inp[.., p, c + i]) by the angle p / 10000 ** (i / c)"""
+    """Rotates the pair (inp[.., p, i], inp[.., p, c + i]) by the angle p / 10000 ** (i / c)"""
     import torch
 
     c = inp.shape[-1] // 2
@@ -42,7 +42,7 @@ def _rope(inp):
 
 
 def _multihead(x, wqkv, wo, heads):
-    """q, k, v = (x @ wqkv).chunk(3, -1), each parted into heads; out = attention's heads side by side @ wo"""
+    """q, k, v = (x @ wqkv).chunk(3, -1), each split into heads; out = the outputs of all heads side by side @ wo"""
     bs, t, _ = x.shape
     q, k, v = (part.reshape(bs, t, heads, -1).transpose(1, 2) for part in (x @ wqkv).chunk(3, -1))
     return _attention(q, k, v).transpose(1, 2).reshape(bs, t, -1) @ wo
@@ -55,7 +55,7 @@ def _info_nce(a, b, temperature):
 
 
 def _norm(x):
-    """Each row less its mean, divided by its standard deviation"""
+    """Return each row minus its mean, divided by its standard deviation"""
     centred = x - x.mean(-1, keepdim=True)
     return centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()
 
@@ -72,107 +72,107 @@ def _heads(_rng, setting, _shape):
 
 
 masked_softmax_grad = Exercise(
-    title="A softmax that leaves some scores out, backwards",
+    title="Backward pass of a masked softmax",
     forward=lambda scores, mask: scores.masked_fill(~mask, float("-inf")).softmax(-1),
     inputs={"scores": normal("s t"), "out": output(), "mask": Sampler("s t", _free)},
     answers=stored("scores.g"),
     hints={
         "scores.g": (
-            "Nudge a score that is left out. What does out do?",
-            "Among the entries that take part, it is the softmax of unit 6. Does out know which these are?",
-            "out is 0 where the mask is False. Look at softmax's gradient: what does an out of 0 make of it?",
+            "Nudge a score that is masked out. What happens to `out`?",
+            "Among the entries that take part it is the softmax of unit 6. Does `out` show which these are?",
+            "`out` is 0 where the mask is False. Look at the gradient of softmax: what is it where `out` is 0?",
         ),
     },
 )
 
 attention_grad = Exercise(
-    title="Attention, backwards",
+    title="Backward pass of attention",
     forward=_attention,
     inputs={"q": normal("bs s d"), "k": normal("bs t d"), "v": normal("bs t e"), "out": output("bs s e")},
     answers=stored("q.g", "k.g", "v.g"),
     hints={
         "q.g": (
-            "Four steps lead from q to out: a product, a division, a softmax, a product. Undo them from the end.",
-            "Name the weights after the softmax and go by their gradient, (bs, s, t); then back through the softmax.",
-            "The division by sqrt(d) is a step as well, and it has a factor on the way back.",
+            "`q` goes through four operations: product, division, softmax, product. Which comes first, going back?",
+            "Compute the weights after the softmax, then their gradient, (bs, s, t); then go back through the softmax.",
+            "The division by `sqrt(d)` is an operation as well, and contributes a factor to the backward pass.",
         ),
         "k.g": (
-            "k is used where q is, on the other side of one product. What shape has the gradient of the scores?",
-            "Scores are (bs, s, t), k is (bs, t, d): which axis must be summed away, and whose partner has it?",
-            "All the queries asked this key, so its gradient gathers over s; turn the scores' gradient, not q.",
+            "`k` is the other factor in the product with `q`. What is the shape of the gradient of the scores?",
+            "Scores are (bs, s, t), `k` is (bs, t, d): which axis must the sum run over, and which factor has it?",
+            "Every query was compared with this key, so the sum runs over s; transpose the scores' gradient, not `q`.",
         ),
         "v.g": (
-            "v comes in at the very end. Is there a softmax between v and out?",
-            "One row of v went into every row of out, with one weight for each. What comes back?",
-            "The weights once more, turned: every value gathers from all queries that looked at it.",
+            "`v` comes in at the very end. Is there a softmax between `v` and `out`?",
+            "One row of `v` went into every row of `out`, each time with its own weight. What is its gradient?",
+            "Use the weights again, transposed: each value sums over all the queries that attended to it.",
         ),
     },
 )
 
 causal_attention_grad = Exercise(
-    title="Attention that may not look ahead, backwards",
+    title="Backward pass of causal attention",
     forward=_causal,
     inputs={"q": normal("bs t d"), "k": normal("bs t d"), "v": normal("bs t e"), "out": output("bs t e")},
     answers=stored("q.g", "k.g", "v.g"),
     hints={
         "q.g": (
-            "The first row can look at itself alone. What is its weight, and can any query change it?",
-            "Make the weights with the mask, as on the way forward. What is different on the way back?",
-            "Where a weight is 0 because of the mask, softmax's gradient is 0 by itself.",
+            "The first row attends to itself alone. What is its weight, and can any query change it?",
+            "Compute the weights with the mask, as in the forward pass. Does the backward pass differ at all?",
+            "Where a weight is 0 because of the mask, the gradient of softmax is 0 there already.",
         ),
         "k.g": (
-            "Which queries looked at the last key? And at the first?",
-            "It is attention_grad with other weights.",
-            "If only k.g is wrong, look at the transpose: each key gathers from the queries behind it.",
+            "Which queries attend to the last key? And to the first?",
+            "It is `attention_grad` with other weights.",
+            "If only `k.g` is wrong, look at the transpose: each key sums over the queries that may attend to it.",
         ),
         "v.g": (
-            "Which rows of out hold something of the last value?",
-            "v.g needs the weights, with the mask in them, and out.g.",
-            "The weights turned: upper triangular now, for each value is seen by those that come after it.",
+            "Which rows of `out` depend on the last value?",
+            "`v.g` needs the masked weights and `out.g`.",
+            "Transposed, the weights are upper triangular: later queries attend to earlier values.",
         ),
     },
 )
 
 swiglu_grad = Exercise(
-    title="SwiGLU, backwards",
+    title="Backward pass of SwiGLU",
     forward=_swiglu,
     inputs={"inp": normal("bs n"), "w1": weights("n m"), "w2": weights("n m"), "out": output()},
     answers=stored("inp.g", "w1.g", "w2.g"),
     hints={
         "inp.g": (
-            "How many paths lead from inp to out?",
+            "How many paths lead from `inp` to `out`?",
             "Through the value and through the gate. Each is a linear layer with an upstream gradient of its own.",
-            "Find the two gradients behind the matrix products first, (bs, m) each; then two products are added.",
+            "First find the gradients of the two matrix products, (bs, m) each; then add two contributions.",
         ),
         "w1.g": (
-            "Whom was inp @ w1 multiplied with?",
-            "For a product entry by entry, the partner is the factor: here all that silu gave.",
+            "What was `inp @ w1` multiplied by?",
+            "In an elementwise product the local derivative is the other factor: here the output of silu.",
             "Then it is the weight gradient of a linear layer.",
         ),
         "w2.g": (
-            "Two things lie between inp @ w2 and out. Which?",
-            "The product, whose partner is inp @ w1, and silu, which has a derivative of its own (unit 5).",
-            "silu is x times its sigmoid: both x's count in its derivative.",
+            "Two operations lie between `inp @ w2` and `out`. Which?",
+            "The product, whose other factor is `inp @ w1`, and silu, whose derivative you know from unit 5.",
+            "silu is `x` times its sigmoid: both uses of `x` count in its derivative.",
         ),
     },
 )
 
 rope_grad = Exercise(
-    title="Rotary positions, backwards",
+    title="Backward pass of rotary position embeddings",
     forward=_rope,
     inputs={"inp": normal("bs t 2*c"), "out": output("bs t 2*c")},
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Each pair of entries is turned by an angle that is known. What does a nudge of the first do to the pair?",
-            "Two entries go in, two come out: write the four derivatives as a small table, then read its columns.",
-            "Columns in place of rows: the turn goes the other way round. Which of the two signs changes?",
+            "Each pair of entries is rotated by a known angle. What does a nudge of the first entry do to the pair?",
+            "Two entries go in, two come out: write the four derivatives as a 2 x 2 matrix, and read its columns.",
+            "Columns in place of rows: the rotation goes the other way. Where does the minus sign go?",
         ),
     },
 )
 
 multihead_grad = Exercise(
-    title="Several heads at once, backwards",
+    title="Backward pass of multi-head attention",
     forward=_multihead,
     inputs={
         "x": normal("bs t n"),
@@ -184,82 +184,82 @@ multihead_grad = Exercise(
     answers=stored("x.g", "wqkv.g", "wo.g"),
     hints={
         "x.g": (
-            "If wqkv.g is right, one step is left. Which?",
-            "x goes into one matrix product alone; q, k and v are three parts of what comes out.",
-            "Join the three gradients in the order of the forward pass, (bs, t, 3hc), then it is a linear layer.",
+            "If `wqkv.g` is right, one step is left. Which?",
+            "`x` is used in one matrix product only; q, k and v are three parts of its result.",
+            "Concatenate the gradients in the order of the forward pass, (bs, t, 3hc); the rest is a linear layer.",
         ),
         "wqkv.g": (
-            "How do the heads part the columns? Follow one column from wqkv to its head.",
-            "The heads come back side by side by a transpose and then a reshape, not by a reshape alone.",
-            "Which number does sqrt hold here: the columns of all heads together, or of one?",
+            "How are the columns split into heads? Follow one column from `wqkv` to its head.",
+            "To put the heads back side by side, transpose and then reshape; a reshape alone is not enough.",
+            "Of which number is the square root taken here: the columns of all heads together, or of one head?",
         ),
         "wo.g": (
-            "What did wo multiply? Keep it under a name on the way forward.",
-            "The heads' outputs side by side, (bs, t, hc); two axes number the rows.",
-            "A linear layer on a batch of sequences, as lin_grad_nd.",
+            "What did `wo` multiply? Give it a name in the forward pass.",
+            "It multiplied the outputs of all heads side by side, (bs, t, hc); both bs and t count rows.",
+            "It is a linear layer on a batch of sequences, as in `lin_grad_nd`.",
         ),
     },
 )
 
 info_nce_grad = Exercise(
-    title="InfoNCE, backwards",
+    title="Backward pass of InfoNCE",
     forward=_info_nce,
     inputs={"a": normal("bs d"), "b": normal("bs d"), "temperature": number(0.5, 2)},
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "It is a cross-entropy. Which class is the right one in row i?",
-            "Belief less truth, divided by the number of rows; the truth is a diagonal.",
-            "Then back through the division and the product: which matrix does a meet?",
+            "It is a cross-entropy. Which class is the target of row `i`?",
+            "Prediction minus target, divided by the number of rows; the targets are on the diagonal.",
+            "Then go back through the division and the product: which matrix was `a` multiplied by?",
         ),
         "b.g": (
-            "In the product b is on the right and turned. Which axis of the scores numbers the rows of b?",
-            "The same gradient of the scores as for a.",
-            "Row j of b was compared with every row of a, so column j is what it hears.",
+            "In the product, `b` is on the right and transposed. Which axis of the scores counts the rows of `b`?",
+            "The gradient of the scores is the same as for `a`.",
+            "Row `j` of `b` was compared with every row of `a`, so its gradient comes from column `j` of the scores.",
         ),
     },
 )
 
 _BLOCK_HINTS = {
     "x": (
-        "How many paths start at x? Look at both lines of the forward pass.",
-        "The short one goes straight through both sums. The others go through the norm, and through q, k and v.",
-        "Three gradients meet behind the norm and go through it together; then add the short path.",
+        "How many paths start at `x`? Look at both lines of the forward pass.",
+        "The short one goes straight through both sums. The others go through the norm, and through q, k or v.",
+        "Add the three gradients after the norm and take them through it together; then add the skip connection.",
     ),
     "wq": (
-        "If wk.g and wv.g are right, only one product is left to look at.",
-        "wq is the weight of a linear layer. What was its input: x, or something made of x?",
-        "Its upstream is the gradient of q in causal_attention_grad.",
+        "If `wk.g` and `wv.g` are right, which product is left to look at?",
+        "`wq` is the weight of a linear layer. What was its input: `x`, or something computed from `x`?",
+        "Its upstream gradient is the gradient of q, as in `causal_attention_grad`.",
     ),
     "wk": (
-        "If wq.g is right, what is different for k?",
-        "The gradient of the scores has to be turned for k.",
-        "The input of this linear layer is x after the norm, its upstream the gradient of k.",
+        "If `wq.g` is right, what is different for k?",
+        "The gradient of the scores has to be transposed for k.",
+        "The input of this linear layer is `x` after the norm; its upstream gradient is that of k.",
     ),
     "wv": (
-        "What arrives at v? Is there a softmax on this path?",
-        "The attention's output is multiplied by wo; bring the gradient back through that first.",
-        "Weights turned times what arrives; then the linear layer, whose input is x after the norm.",
+        "What is the gradient of v? Is there a softmax on this path?",
+        "The output of the attention is multiplied by `wo`; take the gradient back through that first.",
+        "The transposed weights times the upstream gradient; then the linear layer, whose input is `x` after the norm.",
     ),
     "wo": (
-        "What did wo multiply, and what arrives behind it?",
-        "What arrives is the gradient of h, and h is used twice.",
-        "h goes straight to out and through norm, w1, relu and w2. Both add up before wo hears of it.",
+        "What did `wo` multiply, and what is the upstream gradient of that product?",
+        "The upstream gradient is the gradient of h, and h is used twice.",
+        "h reaches `out` directly, and through norm, `w1`, relu and `w2`. Add both before you go on to `wo`.",
     ),
     "w1": (
-        "Which input did this layer have, and which relu follows it?",
-        "Out.g through w2 and through the relu's mask; the input is norm(h), not h.",
-        "Two axes number the rows, and both are summed away.",
+        "What is the input of this layer, and what follows it?",
+        "Take `out.g` through `w2` and the mask of the relu; the input is `norm(h)`, not `h`.",
+        "Two axes count the rows, and the sum runs over both.",
     ),
     "w2": (
-        "The last layer: what did it multiply?",
-        "Its input is what the relu let through, its upstream out.g itself.",
-        "Batch and time both number rows here.",
+        "This is the last layer. What did `w2` multiply?",
+        "Its input is the output of the relu; its upstream gradient is `out.g` itself.",
+        "Batch and time both count rows here, and the sum runs over both.",
     ),
 }
 
 block_grad = Exercise(
-    title="A whole transformer block, backwards",
+    title="Backward pass of a transformer block",
     forward=_block,
     inputs={
         "x": sized(normal("bs t d"), d=(4, 5, 6, 7)),  # of fewer entries a norm leaves little but signs

@@ -1,4 +1,4 @@
-"""SwiGLU, backwards. The lesson is README.md in this folder."""
+"""Backward pass of SwiGLU. The lesson is README.md in this folder."""
 
 
 def swiglu_grad(inp, w1, w2, out):
