@@ -1,4 +1,4 @@
-"""Back through a long chain, holding few of its states. The lesson is README.md in this folder."""
+"""Gradient checkpointing in a long chain. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""Backward called twice, gradients cleared, a value detached. The lesson is README.md in this folder."""
+"""An autograd engine with repeated backward passes, zero_grad and detach. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 
@@ -34,9 +34,9 @@ def run_script(program, inputs):
 
 
 def engine_twice(program, x):
-    """Return what the inputs have for gradients once a program has come to its end.
+    """Return the gradients that the inputs have at the end of a program.
 
-    The program is a list of steps, as in `value_engine`, and it says itself when to walk back, more than once and from
+    The program is a list of steps, as in `value_engine`, and some of them run a backward pass, more than once and from
     several values. These are the steps there are:
 
     - ("add", i, j), ("mul", i, j), ("tanh", i): make the next value

@@ -1,4 +1,4 @@
-"""An autograd of one's own, for tensors. The lesson is README.md in this folder."""
+"""An autograd engine for tensors. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""An order in which every value stands behind what it is made from. The lesson is README.md in this folder."""
+"""A topological order: every value after its parents. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""Back through a long chain, holding few of its states. The lesson is README.md in this folder."""
+"""Gradient checkpointing in a long chain. The lesson is README.md in this folder."""
 
 import torch
 
@@ -17,7 +17,7 @@ def checkpoint_grad(x, w, b, out, every):
     every: an int, after how many steps a state is kept; it may be larger than t
     """
     ### BEGIN SOLUTION
-    # The states that are kept cut the chain into pieces; the last piece is made again first, and walked back at once.
+    # The checkpoints cut the chain into segments; each is recomputed and backpropagated at once, the last one first.
     kept, h = [], x
     for i in range(len(b)):
         if i % every == 0:

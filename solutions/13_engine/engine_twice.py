@@ -1,4 +1,4 @@
-"""Backward called twice, gradients cleared, a value detached. The lesson is README.md in this folder."""
+"""An autograd engine with repeated backward passes, zero_grad and detach. The lesson is README.md in this folder."""
 
 import math
 
@@ -11,7 +11,7 @@ class Node:
     """
 
     ### BEGIN SOLUTION
-    # What a walk hands on lives as long as the walk; only the inputs, which nothing was made into, keep what they got.
+    # Gradients that are passed on live as long as the backward pass; only the inputs, which no step made, keep theirs.
     def __init__(self, data, uses=()):
         self.data, self.uses, self.grad = data, uses, 0.0
 
@@ -77,9 +77,9 @@ def run_script(program, inputs):
 
 
 def engine_twice(program, x):
-    """Return what the inputs have for gradients once a program has come to its end.
+    """Return the gradients that the inputs have at the end of a program.
 
-    The program is a list of steps, as in `value_engine`, and it says itself when to walk back, more than once and from
+    The program is a list of steps, as in `value_engine`, and some of them run a backward pass, more than once and from
     several values. These are the steps there are:
 
     - ("add", i, j), ("mul", i, j), ("tanh", i): make the next value

@@ -1,4 +1,4 @@
-"""Exercises of unit 13: an autograd of one's own."""
+"""Exercises of unit 13: an autograd engine of your own."""
 
 import math
 from graphlib import TopologicalSorter
@@ -28,71 +28,75 @@ _TENSORS = {"add": 2, "mul": 2, "matmul": 2, "sum": 1, "relu": 1, "softmax": 1}
 # What goes wrong in a rule: the operation, the code, in words, and the rule for each operand (None leaves it as it is).
 # A rule takes the upstream gradient g, the value y of the step, and what the step took.
 _OF_NUMBERS = (
-    ("mul", "forward-value", "it hands its own value, the product, to both operands", (lambda g, y, a, b: g * y,) * 2),
-    ("mul", "wrong-operand", "it hands each operand the sum of the two", (lambda g, y, a, b: g * (a + b),) * 2),
-    ("div", "wrong-local", "the square is missing in what it hands to its second operand",
+    ("mul", "forward-value", "it multiplies by its own value, the product, for both",
+     (lambda g, y, a, b: g * y,) * 2),
+    ("mul", "wrong-operand", "it multiplies by the sum of the operands for both of them",
+     (lambda g, y, a, b: g * (a + b),) * 2),
+    ("div", "wrong-local", "the square in the denominator is missing for its second operand",
      (None, lambda g, y, a, b: -g * a / b)),
-    ("div", "missing-local", "the numerator is missing in what it hands to its second operand",
+    ("div", "missing-local", "the numerator is missing for its second operand",
      (None, lambda g, y, a, b: -g / b**2)),
-    ("div", "wrong-local", "neither the minus nor the square is in what it hands to its second operand",
+    ("div", "wrong-local", "both the minus sign and the square are missing for its second operand",
      (None, lambda g, y, a, b: g * a / b)),
-    ("div", "wrong-local", "it hands 1 over the second operand to both", (None, lambda g, y, a, b: g / b)),
+    ("div", "wrong-local", "it divides by the second operand for both operands", (None, lambda g, y, a, b: g / b)),
     ("div", "wrong-operand", "it is that of mul", (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)),
-    ("div", "wrong-operand", "its first operand gets the second one, not 1 over it", (lambda g, y, a, b: g * b, None)),
+    ("div", "wrong-operand", "for its first operand it multiplies by the second one, and must divide by it",
+     (lambda g, y, a, b: g * b, None)),
     ("div", "missing-local", "its first operand gets the upstream gradient as it is", ("upstream", None)),
-    ("pow", "missing-local", "the exponent is not there as a factor", (lambda g, y, a, k: g * a ** (k - 1),)),
-    ("pow", "wrong-local", "the exponent is not one less than before", (lambda g, y, a, k: g * k * y,)),
-    ("pow", "wrong-local", "it multiplies by k - 1, where k belongs",
+    ("pow", "missing-local", "the factor k, the exponent, is missing", (lambda g, y, a, k: g * a ** (k - 1),)),
+    ("pow", "wrong-local", "the exponent is not lowered by one", (lambda g, y, a, k: g * k * y,)),
+    ("pow", "wrong-local", "the factor is k - 1, and must be k",
      (lambda g, y, a, k: g * (k - 1) * a ** (k - 1),)),
-    ("pow", "wrong-local", "it multiplies the value by the exponent, and no power is left",
+    ("pow", "wrong-local", "it multiplies the input by the exponent and takes no power",
      (lambda g, y, a, k: g * k * a,)),
-    ("pow", "hard-coded", "it takes every exponent for 2", (lambda g, y, a, k: g * 2 * a,)),
-    ("pow", "missing-local", "it hands on the exponent, and nothing of the value", (lambda g, y, a, k: g * k,)),
-    ("pow", "wrong-local", "it is the derivative for the exponent, with a logarithm",
+    ("pow", "hard-coded", "it treats every exponent as 2", (lambda g, y, a, k: g * 2 * a,)),
+    ("pow", "missing-local", "the factor is the exponent alone: the power of the input is missing",
+     (lambda g, y, a, k: g * k,)),
+    ("pow", "wrong-local", "it is the derivative with respect to the exponent, with a logarithm",
      (lambda g, y, a, k: g * y * math.log(a),)),
     ("exp", "wrong-point", "its derivative is taken at its output, exp of exp", (lambda g, y, a: g * math.exp(y),)),
-    ("exp", "wrong-local", "it is treated as a power: its input is a factor and the exponent",
+    ("exp", "wrong-local", "it is treated as a power: its input becomes a factor and is lowered by one in the exponent",
      (lambda g, y, a: g * a * math.exp(a - 1),)),
-    ("exp", "wrong-local", "it multiplies by its input, where its derivative belongs", (lambda g, y, a: g * a,)),
+    ("exp", "wrong-local", "it multiplies by its input in place of its derivative", (lambda g, y, a: g * a,)),
     ("exp", "wrong-local", "it divides by its output", (lambda g, y, a: g / y,)),
-    ("log", "wrong-point", "it divides by its output, where its input belongs", (lambda g, y, a: g / y,)),
-    ("log", "wrong-local", "it multiplies by its input, where it should divide", (lambda g, y, a: g * a,)),
+    ("log", "wrong-point", "it divides by its output, and must divide by its input", (lambda g, y, a: g / y,)),
+    ("log", "wrong-local", "it multiplies by its input, and must divide by it", (lambda g, y, a: g * a,)),
     ("log", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
     ("log", "wrong-local", "it divides by the square of its input", (lambda g, y, a: g / a**2,)),
-    ("tanh", "wrong-point", "its slope is taken at its input, where its output belongs",
+    ("tanh", "wrong-point", "its derivative uses the square of the input in place of that of the output",
      (lambda g, y, a: g * (1 - a * a),)),
-    ("tanh", "wrong-point", "its slope is taken at its output as if that were its input: tanh was taken twice",
+    ("tanh", "wrong-point", "its derivative is taken at its output as if that were its input: tanh is applied twice",
      (lambda g, y, a: g * (1 - math.tanh(y) ** 2),)),
-    ("tanh", "wrong-local", "the square is missing in its slope", (lambda g, y, a: g * (1 - y),)),
-    ("tanh", "wrong-local", "its slope has a plus before the square", (lambda g, y, a: g * (1 + y * y),)),
-    ("tanh", "wrong-local", "its slope is that of a sigmoid", (lambda g, y, a: g * y * (1 - y),)),
-    ("tanh", "wrong-local", "its slope is the square alone", (lambda g, y, a: g * y * y,)),
+    ("tanh", "wrong-local", "the square in its derivative is missing", (lambda g, y, a: g * (1 - y),)),
+    ("tanh", "wrong-local", "its derivative has a plus in front of the square", (lambda g, y, a: g * (1 + y * y),)),
+    ("tanh", "wrong-local", "its derivative is that of a sigmoid", (lambda g, y, a: g * y * (1 - y),)),
+    ("tanh", "wrong-local", "its derivative is the square alone", (lambda g, y, a: g * y * y,)),
     ("tanh", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
+    ("relu", "inverted-mask", "it passes the gradient on where its input is negative, and nowhere else",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "wrong-point", "it looks at the sign of the upstream gradient",
+    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient, not that of its input",
      (lambda g, y, a: g * (g > 0),)),
-    ("relu", "not-linear", "it hands on the gradient only where that is positive as well as its input",
+    ("relu", "not-linear", "it passes the gradient on only where both the gradient and its input are positive",
      (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
 )  # fmt: skip
 # Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
 _OTHER_NUMBERS = (
-    ("sub", "its operands have changed places", lambda a, b: b - a, (lambda g, y, a, b: -g, lambda g, y, a, b: g)),
+    ("sub", "its operands are exchanged", lambda a, b: b - a, (lambda g, y, a, b: -g, lambda g, y, a, b: g)),
     ("sub", "it adds", lambda a, b: a + b, ("upstream", "upstream")),
-    ("div", "its operands have changed places", lambda a, b: b / a,
+    ("div", "its operands are exchanged", lambda a, b: b / a,
      (lambda g, y, a, b: -g * b / a**2, lambda g, y, a, b: g / a)),
-    ("pow", "its exponent is cut to a whole number", lambda a, k: a ** int(k),
+    ("pow", "its exponent is truncated to an integer", lambda a, k: a ** int(k),
      (lambda g, y, a, k: g * int(k) * a ** (int(k) - 1),)),
     ("log", "its base is 10", math.log10, (lambda g, y, a: g / a / math.log(10),)),
     ("log", "its base is 10, and its backward rule is that of base e", math.log10, (lambda g, y, a: g / a,)),
     ("tanh", "it is a sigmoid", lambda a: 1 / (1 + math.exp(-a)), (lambda g, y, a: g * y * (1 - y),)),
 )  # fmt: skip
 # Of the whole engine: the code, in words, and how it goes back.
-_LAST_USE = "where a value is used several times, only the contribution of its last use counts"
-_LAST_ONE = "where a value is used several times, the last contribution that arrives replaces the others"
-_TOO_EARLY = "each value is visited once, as it is met: it passes on what it has before all uses have contributed"
-_AGAIN = "a value passes on all that it has whenever something arrives: what came before is passed on again"
+_LAST_USE = "where a value is used several times, only the contribution of its last use is kept"
+_LAST_ONE = "where a value is used several times, the last contribution to be computed replaces the others"
+_TOO_EARLY = "each value is visited when it is first reached: it passes its gradient on before all uses add to it"
+_AGAIN = "a value passes on its whole gradient at every new contribution: earlier ones are passed on again"
 _OF_THE_WALK = (
     *(("overwritten", _LAST_ONE, {"keep": keep, "start": start})
       for keep in (lambda old, new, name, slot: new,
@@ -101,33 +105,36 @@ _OF_THE_WALK = (
     ("missing-path", _LAST_USE, {"keep": lambda old, new, name, slot: old}),
     ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses counts",
      {"skip": "repeated"}),
-    ("wrong-order", "the steps are gone through from first to last: nothing has arrived when a value passes it on",
+    ("wrong-order",
+     "the backward pass visits the steps from first to last: gradients are still 0 when they are passed on",
      {"order": "earliest first"}),
     *(("wrong-order", _AGAIN if again else _TOO_EARLY, {"order": order, "again": again})
       for again in (False, True)
       for order in ("oldest met first", "newest met first", "newest met last operand first")),
     ("wrong-order", _AGAIN, {"order": "edge by edge"}),
-    ("value-for-gradient", "the walk back begins with the last value itself, where its gradient belongs",
+    ("value-for-gradient", "the backward pass starts from the last value itself, and must start from its gradient",
      {"first": lambda y: y}),
-    ("missing-upstream", "every gradient is 0: none was given to begin with, or it was cleared on its way",
+    ("missing-upstream", "every gradient is 0: the backward pass starts from no gradient, or clears it on the way",
      {"first": lambda y: y * 0}),
-    *(("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0, "skip": skip})
+    *(("hard-coded", "every gradient starts at 1, and only that of the last value should", {"start": 1.0, "skip": skip})
       for skip in ("", "dead")),
 )  # fmt: skip
 # With steps that the last value is not made from; and with steps that are apart from the others of their name.
 _OF_DEAD_STEPS = (
     ("missing-path", _LAST_USE, {"skip": "all but the last"}),
-    ("missing-path", "a value passes nothing on if a step takes it that the last value is not made from",
+    ("missing-path", "a value passes nothing on if it is also used by a step that the last value does not depend on",
      {"skip": "awaiting"}),
-    ("missing-path", "the walk back ends where it comes to a step that the last value is not made from",
+    ("missing-path", "the backward pass stops at a step that the last value does not depend on",
      {"skip": "before dead"}),
 )  # fmt: skip
 _OF_ONE_NAME = (
     *(("missing-path", f"where {name} takes the same value twice, only one of the two uses counts",
        {"skip": "repeated", "skip_names": (name,)}) for name in ("add", "mul")),
-    ("wrong-point", "what a step keeps for its way back is kept once for its name: each has what the last one took",
+    ("wrong-point",
+     "what a step saves for the backward pass is stored once per operation: all see the operands of the last",
      {"shared": tuple(_NUMBERS)}),
-    ("wrong-point", "what mul keeps for its way back is kept once for all steps: each has what the last one took",
+    ("wrong-point",
+     "what mul saves for the backward pass is stored once for all its steps: all see the operands of the last",
      {"shared": ("mul",)}),
 )  # fmt: skip
 
@@ -137,11 +144,11 @@ def _is_zero(gradient):
 
 
 def _rule_slips(operations, particular, of_shape=()):
-    """What can go wrong in one operation's rule: the code, in words, the operation, and the rules.
+    """Yield the mistakes in the rule of one operation: the code, the message, the operation, and the rules.
 
     Args:
-        operations: how many values each takes.
-        of_shape: operations whose operands have shapes of their own: whatever else is handed to them does not fit.
+        operations: the number of values that each takes.
+        of_shape: operations whose operands differ in shape, so that the gradient of another operand does not fit.
     """
     for name, count in operations.items():
         whose = f"the backward rule of {name} is wrong:"
@@ -149,16 +156,16 @@ def _rule_slips(operations, particular, of_shape=()):
         for place in range(count):
             alone = [None] * count
             to = f"to its {_PLACES[place]} operand" if count > 1 else "on"
-            yield "missing-path", f"{whose} it hands nothing {to}", name, _with(alone, place, "nothing")
-            says = f"{whose} what it hands {to} has the wrong sign"
+            yield "missing-path", f"{whose} it passes nothing {to}", name, _with(alone, place, "nothing")
+            says = f"{whose} what it passes {to} has the wrong sign"
             yield "wrong-sign", says, name, _with(alone, place, "negated")
         if name not in ("add", "sub", *of_shape):
-            says = f"{whose} it hands the upstream gradient on as it is, without its own derivative"
+            says = f"{whose} it passes the upstream gradient on as it is, without its local derivative"
             yield "missing-local", says, name, ("upstream",) * count
-        says = f"{whose} it hands its own derivative on, without the upstream gradient"
+        says = f"{whose} it passes its local derivative on, without the upstream gradient"
         yield "missing-upstream", says, name, ("without upstream",) * count
         if count > 1 and name not in ("add", *of_shape):
-            says = f"{whose} each operand gets what belongs to the other"
+            says = f"{whose} each operand gets the gradient of the other"
             yield "wrong-operand", says, name, ("exchanged",) * count
 
 
@@ -167,30 +174,30 @@ def _with(rules, place, rule):
 
 
 def _other_steps(others):
-    """Steps that compute something else: the code, in words, and the engine with them."""
+    """Yield the steps that compute something else: the code, the message, and the engine that has them."""
     for name, says, forward, rules in others:
         engine = Engine(forwards={name: forward}, rules={name: rules})
         yield "wrong-graph", f"the step {name} computes something else: {says}", engine
 
 
 def _declared(code, says, rule):
-    """A misconception; about the rule of an operation, it asks for just that, and else what the exercise asks."""
+    """Return a misconception, with hints about the operation if the message is about the rule of one."""
     if not says.startswith("the backward rule of "):
-        computed = f"Run {says.split()[2]} alone, forward, on numbers of your own. Is its value what the exercise says?"
+        computed = f"Run `{says.split()[2]}` forward on numbers of your own. Is its value what the exercise says?"
         hints = {"shared-array": _OF_ARRAYS, "wrong-graph": (computed,) if says.startswith("the step ") else ()}
         return Misconception(code, "return", rule, says, hints.get(code, ()))
     name = says.split()[4]
     hints = (
-        f"Take one {name} alone, with numbers of your own. What must each value that it takes hear, by hand?",
-        f"Nudge what {name} takes by 0.001, and see how far its own value moves. Which line of your engine says that?",
+        f"Take one `{name}` alone, with numbers of your own. What is the gradient of each operand, by hand?",
+        f"Nudge an operand of `{name}` by 0.001: how far does its value move? Which line of your engine says so?",
     )
     return Misconception(code, "return", rule, says, hints)
 
 
 _OF_ARRAYS = (
-    "`a = b` makes no second array: where a and b are one array, `a += 1` changes b as well.",
-    "Which arrays does your engine hand on as they are? Into which does it write later on, by `+=`, `add_` or `out=`?",
-    "Write `a = a + b` in place of `a += b`, or hand on a copy.",
+    "After `a = b`, where both are arrays: what does `a += 1` do to `b`?",
+    "Which arrays does your engine pass on as they are? Which does it write into later, by `+=`, `add_` or `out=`?",
+    "Write `a = a + b` in place of `a += b`, or pass on a copy.",
 )
 
 
@@ -199,7 +206,7 @@ def _of_numbers(engine):
 
 
 def _number_slips():
-    """Everything that can go wrong: the code, in words, and the engine."""
+    """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
     for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS, *_OF_ONE_NAME):
         for made_of in _SPELT["mul"]:
             yield code, says, Engine(walk=walk, made_of=made_of)
@@ -226,10 +233,10 @@ def _set_by(name, slots=(0, 1)):
     return {"keep": lambda old, new, by, slot: new if by == name and slot in slots else old + new}
 
 
-_SAME_NUMBER = "of values that are the same number only one passes anything on: they are taken for one value"
-_SETS = "is wrong: it sets the gradient of what it takes, where it has to add to it"
-_SETS_ONE = "is wrong: it sets the gradient of its {} operand, where it has to add to it"
-_NO_UPSTREAM = "no step multiplies by the upstream gradient: each hands on its own derivative alone"
+_SAME_NUMBER = "of values that are equal only one passes its gradient on: they are treated as one value"
+_SETS = "is wrong: it sets the gradient of its operands, and must add to it"
+_SETS_ONE = "is wrong: it sets the gradient of its {} operand, and must add to it"
+_NO_UPSTREAM = "no step multiplies by the upstream gradient: each passes on its local derivative alone"
 # Many engines make differences and quotients of other steps; -1 and -2 are what is taken, 0 and 1 what has been made.
 _SUB = {"sub": (("const", -1.0), ("mul", -2, 0), ("add", -1, 1))}
 _DIV = {"div": (("pow", -2, -1), ("mul", -1, 0))}
@@ -241,7 +248,7 @@ _SMALL = (
     "p = div a b, q = exp p, r = mul q a",
     "p = sub a b, q = mul p a, r = mul q p",
 )
-# In these nearly every step takes what the step before it made: so there is but one order of the walk back, and which
+# In these nearly every step takes the value of the step before it: the backward pass has but one order, and which
 # contribution comes last can be told. What is taken away or divided by is used once, however that is spelt out.
 _MIXED = (
     "one = exp c, side = relu one, k = const 3.0, m = sub a k, z = relu m, p = add z b, q = mul p a, l = log q, "
@@ -254,15 +261,15 @@ _MIXED = (
 
 
 def _numbered(text, setting, rng):
-    """A program of n inputs; `a`, `b` and `c` are three of them."""
+    """Return a program of n inputs; `a`, `b` and `c` are three of them."""
     n = setting.sizes["n"]
     return _named(text, dict(zip("abc", map(int, rng.permutation(n)), strict=False)), n, setting)
 
 
 def _named(text, numbers, n, setting):
-    """A program, of whose inputs these have names; what is added or multiplied changes places in every other step.
+    """Return a program from its text; the operands of `add` and `mul` are exchanged in every other step.
 
-    Other steps do in the next trials. In the last one, which has the sizes of an earlier one, it is as in that one.
+    In the next trials it is the other steps. The last trial, which has the sizes of an earlier one, does as that one.
     """
     numbers, program = dict(numbers), []
     for line in text.split(", "):
@@ -278,7 +285,7 @@ def _named(text, numbers, n, setting):
 
 
 def _chain(n, rng):
-    """A chain of many steps, each of which takes the one before it; one value is used over and over."""
+    """Return a chain of many steps, each of which takes the one before it; one value is used over and over."""
     program, often = [("const", 0.9), ("tanh", 0)], n + 1
     for last, other in enumerate(rng.integers(-n, n, size=_LONG).tolist(), often):
         step = ("add", last, often) if other < 0 else ("add", other, last)
@@ -317,12 +324,12 @@ def _is_complete(order, parents):
 
 
 def _in_order(parents):
-    """The numbers, parents first."""
+    """Return the numbers, parents first."""
     return list(TopologicalSorter(dict(enumerate(parents))).static_order())
 
 
 def _order_slip(says, fits, example, code="wrong-order"):
-    """What is wrong with an order, told by looking at it: there are many orders with the same fault."""
+    """Return a misconception that is named by looking at the answer: many orders have the same fault."""
 
     def rule(parents, answer):
         if answer is None:
@@ -340,7 +347,7 @@ def _inputs_left_out(parents):
 
 
 def _parents(rng, setting, _shape):
-    """What each value is made from: a few values with a diamond and a square, or a long chain."""
+    """Return the parents of each value: a few values with a diamond and a square, or a long chain."""
     turn = setting.turn % 3
     if turn == 2:  # its end is the first number, and what is made from that the last: a recursion is deep from either
         chain = [(), *((i,) if i % 3 else (i, i // 2) for i in range(_LONG))]
@@ -354,7 +361,7 @@ def _parents(rng, setting, _shape):
 
 
 def _placed(made, place):
-    """The same graph with other numbers: value i is called `place[i]`."""
+    """Return the same graph with other numbers: value i is called `place[i]`."""
     parents = [()] * len(made)
     for number, taken in enumerate(made):
         parents[place[number]] = tuple(place[parent] for parent in taken)
@@ -362,26 +369,26 @@ def _placed(made, place):
 
 
 topological_order = Routine(
-    title="Every value behind its parents",
+    title="A topological order of a graph",
     inputs={"parents": Sampler("", _parents, turns=3)},
     reference=_in_order,
     accepts=lambda answer, parents: _is_in_order(answer.tolist(), parents),
     listed=True,
     hints={
         "return": (
-            "Which values can stand first, whatever the rest looks like?",
-            "A value may be entered once all of its parents are. How do you know that they are?",
-            "Go to the parents first, and enter a value on the way back from them; remember whom you have seen.",
+            "Which values can come first, whatever the rest of the graph looks like?",
+            "A value may be appended once all its parents are in the list. How do you know that they are?",
+            "Visit the parents first, and append a value after them; remember which values you have visited.",
         )
     },
     misconceptions=(
         _order_slip(
-            "each value stands in front of its parents: it is an order for the way back",
+            "each value comes before its parents: this is the order of the backward pass",
             lambda order, parents: _is_in_order(order[::-1], parents),
             lambda parents: _in_order(parents)[::-1],
         ),
         _order_slip(
-            "the values that are made from nothing, the inputs, are left out",
+            "the values without parents, the inputs, are left out",
             lambda order, parents: sorted(order) == sorted(_inputs_left_out(parents)),
             _inputs_left_out,
             "missing-path",
@@ -393,24 +400,24 @@ topological_order = Routine(
             "missing-path",
         ),
         _order_slip(
-            "the values stand in the order of their numbers",
+            "the values are in the order of their numbers",
             lambda order, parents: order == sorted(order) and _is_complete(order, parents),
             lambda parents: list(range(len(parents))),
         ),
         _order_slip(
-            "it tells the place of each value, where the value at each place is asked for",
+            "it holds the position of each value, and must hold the value at each position",
             lambda order, parents: (
                 _is_complete(order, parents) and _is_in_order(sorted(range(len(order)), key=order.__getitem__), parents)
             ),
             lambda parents: sorted(range(len(parents)), key=_in_order(parents).__getitem__),
         ),
         _order_slip(
-            "there is a value in it that stands in front of one of its parents",
+            "one of the values comes before one of its parents",
             _is_complete,
             lambda parents: _swapped(_in_order(parents), parents),
         ),
         _order_slip(
-            "some values stand in it more than once",
+            "some values occur more than once",
             lambda order, parents: set(order) <= set(range(len(parents))),
             lambda parents: [*_in_order(parents), 0],
         ),
@@ -419,7 +426,7 @@ topological_order = Routine(
 
 
 def _swapped(order, parents):
-    """An order in which the last value has changed places with a parent of it."""
+    """Return an order in which the last value has changed places with a parent of it."""
     last = max(i for i, number in enumerate(order) if parents[number])
     first = order.index(parents[order[last]][0])
     order[first], order[last] = order[last], order[first]
@@ -427,15 +434,15 @@ def _swapped(order, parents):
 
 
 value_engine = Routine(
-    title="An engine for numbers",
+    title="An autograd engine for numbers",
     inputs={"program": Sampler("", _program, turns=4), "x": _X},
     reference=lambda program, x: right_gradients(program, x.unbind()),
     listed=True,
     hints={
         "return": (
-            "What must a value remember of the step that made it, so that it can pass a gradient on?",
-            "When may a value pass its gradient on? Where does what it passes on have to be added?",
-            "Begin with 1 on the last value, and go through the values so that all users of one come before it.",
+            "What must a value remember of the step that computed it, so that it can pass its gradient on?",
+            "When is the gradient of a value complete, so that it may be passed on? What is it added to?",
+            "Start with 1 at the last value, and visit the values so that all uses of a value come before it.",
         )
     },
     misconceptions=tuple(_declared(code, says, _of_numbers(engine)) for code, says, engine in _number_slips()),
@@ -444,25 +451,25 @@ value_engine = Routine(
 
 # Tensors: the same engine with other rules, which are numpy's.
 def _spread(g, a, dim=None):
-    """What a sum hands on: its upstream gradient, copied along the axis that it is over."""
+    """Return what a sum passes on: its upstream gradient, copied along the axis that was summed."""
     import numpy as np
 
     return np.broadcast_to(g if dim is None else np.expand_dims(g, dim), a.shape)
 
 
 def _mean_back(over_axis, over_all):
-    """A sum's rule that divides, where it is over an axis, or over all entries."""
+    """Return the rule of a sum that divides, over an axis or over all entries."""
     divides = {True: over_all, False: over_axis}
     return lambda g, y, a, dim=None: _spread(g, a, dim) * (y.size / a.size if divides[dim is None] else 1)
 
 
 def _by_rows(y, g, row):
-    """A softmax's gradient, with `row` in the place of each row's average of the upstream gradient."""
+    """Return the gradient of a softmax, with `row` in place of each row's average of the upstream gradient."""
     return y * (g - row(g * y))
 
 
 def _softmax(a, axes):
-    """A softmax over some axes."""
+    """Return a softmax over some axes."""
     import numpy as np
 
     powers = np.exp(a - a.max())
@@ -470,7 +477,7 @@ def _softmax(a, axes):
 
 
 def _row_by_row(g, a):
-    """What a sum hands on if the numbers of its upstream gradient are repeated in their order, and reshaped."""
+    """Return what a sum passes on if the numbers of its upstream gradient are repeated in order, and reshaped."""
     import numpy as np
 
     return np.tile(g.ravel(), a.size // g.size).reshape(a.shape)
@@ -483,75 +490,76 @@ def _pseudo_inverse(a):
 
 
 def _summed_to(g, like):
-    """A gradient, added up to the shape of a tensor that was broadcast."""
+    """Return a gradient that is summed to the shape of a tensor that was broadcast."""
     g = _first_axes_only(g, like)
     return g.sum(tuple(i for i, size in enumerate(like.shape) if size == 1), keepdims=True)
 
 
 _OF_TENSORS = (
-    ("mul", "forward-value", "it hands its own value, the product, to both operands", (lambda g, y, a, b: g * y,) * 2),
-    ("mul", "wrong-operand", "it hands each operand its own value, where that of the other belongs",
+    ("mul", "forward-value", "it multiplies by its own value, the product, for both",
+     (lambda g, y, a, b: g * y,) * 2),
+    ("mul", "wrong-operand", "it multiplies by the operand's own value in place of the other one's",
      (lambda g, y, a, b: g * a, lambda g, y, a, b: g * b)),
-    ("mul", "missing-local", "it hands the upstream gradient on as it is, without its own derivative",
+    ("mul", "missing-local", "it passes the upstream gradient on as it is, without its local derivative",
      ("upstream", "upstream")),
-    ("mul", "sum-of-products", "of a tensor that was broadcast, the gradient is added up before it is multiplied",
+    ("mul", "sum-of-products", "the gradient of a tensor that was broadcast is summed before it is multiplied",
      (lambda g, y, a, b: _summed_to(g, a) * b, lambda g, y, a, b: _summed_to(g, b) * a)),
-    ("matmul", "inverse-for-transpose", "its first operand is inverted, where it should be transposed",
+    ("matmul", "inverse-for-transpose", "its first operand is inverted, and must be transposed",
      (None, lambda g, y, a, b: _pseudo_inverse(a) @ g)),
-    ("matmul", "inverse-for-transpose", "its second operand is inverted, where it should be transposed",
+    ("matmul", "inverse-for-transpose", "its second operand is inverted, and must be transposed",
      (lambda g, y, a, b: g @ _pseudo_inverse(b), None)),
-    ("matmul", "inverse-for-transpose", "its operands are inverted, where they should be transposed",
+    ("matmul", "inverse-for-transpose", "its operands are inverted, and must be transposed",
      (lambda g, y, a, b: g @ _pseudo_inverse(b), lambda g, y, a, b: _pseudo_inverse(a) @ g)),
-    ("sum", "reshape-for-transpose", "the gradient is repeated and laid out row by row, whatever axis was summed over",
+    ("sum", "reshape-for-transpose", "the gradient is repeated and filled in row by row, whichever axis was summed",
      (lambda g, y, a, dim=None: _row_by_row(g, a),)),
-    ("matmul", "reshape-for-transpose", "its second operand is reshaped, where it should be transposed",
+    ("matmul", "reshape-for-transpose", "its second operand is reshaped, and must be transposed",
      (lambda g, y, a, b: g @ b.reshape(b.shape[::-1]), None)),
-    ("matmul", "reshape-for-transpose", "its first operand is reshaped, where it should be transposed",
+    ("matmul", "reshape-for-transpose", "its first operand is reshaped, and must be transposed",
      (None, lambda g, y, a, b: a.reshape(a.shape[::-1]) @ g)),
     ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would", (_mean_back(True, True),)),
-    ("sum", "mean-for-sum", "over one axis, it divides by the number of entries, as a mean would",
+    ("sum", "mean-for-sum", "over one axis it divides by the number of entries, as a mean would",
      (_mean_back(True, False),)),
-    ("sum", "mean-for-sum", "over all entries, it divides by their number, as a mean would",
+    ("sum", "mean-for-sum", "over all entries it divides by their number, as a mean would",
      (_mean_back(False, True),)),
-    ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
+    ("relu", "inverted-mask", "it passes the gradient on where its input is negative, and nowhere else",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "wrong-point", "it looks at the sign of the upstream gradient",
+    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient, not that of its input",
      (lambda g, y, a: g * (g > 0),)),
-    ("relu", "not-linear", "it hands on the gradient only where that is positive as well as its input",
+    ("relu", "not-linear", "it passes the gradient on only where both the gradient and its input are positive",
      (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
-    ("softmax", "diagonal-only", "only the diagonal of its Jacobian is there, p (1 - p)",
+    ("softmax", "diagonal-only", "only the diagonal of its Jacobian is used, p (1 - p)",
      (lambda g, y, a, dim: g * y * (1 - y),)),
-    ("softmax", "missing-path", "it multiplies by its value alone: each entry moves the others of its row as well",
+    ("softmax", "missing-path", "it only multiplies by its value: each entry affects the others of its row as well",
      (lambda g, y, a, dim: g * y,)),
-    ("softmax", "wrong-local", "the row's plain sum is taken away, where the sum weighted with its values belongs",
+    ("softmax", "wrong-local", "the plain sum of the row is subtracted in place of the sum weighted by its values",
      (lambda g, y, a, dim: y * (g - g.sum(-1, keepdims=True)),)),
-    ("softmax", "mean-for-sum", "the row's mean is taken away, where the sum weighted with its values belongs",
+    ("softmax", "mean-for-sum", "the mean of the weighted row is subtracted in place of its sum",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.mean(-1, keepdims=True)),)),
-    ("softmax", "mean-for-sum", "the plain mean of the row is taken away, where its values are the weights",
+    ("softmax", "mean-for-sum", "the plain mean of the row is subtracted in place of the one weighted by its values",
      (lambda g, y, a, dim: y * (g - g.mean(-1, keepdims=True)),)),
     ("softmax", "summed-wrong-axis", "its sum runs over the columns, not over each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
     ("softmax", "summed-wrong-axis", "its sum runs over all entries, not over each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
-    ("softmax", "missing-local", "its own value is missing as a factor",
+    ("softmax", "missing-local", "the factor that is its own value is missing",
      (lambda g, y, a, dim: g - (g * y).sum(-1, keepdims=True),)),
-    ("softmax", "wrong-sign", "the row's sum is added, where it should be taken away",
+    ("softmax", "wrong-sign", "the sum of the row is added, and must be subtracted",
      (lambda g, y, a, dim: y * (g + (g * y).sum(-1, keepdims=True)),)),
 )  # fmt: skip
 
 
 _OTHER_TENSORS = (
     ("sum", "it is a mean", lambda a, dim=None: a.mean(dim), (_mean_back(True, True),)),
-    ("sum", "it takes axis 0 for no axis, as `if axis` does", lambda a, dim=None: a.sum(dim or None),
+    ("sum", "it treats axis 0 as no axis, as `if axis` does", lambda a, dim=None: a.sum(dim or None),
      (lambda g, y, a, dim=None: _spread(g, a, dim or None),)),
-    ("sum", "it takes every axis for axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
+    ("sum", "it treats every axis as axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
      (lambda g, y, a, dim=None: _spread(g, a, None if dim is None else 0),)),
-    ("relu", "below 0 it has a slope of 0.01, as a leaky one", lambda a: a * (0.01 + 0.99 * (a > 0)),
+    ("relu", "below 0 it has a slope of 0.01, as a leaky relu", lambda a: a * (0.01 + 0.99 * (a > 0)),
      (lambda g, y, a: g * (0.01 + 0.99 * (a > 0)),)),
     ("softmax", "it runs over all entries", lambda a, dim: _softmax(a, None),
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
-    ("softmax", "it runs along the columns", lambda a, dim: _softmax(a, 0),
+    ("softmax", "it runs over the columns, not over the rows", lambda a, dim: _softmax(a, 0),
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
 )  # fmt: skip
 _BY_VALUE = {"softmax": (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(-1, keepdims=True)),)}
@@ -582,12 +590,12 @@ def _one_number(g, like):
 
 # What becomes of a gradient whose tensor was broadcast: the code, in words, and what is done to it.
 _NOT_SUMMED = (
-    ("missing-batch-sum", "is not added up over the axes along which it was copied", lambda g, like: g),
-    ("missing-batch-sum", "is added up over the axes that it lacks, but not over those of size 1", _first_axes_only),
-    ("mean-for-sum", "is averaged over its copies, where they should be added up", _averaged),
-    ("partial-batch", "is that of its first copy alone, where all copies should be added up", _first_copy),
-    ("partial-batch", "is that of the first row alone, where it was copied for every row", _first_row),
-    ("summed-wrong-axis", "is one number for all of its entries: it is added up over everything", _one_number),
+    ("missing-batch-sum", "is not summed over the axes along which it was copied", lambda g, like: g),
+    ("missing-batch-sum", "is summed over the axes that it lacked, but not over those of size 1", _first_axes_only),
+    ("mean-for-sum", "is averaged over its copies, and must be summed", _averaged),
+    ("partial-batch", "is that of its first copy alone, and must be the sum over all copies", _first_copy),
+    ("partial-batch", "is that of the first row alone, although it was copied for every row", _first_row),
+    ("summed-wrong-axis", "is the same number in every entry: it is summed over all axes", _one_number),
 )  # fmt: skip
 
 
@@ -597,15 +605,15 @@ def _in_place(old, new, name, slot):
 
 
 def _tensor_slips():
-    """Everything that can go wrong: the code, in words, and the engine."""
-    says = "every gradient is 0: look at where the walk back begins, and at what the last step hands on"
+    """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
+    says = "every gradient is 0: look at where the backward pass starts, and at what the last step passes on"
     yield "missing-upstream", says, Engine(walk={"first": lambda y: y * 0})
     for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
         if walk.get("order") != "earliest first" and "every gradient is 0" not in says:
             yield code, says, Engine(walk=walk)
     yield "shared-array", _ONE_ARRAY, Engine({"add": ("upstream", "upstream")}, walk={"keep": _in_place})
     for name in ("add", "mul", "relu", "softmax"):
-        says = f"the step {name} writes its result into the array that it takes, and other steps need that as it was"
+        says = f"the step {name} writes its result into its input in place, which other steps still need"
         yield "shared-array", says, Engine(_BY_VALUE, in_place=(name,))
     yield from _other_steps(_OTHER_TENSORS)
     for names in (("add", "mul"), ("add",), ("mul",)):
@@ -620,7 +628,7 @@ def _tensor_slips():
         yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name))
 
 
-_ONE_ARRAY = "tensors share an array as their gradient: what is added in place to that of one, the others get as well"
+_ONE_ARRAY = "tensors share one array as their gradient: what is added in place to one is added to the others as well"
 
 
 def _of_tensors(engine):
@@ -643,7 +651,7 @@ def _tensor_program(rng, setting, _shape):
 
 
 tensor_engine = Routine(
-    title="An engine for tensors",
+    title="An autograd engine for tensors",
     inputs={
         "program": Sampler("", _tensor_program, turns=5),
         "tensors": tuple(normal(spec, dtype="float64") for spec in ("bs n", "n m", "m", "bs 1")),
@@ -652,9 +660,9 @@ tensor_engine = Routine(
     returns=4,
     hints={
         f"return.{place}": (
-            "Write the shape of this tensor's gradient beside the shape of each contribution to it.",
-            "Which axes does the one have that the other lacks, or has with size 1? What happened along them, forward?",
-            "A step has a rule for each tensor that it takes; behind the rule the copies are added up, in any step.",
+            "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
+            "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
+            "After the rule of any step, sum the gradient of each operand over the axes along which it was copied.",
         )
         for place in range(4)
     },
@@ -665,24 +673,24 @@ tensor_engine = Routine(
 )
 
 
-# Several walks.
+# Several backward passes.
 def _script_slips():
-    """Everything that can go wrong: the code, in words, and the engine."""
-    replaced = "a call of backward replaces what an earlier one has left: calls add, until zero_grad"
+    """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
+    replaced = "a call of backward replaces the gradients of an earlier one: calls add up until zero_grad"
     yield "overwritten", replaced, Engine(session={"kept": "nothing"})
-    between = "values between the inputs and the end keep their gradients from call to call, and hand them on once more"
+    between = "intermediate values keep their gradients from call to call, and pass them on once more"
     for cleared in ("inputs", "all"):
         for grown in (False, True):
             yield "stale-gradient", between, Engine(session={"kept": "all", "cleared": cleared, "grown": grown})
-    yield "stale-gradient", "zero_grad leaves the inputs what they have", Engine(session={"cleared": "nothing"})
+    yield "stale-gradient", "zero_grad does not clear the inputs' gradients", Engine(session={"cleared": "nothing"})
     for done in ("made", "walked"):
-        says = "a walk does not go through steps that an earlier one has gone through"
+        says = "a backward pass skips the steps that an earlier one has visited"
         yield "missing-path", says, Engine(session={"done": done})
-    says = "each walk begins at the newest value, not at the one that it is asked for"
+    says = "each backward pass starts at the newest value, not at the one that it is called on"
     yield "wrong-operand", says, Engine(session={"newest": True})
     says = "a gradient passes through detach to the value that was detached"
     yield "wrong-graph", says, Engine({"detach": ("upstream",)})
-    says = "detach cuts off the value itself, also for the steps that take it undetached"
+    says = "detach cuts off the value itself, also for the steps that use it undetached"
     yield "missing-path", says, Engine(session={"cut": True})
     for code, says, walk in _OF_THE_WALK:
         if code != "hard-coded":
@@ -711,15 +719,15 @@ def _script(rng, setting, _shape):
 
 
 engine_twice = Routine(
-    title="An engine that walks back more than once",
+    title="An engine with repeated backward passes",
     inputs={"program": Sampler("", _script, turns=3), "x": _X},
     reference=lambda program, x: right_gradients(program, x.unbind()),
     listed=True,
     hints={
         "return": (
-            "Which gradients has anybody asked for, once a walk is over? What becomes of the others?",
-            "Call backward twice on one value. What should a value between it and the inputs hand on the second time?",
-            "Clear what is between before each walk, and leave the inputs what they have.",
+            "Which gradients are still needed when a backward pass is over? What happens to the others?",
+            "Call `backward` twice on one value. What should an intermediate value pass on the second time?",
+            "Clear the gradients of intermediate values before each backward pass, and keep those of the inputs.",
         )
     },
     misconceptions=tuple(_declared(code, says, _of_scripts(engine)) for code, says, engine in _script_slips()),
@@ -739,9 +747,9 @@ def _every(_rng, setting, _shape):
     return 7 if setting.kind == LARGER_KIND else (2, 3, 1, 10)[setting.index % 4]
 
 
-# What mistakes of the way back in pieces make of the program of the whole chain.
+# What mistakes in the backward pass of segments make of the program of the whole chain.
 def _joints(program, every):
-    """The edges by which the pieces take the states that they begin with."""
+    """Return the edges by which the segments take the states that they start from."""
     return [(step, 0) for step in program.nodes_of("matmul")[::every]]
 
 
@@ -792,11 +800,11 @@ def _made_again_without_b(program, every):
 
 
 def _made_again(program, kept, changes):
-    """The program whose pieces are made again from other states, or with other rows of b; the products with w as well.
+    """Return the program whose segments are recomputed from other states or other rows of b; products with w as well.
 
     Args:
-        kept: for the first step of each piece, the state that it begins with.
-        changes: what else becomes of nodes, as in `Program.with_nodes`.
+        kept: for the first step of each segment, the state that it starts from.
+        changes: other changes of nodes, as in `Program.with_nodes`.
     """
     changes = changes | {step: lambda node, state=state: node.with_operand(0, state) for step, state in kept.items()}
     program = program.with_nodes(changes, "values")
@@ -820,26 +828,27 @@ def _made_again_from_last_state(program, every):
 
 
 _PIECE_SLIPS = (
-    ("missing-local", "every piece begins with out.g, where what the piece behind it gave belongs", "x w b",
+    ("missing-local", "every segment starts from out.g, and must start from what the segment after it gave", "x w b",
      _begun_anew),
-    ("missing-path", "only the last piece of the chain is walked back", "x w b", _last_piece_alone),
-    ("missing-path", "the last piece is left out where it is shorter than the others", "x w b", _short_piece_left_out),
-    ("overwritten", "each piece begins with 0 for w, where what the piece behind it gave has to stay", "w",
+    ("missing-path", "only the last segment of the chain is used in the backward pass", "x w b", _last_piece_alone),
+    ("missing-path", "the last segment is left out where it is shorter than the others", "x w b",
+     _short_piece_left_out),
+    ("overwritten", "each segment starts w.g at 0, and must add to what the segments after it gave", "w",
      _weights_of_first_piece),
-    ("wrong-order", "the pieces are walked back from the first to the last", "x w b", _from_first_piece),
-    ("overwritten", "its rows are counted in each piece from 0, so that pieces overwrite each other", "b",
+    ("wrong-order", "the backward pass visits the segments from the first to the last", "x w b", _from_first_piece),
+    ("overwritten", "its rows are counted from 0 in each segment, so that segments overwrite each other", "b",
      _first_rows_alone),
-    ("wrong-point", "the slope of tanh is taken at the state before the step, not at the one behind it", "x w b",
+    ("wrong-point", "the derivative of tanh uses the state before the step, not the one after it", "x w b",
      _slope_before),
-    ("wrong-point", "the states of a piece are made again without b", "x w b", _made_again_without_b),
-    ("wrong-point", "the states of every piece are made again with the first rows of b", "x w b",
+    ("wrong-point", "the states of a segment are recomputed without b", "x w b", _made_again_without_b),
+    ("wrong-point", "the states of every segment are recomputed with the first rows of b", "x w b",
      _made_again_with_first_rows),
-    ("shared-array", "every piece is made again from the last state: the states that are kept share its array", "x w b",
+    ("shared-array", "every segment is recomputed from the last state: the checkpoints share its array", "x w b",
      _made_again_from_last_state),
 )  # fmt: skip
 
 checkpoint_grad = Exercise(
-    title="Back through a chain, holding few states",
+    title="Gradient checkpointing",
     forward=_states,
     inputs={
         "x": normal("bs n"),
@@ -858,19 +867,19 @@ checkpoint_grad = Exercise(
     ),
     hints={
         "x.g": (
-            "Which states does the way back need, and in which order?",
-            "From a state that was kept, the states up to the next kept one can be made again.",
-            "Take the pieces from the last to the first: make the states of one piece, walk it back, and forget them.",
+            "Which states does the backward pass need, and in which order?",
+            "From a checkpoint, the states up to the next checkpoint can be recomputed.",
+            "From the last segment to the first: recompute its states, run its backward pass, and drop the states.",
         ),
         "w.g": (
-            "At how many steps is w used? Which state does it meet at each of them?",
-            "Inside of a piece it is the loop of a recurrent network, as in unit 11.",
-            "Begin with zeros before the first piece, and add a product at every step of every piece.",
+            "In how many steps is `w` used? Which state does it multiply in each of them?",
+            "Within a segment it is the loop of a recurrent network, as in unit 11.",
+            "Start from zeros before the first segment, and add a product in every step of every segment.",
         ),
         "b.g": (
-            "How many rows does b have, and at how many steps is each of them used?",
-            "What arrives in front of the tanh of step i belongs into row i.",
-            "Add up over the batch, and look at which step of the whole chain a step of your piece is.",
+            "How many rows does `b` have, and in how many steps is each of them used?",
+            "The gradient before the tanh of step `i` belongs in row `i`.",
+            "Sum over the batch, and work out which step of the whole chain a step of your segment is.",
         ),
     },
 )

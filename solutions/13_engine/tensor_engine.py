@@ -1,4 +1,4 @@
-"""An autograd of one's own, for tensors. The lesson is README.md in this folder."""
+"""An autograd engine for tensors. The lesson is README.md in this folder."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An autograd of one's own, for numbers. The lesson is README.md in this folder."""
+"""An autograd engine for numbers. The lesson is README.md in this folder."""
 
 import math
 
@@ -108,7 +108,7 @@ def value_engine(program, x):
     returns: (n,), or a list of n numbers; 0 for an input that the last value does not depend on
     """
     ### BEGIN SOLUTION
-    # The interpreter runs the program forward with values that remember; the way back is theirs.
+    # The interpreter runs the program forward with values that remember their steps; the backward pass is theirs.
     inputs = [Value(number) for number in x.tolist()]
     run_values(program, inputs).backward()
     return [value.grad for value in inputs]

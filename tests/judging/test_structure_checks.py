@@ -255,7 +255,7 @@ def test_a_recursion_that_ends_too_early_is_told_in_words(grade: Grade) -> None:
 def test_what_is_wrong_where_a_recursion_comes_to_its_end_is_told_first(grade: Grade) -> None:
     result = grade("topological_order", DEEP.replace("return order", "return order[::-1]"))
     assert told(result, "return") == (
-        "wrong-order", "each value stands in front of its parents: it is an order for the way back"
+        "wrong-order", "each value comes before its parents: this is the order of the backward pass"
     )  # fmt: skip
     assert any(note.startswith("besides, a function calls itself too many times") for note in result.notes)
 
