@@ -1,4 +1,4 @@
-"""The slope of a curve, with a step to both sides. The lesson is README.md in this folder."""
+"""The slope of a curve by a central difference. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""A vector-Jacobian product, measured. The lesson is README.md in this folder."""
+"""A vector-Jacobian product by finite differences. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""The whole chain, and a loss behind it. The lesson is README.md in this folder."""
+"""The whole chain, followed by a loss. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""A root, backwards. The lesson is README.md in this folder."""
+"""A square root, backwards. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""The slope of a curve, with a step to both sides. The lesson is README.md in this folder."""
+"""The slope of a curve by a central difference. The lesson is README.md in this folder."""
 
 
 def central_difference(f, x, h):

@@ -1,4 +1,4 @@
-"""The slope of a curve, one step ahead. The lesson is README.md in this folder."""
+"""The slope of a curve by a forward difference. The lesson is README.md in this folder."""
 
 
 def slope(f, x, h):

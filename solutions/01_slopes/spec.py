@@ -116,7 +116,7 @@ def _fixed(h):
 
 
 slope = Routine(
-    title="The slope, one step ahead",
+    title="The slope by a forward difference",
     inputs={"f": _CURVES, "x": number(0.5, 1.5), "h": number(0.1, 0.3)},
     reference=lambda f, x, h: (f(x + h) - f(x)) / h,
     hints={
@@ -202,7 +202,7 @@ slope = Routine(
 )
 
 central_difference = Routine(
-    title="The slope, a step to both sides",
+    title="The slope by a central difference",
     inputs={"f": _CURVES, "x": number(0.5, 1.5), "h": number(0.1, 0.3)},
     reference=lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h),
     hints={
@@ -331,7 +331,7 @@ numerical_grad = Routine(
 )
 
 numerical_vjp = Routine(
-    title="A vector-Jacobian product, measured",
+    title="A vector-Jacobian product by finite differences",
     inputs={
         "f": _TENSOR_FIELDS,
         "x": normal("...", dtype="float64"),
@@ -446,7 +446,7 @@ numerical_vjp = Routine(
 )
 
 pick_h = Routine(
-    title="A good step",
+    title="A good step for a central difference",
     inputs={"dtype": each_of(Dtype("float32"), Dtype("float64"))},
     reference=_balanced_step,
     accepts=_is_good_step,

@@ -1,4 +1,4 @@
-"""The whole chain, and a loss behind it. The lesson is README.md in this folder."""
+"""The whole chain, followed by a loss. The lesson is README.md in this folder."""
 
 
 def dloss_dx(x, target):

@@ -3,7 +3,7 @@
 from handgrad import Exercise, Misconception, away_from, each_of, normal, number, output, positive, returned, stored
 
 dy_dx = Exercise(
-    title="The factor of y = x + 2",
+    title="The derivative of y = x + 2",
     forward=lambda x: x + 2,
     inputs={"x": normal("...")},
     answers=returned("x"),
@@ -40,7 +40,7 @@ dy_dx = Exercise(
 )
 
 dz_dy = Exercise(
-    title="The factor of z = 3y²",
+    title="The derivative of z = 3y²",
     forward=lambda y: 3 * y**2,
     inputs={"y": normal("...")},
     answers=returned("y"),
@@ -84,7 +84,7 @@ dz_dy = Exercise(
 )
 
 dout_dz = Exercise(
-    title="The factor of the mean",
+    title="The derivative of the mean",
     forward=lambda z: z.mean(),
     inputs={"z": normal("...")},
     answers=returned("z"),
@@ -170,7 +170,7 @@ dout_dx = Exercise(
 )
 
 dloss_dx = Exercise(
-    title="One step more: a loss with a target",
+    title="One more step: a loss with a target",
     forward=lambda x, target: ((3 * (x + 2) ** 2).mean() - target) ** 2,
     # The target stays below anything out can be: their difference is never lost to rounding.
     inputs={"x": normal("..."), "target": number(-6.0, -1.0)},
@@ -230,7 +230,7 @@ pow_grad = Exercise(
 )
 
 sqrt_grad = Exercise(
-    title="A root, backwards",
+    title="A square root, backwards",
     forward=lambda inp: inp.sqrt(),
     inputs={"inp": positive("..."), "out": output()},
     answers=stored("inp.g"),

@@ -1,4 +1,4 @@
-"""A root, backwards. The lesson is README.md in this folder."""
+"""A square root, backwards. The lesson is README.md in this folder."""
 
 
 def sqrt_grad(inp, out):

@@ -17,7 +17,7 @@ from handgrad import (
     withheld,
 )
 
-# Each axis, counted from either end, with and without the flag that stands beside it.
+# Each axis, counted from either end, with and without the flag that goes with it.
 _DIMS = each_of(1, -1, 0, 0, -1)
 # Partners that broadcast: every trial stretches, adds or keeps other axes, on either side.
 _A = "bs 1 m | bs n m | m | n 1 | bs n | 1 n 1"
@@ -257,7 +257,7 @@ var_grad = Exercise(
             lambda inp, dim, unbiased, out_g: (
                 2 * (inp - inp.mean(dim, keepdim=True)) / (inp.shape[dim] - (not unbiased)) * out_g.unsqueeze(dim)
             ),
-            says="the two divisors are exchanged: `unbiased=True` divides by one less",
+            says="the two divisors are exchanged: `unbiased=True` divides by the count minus 1",
             hints=("Which is larger, the variance with `unbiased=True` or the one with `unbiased=False`?",),
         ),
         Misconception(

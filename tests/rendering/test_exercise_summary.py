@@ -59,7 +59,7 @@ def test_a_forward_pass_that_is_no_lambda_is_shown_by_its_first_docstring_line(c
         ("lin_grad", "w.g", "w.g, the gradient of the loss, shape (n, m), for out = inp @ w + b"),
         ("lin_grad", "b.g", "b.g, the gradient of the loss, shape (m,), for out = inp @ w + b"),
         ("lin_grad_nd", "inp.g", "inp.g, the gradient of the loss, shape (bs, t, n), for out = inp @ w + b"),
-        ("slope", "return", "slope(f, x, h): The slope, one step ahead"),
+        ("slope", "return", "slope(f, x, h): The slope by a forward difference"),
     ],
 )
 def test_an_answer_is_described_with_its_name_and_shape(

@@ -168,7 +168,7 @@ def test_the_first_screen_tells_to_read_to_open_and_to_save(course: Course, widt
     text = as_text(first_steps(course.find("slope"), width))
     assert max(map(len, text.splitlines())) <= width
     said = " ".join(text.split())
-    assert said.startswith("The slope, one step ahead 1. Read the lesson: exercises/01_slopes/README.md")
+    assert said.startswith("The slope by a forward difference 1. Read the lesson: exercises/01_slopes/README.md")
     assert "2. Open exercises/01_slopes/slope.py in your editor" in said
     assert "3. Save the file" in said
 
