@@ -1,4 +1,4 @@
-"""The inverse of a matrix, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a matrix inverse. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

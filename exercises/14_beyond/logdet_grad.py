@@ -1,4 +1,4 @@
-"""The logarithm of a determinant, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a log-determinant. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

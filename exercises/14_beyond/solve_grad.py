@@ -1,4 +1,4 @@
-"""Solving a linear system, backwards. The lesson is README.md in this folder."""
+"""Backward pass of solving a linear system. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""A sign that lets gradients pass. The lesson is README.md in this folder."""
+"""A straight-through estimator. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

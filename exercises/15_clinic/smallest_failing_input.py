@@ -1,4 +1,4 @@
-"""The least sizes at which a bug shows. The lesson is README.md in this folder."""
+"""The smallest input at which a bug shows. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 
@@ -6,7 +6,7 @@ import torch
 
 
 def smallest_failing_input(bug):
-    """Return `bs, n`, the least sizes at which a backward pass with a bug is wrong.
+    """Return `bs, n`, the smallest sizes at which a backward pass with a bug is wrong.
 
     It is one of `out = inp.mean(1)`, and all that is known of it is what it does. It is wrong at some sizes for nearly
     every `inp` and `out.g`, at others for none. Of all sizes from 1 to 6 at which it is wrong, return those with the

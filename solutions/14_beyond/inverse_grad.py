@@ -1,4 +1,4 @@
-"""The inverse of a matrix, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a matrix inverse. The lesson is README.md in this folder."""
 
 
 def inverse_grad(a, out):

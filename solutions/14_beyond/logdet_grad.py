@@ -1,4 +1,4 @@
-"""The logarithm of a determinant, backwards. The lesson is README.md in this folder."""
+"""Backward pass of a log-determinant. The lesson is README.md in this folder."""
 
 
 def logdet_grad(a, out):

@@ -1,4 +1,4 @@
-"""Solving a linear system, backwards. The lesson is README.md in this folder."""
+"""Backward pass of solving a linear system. The lesson is README.md in this folder."""
 
 import torch
 

@@ -42,12 +42,12 @@ _VJPS = each_of(
 
 
 def _points(rng, _setting, shape):
-    """Float64 entries between 0.5 and 1.5, with all their digits."""
+    """Return float64 entries between 0.5 and 1.5, in full precision."""
     return rng.uniform(0.5, 1.5, shape)
 
 
 def _outputs(_rng, setting, _shape):
-    """How many outputs there are: more than inputs, fewer, as many; two or more."""
+    """Return the number of outputs: more than inputs, fewer, as many; two or more."""
     return max(2, setting.sizes["n"] + (2, -1, 3, 0, 1)[setting.index % 5])
 
 
@@ -55,21 +55,21 @@ def _outputs(_rng, setting, _shape):
 
 
 def _jacobian(f, x):
-    """The Jacobian of `f` at `x`; shape: (m, n)."""
+    """Return the Jacobian of `f` at `x`; shape: (m, n)."""
     import torch
 
     return torch.autograd.functional.jacobian(f, x)
 
 
 def _rows(vjp, x, m):
-    """Every row of the Jacobian; shape: (m, n)."""
+    """Return all rows of the Jacobian; shape: (m, n)."""
     import torch
 
     return torch.stack([vjp(x, u) for u in torch.eye(m, dtype=x.dtype)])
 
 
 def _from(table, begin, end):
-    """The rows from `begin` to `end`, zeros elsewhere; shape: that of `table`."""
+    """Return the rows from `begin` to `end`, zeros elsewhere; shape: that of `table`."""
     kept = table.new_zeros(table.shape)
     kept[begin:end] = table[begin:end]
     return kept
@@ -79,44 +79,46 @@ _TINY = 1e-25  # an imaginary part so small that its square is lost moves as a t
 _BOTH = ("add", "sub", "mul", "div")  # an operand of theirs may be a plain number
 # What the tangent of an operation becomes, from values a, b and tangents da, db; n is a plain number.
 _WRONG_RULES = (
-    ("mul", lambda a, da, b, db: da * b, "missing-path", "of a product only the first factor's tangent is followed"),
-    ("mul", lambda a, da, b, db: a * db, "missing-path", "of a product only the second factor's tangent is followed"),
-    ("mul", lambda a, da, b, db: da * db, "wrong-local", "the tangents of a product's factors are multiplied"),
+    ("mul", lambda a, da, b, db: da * b, "missing-path", "in a product only the tangent of the first factor is used"),
+    ("mul", lambda a, da, b, db: a * db, "missing-path", "in a product only the tangent of the second factor is used"),
+    ("mul", lambda a, da, b, db: da * db, "wrong-local", "in a product the two tangents are multiplied"),
     ("mul", lambda a, da, b, db: da * a + b * db, "wrong-operand",
-     "in a product each tangent is multiplied by its own factor, and must be by the other one"),
-    ("mul", lambda a, da, b, db: da + db, "missing-local", "the tangents of a product's factors are added as in a sum"),
+     "in a product each tangent is multiplied by its own factor, and must be multiplied by the other one"),
+    ("mul", lambda a, da, b, db: da + db, "missing-local", "in a product the tangents are added, as in a sum"),
     ("mul", lambda a, da, b, db: da * b - a * db, "wrong-sign", "the two terms of the product rule are subtracted"),
     ("mul", lambda a, da, b, db: da * b + a * db + da * db, "extra-factor",
-     "a product keeps the product of the two tangents, which must be dropped"),
+     "in a product the term da * db is added, which must be dropped"),
     ("div", lambda a, da, b, db: (da * b + a * db) / b**2, "wrong-sign",
      "in a quotient the denominator's term has the wrong sign"),
     ("div", lambda a, da, b, db: (a * db - da * b) / b**2, "wrong-sign",
-     "in a quotient both terms have the wrong sign: the numerator's tangent comes first"),
+     "in a quotient both terms have the wrong sign: the term with the numerator's tangent comes first"),
     ("div", lambda a, da, b, db: (da * b - a * db) / b, "wrong-local",
-     "in a quotient it is divided by the denominator, and must be by its square"),
+     "in a quotient the division is by the denominator, and must be by its square"),
     ("div", lambda a, da, b, db: da * b - a * db, "missing-local",
      "in a quotient the division by the square of the denominator is missing"),
-    ("div", lambda a, da, b, db: da / b, "missing-path", "of a quotient only the numerator's tangent is followed"),
+    ("div", lambda a, da, b, db: da / b, "missing-path", "in a quotient only the tangent of the numerator is used"),
     ("div", lambda a, da, b, db: 0 * da - a * db / b**2, "missing-path",
-     "of a quotient only the denominator's tangent is followed"),
+     "in a quotient only the tangent of the denominator is used"),
     ("div", lambda a, da, b, db: (da * b - a * db) / a**2, "wrong-operand",
-     "in a quotient it is divided by the square of the numerator, and must be by that of the denominator"),
-    ("div", lambda a, da, b, db: da / b + a * db, "wrong-local", "the quotient's rule is that of a product"),
+     "in a quotient the division is by the square of the numerator, and must be by that of the denominator"),
+    ("div", lambda a, da, b, db: da / b + a * db, "wrong-local",
+     "the rule of a quotient has the second term of a product"),
     ("div", lambda a, da, b, db: da / b - db / b**2, "wrong-operand",
-     "in a quotient the numerator itself is missing beside the denominator's tangent"),
+     "in a quotient the numerator is missing as a factor of the denominator's tangent"),
     ("div", lambda a, da, b, db: da / b - a * db / b, "wrong-local",
-     "in a quotient the denominator is not squared beside its own tangent"),
+     "in a quotient the denominator is not squared in the term of its own tangent"),
     ("mul", lambda a, da, b, db: (da * b + a * db) / 2, "wrong-factor", "the product rule is divided by 2"),
-    ("add", lambda a, da, b, db: da + 0 * db, "missing-path", "of a sum only the first tangent is followed"),
-    ("add", lambda a, da, b, db: 0 * da + db, "missing-path", "of a sum only the second tangent is followed"),
+    ("add", lambda a, da, b, db: da + 0 * db, "missing-path", "in a sum only the first tangent is used"),
+    ("add", lambda a, da, b, db: 0 * da + db, "missing-path", "in a sum only the second tangent is used"),
     ("add", lambda a, da, b, db: (da + db) / 2, "wrong-factor", "in a sum the tangents are averaged"),
     ("add", lambda a, da, b, db: da * b + a * db, "wrong-local", "the rule of a sum is that of a product"),
     ("sub", lambda a, da, b, db: da + db, "wrong-sign", "in a difference the tangents are added"),
-    ("sub", lambda a, da, b, db: db - da, "wrong-sign", "in a difference the first tangent is taken from the second"),
-    ("sub", lambda a, da, b, db: da + 0 * db, "missing-path", "of a difference only the first tangent is followed"),
+    ("sub", lambda a, da, b, db: db - da, "wrong-sign",
+     "in a difference the tangents are subtracted the other way round"),
+    ("sub", lambda a, da, b, db: da + 0 * db, "missing-path", "in a difference only the first tangent is used"),
     ("rsub", lambda a, da, b, db: db, "wrong-sign", "in 2 - x the tangent keeps its sign"),
-    ("rdiv", lambda a, da, b, db: a * db / b**2, "wrong-sign", "in 3 / x the minus is missing"),
-    ("rdiv", lambda a, da, b, db: -db / b**2, "missing-local", "in 3 / x the 3 is missing beside the tangent"),
+    ("rdiv", lambda a, da, b, db: a * db / b**2, "wrong-sign", "in 3 / x the minus sign is missing"),
+    ("rdiv", lambda a, da, b, db: -db / b**2, "missing-local", "in 3 / x the 3 is missing as a factor of the tangent"),
     ("rdiv", lambda a, da, b, db: -a * db / b, "wrong-local", "in 3 / x the denominator is not squared"),
     ("rdiv", lambda a, da, b, db: a * db, "wrong-local", "in 3 / x the tangent is that of 3 * x"),
     ("rdiv", lambda a, da, b, db: a / db, "wrong-local", "in 3 / x the 3 is divided by the tangent"),
@@ -125,58 +127,60 @@ _WRONG_RULES = (
     ("div number", lambda a, da, b, db: da * b, "wrong-local", "in x / 2 the tangent is multiplied by the 2"),
     ("pow", lambda a, da, n: a ** (n - 1) * da, "missing-local", "in a power the exponent is missing as a factor"),
     ("pow", lambda a, da, n: n * a**n * da, "wrong-local", "in a power the exponent is not lowered by one"),
-    ("pow", lambda a, da, n: n * a ** (n - 1), "missing-upstream", "in a power the tangent that comes in is missing"),
+    ("pow", lambda a, da, n: n * a ** (n - 1), "missing-upstream", "in a power the incoming tangent is missing"),
     ("pow", lambda a, da, n: da**n, "wrong-local", "in a power the tangent is raised to the power, as the value is"),
     ("pow", lambda a, da, n: n * da ** (n - 1), "wrong-point", "in a power the derivative is taken at the tangent"),
     ("pow", lambda a, da, n: (n - 1) * a ** (n - 1) * da, "wrong-local",
-     "in a power the lowered exponent is the factor, and must be the exponent itself"),
+     "in a power the factor is the lowered exponent, and must be the exponent itself"),
     ("pow", lambda a, da, n: n * a ** (n - 2) * da, "wrong-local", "in a power the exponent is lowered twice"),
     ("pow", lambda a, da, n: a**n * da, "wrong-local", "the power is used in place of its derivative"),
     ("neg", lambda a, da: da, "wrong-sign", "in -x the tangent keeps its sign"),
-    ("sin", lambda a, da: -a.cos() * da, "wrong-sign", "the derivative of sin has a minus: it is cos itself"),
+    ("sin", lambda a, da: -a.cos() * da, "wrong-sign", "the derivative of sin has a minus sign, and must not have it"),
     ("sin", lambda a, da: a.sin() * da, "wrong-local", "sin is used in place of its own derivative"),
-    ("sin", lambda a, da: a.cos(), "missing-upstream", "in sin the tangent that comes in is missing"),
-    ("sin", lambda a, da: da, "missing-local", "in sin the tangent is handed on without the derivative"),
+    ("sin", lambda a, da: a.cos(), "missing-upstream", "in sin the incoming tangent is missing"),
+    ("sin", lambda a, da: da, "missing-local", "in sin the tangent is passed on without the derivative"),
     ("sin", lambda a, da: da.sin(), "wrong-local", "the sin of the tangent is taken"),
     ("sin", lambda a, da: da.cos(), "wrong-point", "the derivative of sin is taken at the tangent"),
     ("sin", lambda a, da: (a.cos() * da).sin(), "extra-factor", "sin is applied to its tangent once more"),
-    ("cos", lambda a, da: a.sin() * da, "wrong-sign", "the minus in the derivative of cos is missing"),
+    ("cos", lambda a, da: a.sin() * da, "wrong-sign", "the minus sign in the derivative of cos is missing"),
     ("cos", lambda a, da: a.cos() * da, "wrong-local", "cos is used in place of its own derivative"),
     ("cos", lambda a, da: -a.cos() * da, "wrong-local", "minus cos is used in place of the derivative of cos"),
-    ("cos", lambda a, da: -a.sin(), "missing-upstream", "in cos the tangent that comes in is missing"),
-    ("cos", lambda a, da: da, "missing-local", "in cos the tangent is handed on without the derivative"),
+    ("cos", lambda a, da: -a.sin(), "missing-upstream", "in cos the incoming tangent is missing"),
+    ("cos", lambda a, da: da, "missing-local", "in cos the tangent is passed on without the derivative"),
     ("cos", lambda a, da: da.cos(), "wrong-local", "the cos of the tangent is taken"),
     ("cos", lambda a, da: -da.sin(), "wrong-point", "the derivative of cos is taken at the tangent"),
-    ("exp", lambda a, da: da, "missing-local", "in exp the tangent is handed on without the derivative"),
-    ("exp", lambda a, da: a.exp(), "missing-upstream", "in exp the tangent that comes in is missing"),
+    ("exp", lambda a, da: da, "missing-local", "in exp the tangent is passed on without the derivative"),
+    ("exp", lambda a, da: a.exp(), "missing-upstream", "in exp the incoming tangent is missing"),
     ("exp", lambda a, da: a * (a - 1).exp() * da, "wrong-local", "exp is treated as a power of x"),
-    ("exp", lambda a, da: a * a.exp() * da, "extra-factor", "in exp the value itself is one factor too many"),
+    ("exp", lambda a, da: a * a.exp() * da, "extra-factor", "in exp the input x is an extra factor"),
     ("exp", lambda a, da: da.exp(), "wrong-local", "the exp of the tangent is taken"),
-    ("sum", lambda a, da: da, "broadcast-accident", "in sum() the tangent is not summed: it is still as long as x"),
+    ("sum", lambda a, da: da, "broadcast-accident", "in sum() the tangent is not summed: it still has the length of x"),
     ("sum", lambda a, da: da.mean(), "mean-for-sum", "in sum() the tangent is averaged"),
-    ("sum", lambda a, da: 0 * da.sum(), "missing-path", "sum() is taken as a constant: it has no tangent"),
+    ("sum", lambda a, da: 0 * da.sum(), "missing-path", "sum() is treated as a constant: it has no tangent"),
     ("sum", lambda a, da: 0 * da.sum() + len(da), "missing-upstream",
      "in sum() the number of entries is used in place of the sum of their tangents"),
     ("sum", lambda a, da: a.sum(), "forward-value", "in sum() the sum of the values is used as the tangent"),
-    ("getitem", lambda a, da, i: 0 * da[i], "missing-path", "an entry x[i] is taken as a constant: it has no tangent"),
+    ("getitem", lambda a, da, i: 0 * da[i], "missing-path",
+     "an entry x[i] is treated as a constant: it has no tangent"),
     ("getitem", lambda a, da, i: a[i], "forward-value", "the value of x[i] is used as its tangent"),
-    ("getitem", lambda a, da, i: da, "broadcast-accident", "x[i] keeps the whole tangent, and must keep its entry i"),
-    ("getitem", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost there"),
+    ("getitem", lambda a, da, i: da, "broadcast-accident",
+     "x[i] keeps the whole tangent, and must keep only its entry i"),
+    ("getitem", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost"),
 )  # fmt: skip
 _WRONG_NUMBERS = (
-    (lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it does not move, so that is 0"),
-    (float, "forward-value", "a plain number is its own tangent: it does not move"),
+    (lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it is a constant, so its tangent is 0"),
+    (float, "forward-value", "a plain number is its own tangent: it is a constant, so its tangent is 0"),
 )  # fmt: skip
 
 _DUAL_HINTS = {
-    "missing-path": ("How many of the operands move with x? Each of them sends something on.",),
-    "missing-upstream": ("If v were zeros, what must come out? Look at every rule whether it asks for the tangent.",),
-    "wrong-sign": ("Let both operands grow by a little. Does the result grow, or shrink?",),
+    "missing-path": ("How many of the operands depend on `x`? Each of them contributes to the tangent.",),
+    "missing-upstream": ("If `v` were all zeros, what must the result be? Check that every rule uses the tangent.",),
+    "wrong-sign": ("Increase the operands a little, one after the other. Does the result grow or shrink?",),
 }
 
 
 def _inherited(name, rule, code):
-    """The rules of dual numbers that write other operations as products and powers, of which one rule is wrong.
+    """Yield rules of dual numbers that write other operations as products and powers, of which one rule is wrong.
 
     a / b is a * b ** -1, and often -a is a * -1 and a - b is a + b * -1. A plain number in front of a product, or of a
     quotient, is lifted to be the first factor, or becomes the second one.
@@ -197,7 +201,7 @@ def _inherited(name, rule, code):
 
 
 def _of_inverse(product, power=lambda a, da, n: n * a ** (n - 1) * da):
-    """The rule of a / b that is written as a * b ** -1."""
+    """Return the rule of a / b written as a * b ** -1."""
     return lambda a, da, b, db: product(a, da, 1 / b, power(b, db, -1))
 
 
@@ -211,24 +215,24 @@ jvp_dual = Routine(
     reference=lambda f, x, v: f(x + _TINY * 1j * v).imag / _TINY,
     hints={
         "return": (
-            "What do you know of a number besides its value, if you know how fast it moves?",
-            "A class with two fields. Each operator makes a new one: the value as ever, the tangent by its rule.",
-            "Python asks 3 / x of x, in a method whose name begins with r; a plain number does not move.",
+            "What does a number need besides its value, to say how fast it changes?",
+            "Write a class with two fields. Operators return a new one: the value as usual, the tangent by its rule.",
+            "For `3 / x` Python calls a method of `x` whose name begins with `__r`; a plain number is a constant.",
         ),
     },
     misconceptions=(
         Misconception("missing-upstream", "return", lambda f, x: _jacobian(f, x).sum(1),
-                      says="v is left out: every entry of x moves at the rate 1",
-                      hints=("If v were zeros, what should you return?",)),
+                      says="v is left out: every entry of x has the tangent 1",
+                      hints=("If `v` were all zeros, what should you return?",)),
         Misconception("forward-value", "return", lambda f, x: f(x),
-                      says="this is a value of f, such as f(x): the tangent is asked for",
+                      says="this is the value f(x), and must be the tangent",
                       hints=("Your dual number has two fields. Which of them do you return?",)),
         Misconception("extra-factor", "return", lambda f, x, v: _jacobian(f, x) @ v * v,
-                      says="v multiplies what comes out as well: it is in the tangent of x already",
-                      hints=("Double v. What must the answer do?",)),
+                      says="the result is multiplied by v once more: v is the tangent of x already",
+                      hints=("Double `v`. How must the answer change?",)),
         Misconception("wrong-operand", "return", lambda f, x, v: _jacobian(f, v) @ x,
                       says="x and v are exchanged: the tangent of x is pushed through f at v",
-                      hints=("Which of the two is the place, and which the direction?",)),
+                      hints=("Which of the two is the point, and which the direction?",)),
         Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x) @ x,
                       says="x is used as its own tangent, in place of v",
                       hints=("Which tangent does x start with?",)),
@@ -236,14 +240,14 @@ jvp_dual = Routine(
                       says="the Jacobian is multiplied from the other side, as in reverse mode",
                       hints=("Does v have one number for each input, or one for each output?",)),
         Misconception("diagonal-only", "return", lambda f, x, v: _jacobian(f, x).diagonal() * v,
-                      says="every output follows only the entry of x in its own place",
-                      hints=("What does x.sum() move with?",)),
+                      says="every output depends only on the entry of x at its own position",
+                      hints=("Which entries of `x` does `x.sum()` depend on?",)),
         Misconception("elementwise-for-matmul", "return", lambda f, x, v: _jacobian(f, x).sum(1) * v,
-                      says="all of x moves at the rate 1, and v multiplies what comes out",
-                      hints=("v belongs at the start: it is the tangent that x has before anything is computed.",)),
+                      says="every entry of x has the tangent 1, and the result is multiplied by v",
+                      hints=("Where does `v` come in? It is the tangent of `x` before anything is computed.",)),
         Misconception("wrong-operand", "return", ForwardMode(exchanged=("rdiv",)).push,
                       says="3 / x is computed as x / 3, value and tangent",
-                      hints=("In the method that Python asks for 3 / x, which of the two is self?",)),
+                      hints=("In the method that Python calls for `3 / x`, which of the two is `self`?",)),
         *(_by_other_rules(code, says, ForwardMode({f"{name}{which}": rule}))
           for name, rule, code, says in _WRONG_RULES for which in (("", " values") if name in _BOTH else ("",))),
         *(_by_other_rules(code, says, ForwardMode(number=number)) for number, code, says in _WRONG_NUMBERS),
@@ -258,30 +262,30 @@ jacobian_by_columns = Routine(
     reference=_jacobian,
     hints={
         "return": (
-            "What does a Jacobian make of the direction (0, 1, 0, ...)?",
-            "One pass of forward mode for each entry of x, with a tangent that moves this entry alone.",
-            "Each pass gives a column, with an entry for every output; columns stand side by side.",
+            "What is the product of a Jacobian and the direction (0, 1, 0, ...)?",
+            "Run one pass of forward mode for each entry of `x`, with a tangent that moves only this entry.",
+            "Each pass gives a column, with one entry for every output; stack the columns side by side.",
         ),
     },
     misconceptions=(
         Misconception("forward-value", "return", lambda f, x: f(x)[:, None].expand(-1, len(x)),
-                      says="every column is f(x), the value: the tangent is asked for",
-                      hints=("What does your forward mode give back: value, tangent, or both?",)),
+                      says="every column is the value f(x), and must be a tangent",
+                      hints=("What does your forward mode return: the value, the tangent, or both?",)),
         Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x) * x,
                       says="every column is multiplied by its entry of x: the direction has x[i] in place of 1",
-                      hints=("A direction says which entry moves, at the rate 1, wherever it stands.",)),
+                      hints=("A direction says which entry moves. Does it depend on the value of that entry?",)),
         Misconception("broadcast-accident", "return",
                       lambda f, x: _jacobian(f, x).sum(1, keepdim=True).expand(-1, len(x)),
                       says="every column is the same: all entries of x move at once",
-                      hints=("How does one entry move while the others stay?",)),
+                      hints=("Which direction moves one entry while the others stay fixed?",)),
         Misconception("stale-gradient", "return", lambda f, x: _jacobian(f, x).cumsum(1),
-                      says="each column has all the ones before it in it: the direction keeps the 1s of earlier turns",
-                      hints=("What does your direction look like in the second turn? Begin each with zeros.",)),
+                      says="each column includes all columns before it: the direction keeps earlier 1s",
+                      hints=("What is your direction in the second iteration? Start each one from zeros.",)),
         Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x).flip(1),
-                      says="the columns are in the other order: the last entry's comes first",
+                      says="the columns are in reverse order: that of the last entry comes first",
                       hints=("Which entry of x does the first column belong to?",)),
         Misconception("wrong-operand", "return", lambda f, x: _jacobian(f, x).roll(1, 1),
-                      says="every column stands one place too late, and the last one first",
+                      says="every column is shifted by one, and the last one comes first",
                       hints=("Which entry of x does the first column belong to?",)),
         Misconception("partial-batch", "return", lambda f, x: _from(_jacobian(f, x).t(), 1, None).t(),
                       says="the first column is 0: the first entry of x never moves",
@@ -290,11 +294,11 @@ jacobian_by_columns = Routine(
                       says="the last column is 0: the last entry of x never moves",
                       hints=("With which entry does your loop end?",)),
         Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), 0, 1).t(),
-                      says="only the first column is there, the others are zeros",
-                      hints=("How many turns does your loop make?",)),
+                      says="only the first column is filled, the others are zeros",
+                      hints=("How many iterations does your loop make?",)),
         Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), -1, None).t(),
-                      says="only the last column is there, the others are zeros",
-                      hints=("What becomes of the earlier columns in each turn?",)),
+                      says="only the last column is filled, the others are zeros",
+                      hints=("What happens to the earlier columns in each iteration?",)),
     ),
 )  # fmt: skip
 
@@ -305,45 +309,45 @@ jacobian_by_rows = Routine(
     reference=_rows,
     hints={
         "return": (
-            "What does reverse mode give for the upstream gradient (0, 1, 0, ...)?",
-            "One pass for each output, with an upstream gradient that asks for this output alone.",
-            "m passes, each of which gives a row with an entry for every input; rows stand below each other.",
+            "What does reverse mode return for the upstream gradient (0, 1, 0, ...)?",
+            "Run one pass for each output, with an upstream gradient that selects only this output.",
+            "Each of the `m` passes gives a row, with one entry for every input; stack the rows.",
         ),
     },
     misconceptions=(
         Misconception("extra-batch-sum", "return", lambda vjp, x, m: vjp(x, x.new_ones(m)).expand(m, -1),
-                      says="every row is the sum of all rows: all outputs are asked for at once",
-                      hints=("Which upstream gradient asks for one output, and no other?",)),
+                      says="every row is the sum of all rows: the upstream gradient selects all outputs at once",
+                      hints=("Which upstream gradient selects one output, and no other?",)),
         Misconception("stale-gradient", "return", lambda vjp, x, m: _rows(vjp, x, m).cumsum(0),
-                      says="each row has all the rows before it in it: the upstream gradient keeps the 1s",
-                      hints=("What does your upstream gradient look like in the second turn? Begin each with zeros.",)),
+                      says="each row includes all rows before it: the upstream gradient keeps earlier 1s",
+                      hints=("What is your upstream gradient in the second iteration? Start each one from zeros.",)),
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m).flip(0),
-                      says="the rows are in the other order: the last output's comes first",
+                      says="the rows are in reverse order: that of the last output comes first",
                       hints=("Which output does the first row belong to?",)),
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m).roll(1, 0),
-                      says="every row stands one place too low, and the last one first",
+                      says="every row is shifted by one, and the last one comes first",
                       hints=("Which output does the first row belong to?",)),
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m)[:1].expand(m, -1),
-                      says="every row is the first output's",
+                      says="every row is that of the first output",
                       hints=("What must differ from one pass to the next?",)),
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m)[-1:].expand(m, -1),
-                      says="every row is the last output's",
-                      hints=("Where is a row kept, once it is known?",)),
+                      says="every row is that of the last output",
+                      hints=("Where do you store a row once it is computed?",)),
         Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 1, None),
-                      says="the first row is 0: the first output is never asked for",
+                      says="the first row is 0: the first output is never selected",
                       hints=("With which output does your loop begin?",)),
         Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 0, -1),
-                      says="the last row is 0: the last output is never asked for",
+                      says="the last row is 0: the last output is never selected",
                       hints=("With which output does your loop end?",)),
         Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 0, len(x)),
-                      says="there are only as many rows as x has entries, and 0 below: an output each was wanted",
+                      says="only as many rows as x has entries are filled: there is one row for every output",
                       hints=("How many outputs are there, and how many inputs?",)),
         Misconception("reshape-for-transpose", "return", lambda vjp, x, m: _rows(vjp, x, m).reshape(len(x), m).t(),
-                      says="the numbers of the rows are cut into columns",
-                      hints=("What vjp returns is a row as it is.",)),
+                      says="the entries of the rows are reshaped into columns",
+                      hints=("Is the array that `vjp` returns a row, or a column?",)),
         Misconception("extra-factor", "return", lambda vjp, x, m: _rows(vjp, x, m) * x,
                       says="every column is multiplied by its entry of x",
-                      hints=("What vjp returns is a row already.",)),
+                      hints=("What does `vjp` return: does a row still need a factor?",)),
     ),
 )  # fmt: skip
 
@@ -351,7 +355,7 @@ jacobian_by_rows = Routine(
 
 
 def _conditioned(rng, _setting, shape):
-    """A matrix with a positive determinant that is easy to invert, neither symmetric nor orthogonal; shape: (n, n)."""
+    """Return a matrix with a positive determinant that is easy to invert, neither symmetric nor orthogonal."""
     import numpy as np
 
     left, right = (np.linalg.qr(rng.standard_normal(shape))[0] for _ in range(2))
@@ -373,118 +377,118 @@ hvp_logistic = Exercise(
     never_holds="n n",
     hints={
         "return": (
-            "The gradient is a function of w like any other. How fast does it change when w moves along v?",
-            "w goes through x @ w and the sigmoid. Now v: what does x @ v say about each example?",
-            "From the right to the left: n numbers, then bs, a factor for each, and back to n. No matrix is made.",
+            "The gradient is a function of `w` like any other. How fast does it change when `w` moves along `v`?",
+            "`w` goes through `x @ w` and the sigmoid. What does `x @ v` say about each example?",
+            "Multiply from right to left: n numbers, then bs, one factor for each, and back to n. No matrix is built.",
         ),
     },
     misconceptions=(
         Misconception("missing-local", "return", lambda w, x, v: x.t() @ (x @ w).sigmoid().mul(x @ v) / len(x),
-                      says="the sigmoid's derivative has only its first factor: times 1 - sigmoid is missing",
-                      hints=("The derivative of a sigmoid is a product of two factors.",)),
+                      says="the derivative of the sigmoid has only its first factor: the factor 1 - sigmoid is missing",
+                      hints=("The derivative of a sigmoid is a product of two factors. Do you use both?",)),
         Misconception("missing-local", "return", lambda w, x, v: x.t() @ (1 - (x @ w).sigmoid()).mul(x @ v) / len(x),
-                      says="the sigmoid's derivative has only its second factor: the sigmoid itself is missing",
-                      hints=("The derivative of a sigmoid is a product of two factors.",)),
+                      says="the derivative of the sigmoid has only its second factor: the sigmoid itself is missing",
+                      hints=("The derivative of a sigmoid is a product of two factors. Do you use both?",)),
         Misconception("sum-for-mean", "return", lambda w, x, v: len(x) * _curved(w, x, v),
                       says="the division by bs is missing: the loss is a mean over the examples",
-                      hints=("Double the batch by repeating each example. May the answer change?",)),
+                      hints=("Repeat each example, so that the batch is twice as large. Should the answer change?",)),
         Misconception("forward-value", "return", lambda w, x, targ: x.t() @ ((x @ w).sigmoid() - targ) / len(x),
-                      says="this is the gradient itself, and v is left out",
-                      hints=("What is asked for doubles when v doubles.",)),
+                      says="this is the gradient itself: v is not used",
+                      hints=("Double `v`. The right answer doubles; does yours?",)),
         Misconception("wrong-point", "return",
                       lambda w, x, targ, v: x.t() @ ((x @ v).sigmoid() - targ) / len(x),
                       says="this is the gradient with v in place of w",
-                      hints=("w says where, v says along which direction.",)),
+                      hints=("`w` is the point and `v` the direction. At which of them is the sigmoid taken?",)),
         Misconception("forward-value", "return",
                       lambda w, x, targ, v: (x.t() @ ((x @ w).sigmoid() - targ) / len(x)) * v,
-                      says="this is the gradient times v, entry by entry: how the gradient changes is asked for",
-                      hints=("Differentiate once more: how does the gradient move when w moves along v?",)),
+                      says="this is the gradient times v, elementwise: the answer is how the gradient changes along v",
+                      hints=("Differentiate once more: how does the gradient change when `w` moves along `v`?",)),
         Misconception("sum-of-products", "return", lambda w, x, v: x.t() @ (_bend(w, x).mean() * (x @ v)) / len(x),
-                      says="the sigmoid's derivative is averaged first: each example has its own factor",
+                      says="the derivative of the sigmoid is averaged first: each example has its own factor",
                       hints=("Which of the three factors belong to one example, and are multiplied before the sum?",)),
         Misconception("extra-factor", "return",
                       lambda w, x, targ, v: _curved(w, x, v) + x.t() @ ((x @ w).sigmoid() - targ) / len(x),
-                      says="the gradient is added: what is asked for is how it changes",
-                      hints=("What is asked for doubles when v doubles.",)),
+                      says="the gradient itself is added: the answer is only how it changes along v",
+                      hints=("Double `v`. The right answer doubles; does yours?",)),
         Misconception("diagonal-only", "return",
                       lambda w, x, v: (x**2 * _bend(w, x)[:, None]).mean(0) * v,
-                      says="only the diagonal of the Hessian is there: each entry of v acts on its own entry alone",
-                      hints=("Every entry of w moves all the scores, and they move every entry of the gradient.",)),
+                      says="only the diagonal of the Hessian is used: each entry of v acts on its own entry alone",
+                      hints=("Which scores does one entry of `w` affect, and which entries of the gradient do they?",)),
         Misconception("extra-factor", "return",
                       lambda w, x, targ, v: x.t() @ (_bend(w, x) * ((x @ w).sigmoid() - targ) * (x @ v)) / len(x),
-                      says="the error, sigmoid less targ, is one factor too many: only its derivative belongs there",
-                      hints=("targ is a constant. What is left of it when you differentiate the gradient?",)),
+                      says="the error, sigmoid minus targ, is an extra factor: only its derivative is used here",
+                      hints=("`targ` is a constant. What is left of it when you differentiate the gradient?",)),
         Misconception("wrong-operand", "return", lambda w, x, targ, v: x.t() @ (_bend(w, x) * (x @ v) - targ) / len(x),
-                      says="targ is subtracted here as well: it is a constant, and gone from how the gradient changes",
-                      hints=("targ is a constant. What is left of it when you differentiate the gradient?",)),
+                      says="targ is subtracted here as well: it is a constant, so its derivative is 0",
+                      hints=("`targ` is a constant. What is left of it when you differentiate the gradient?",)),
         Misconception("wrong-operand", "return", lambda w, x, v: _curved(w, x, w + v),
-                      says="w is added to v, which alone belongs there",
-                      hints=("w says where, v says along which direction.",)),
+                      says="w + v is used in place of v",
+                      hints=("`w` is the point and `v` the direction. At which of them is the sigmoid taken?",)),
         Misconception("wrong-point", "return",
                       lambda w, x, v: x.t() @ ((x @ (w + v)).sigmoid() - (x @ w).sigmoid()) / len(x),
-                      says="this is the gradient at w + v less that at w: a difference, not the derivative",
-                      hints=("What is asked for doubles when v doubles.",)),
+                      says="this is the gradient at w + v minus the gradient at w: a difference, not the derivative",
+                      hints=("Double `v`. The right answer doubles; does yours?",)),
         Misconception("extra-factor", "return",
                       lambda w, x, targ, v: x.t() @ (((x @ w).sigmoid() - targ) ** 2 * (x @ v)) / len(x),
-                      says="the squared error is used in place of the sigmoid's derivative (Fisher's matrix of these "
-                      "examples): the two agree only on average",
-                      hints=("targ is a constant. What is left of it when you differentiate the gradient?",)),
+                      says="the squared error is used in place of the derivative of the sigmoid (the empirical Fisher "
+                      "matrix): the two agree only on average",
+                      hints=("`targ` is a constant. What is left of it when you differentiate the gradient?",)),
     ),
 )  # fmt: skip
 
 
 def _bend(w, x):
-    """The sigmoid's derivative at each example; shape: (bs,)."""
+    """Return the derivative of the sigmoid at each example; shape: (bs,)."""
     p = (x @ w).sigmoid()
     return p * (1 - p)
 
 
 def _curved(w, x, v):
-    """The Hessian times v; shape: (n,)."""
+    """Return the Hessian times v; shape: (n,)."""
     return x.t() @ (_bend(w, x) * (x @ v)) / len(x)
 
 
 def _symmetric(matrix):
-    """The mean of a matrix and its transpose."""
+    """Return the mean of a matrix and its transpose."""
     return (matrix + matrix.t()) / 2
 
 
 solve_grad = Exercise(
-    title="Solving a linear system, backwards",
+    title="Backward pass of solving a linear system",
     forward=lambda a, b: a.inverse() @ b,
     inputs={"a": Sampler("n n", _conditioned, differentiable=True), "b": normal("n m"), "out": output()},
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "a @ out is b, and b does not move with a. If a moves a little, how must out move to keep the product?",
-            "So a nudge of a acts as a nudge of b would, of the other sign, and out is its partner. You have b.g.",
-            "A column and a row make a matrix: which of the two belongs to the rows of a?",
+            "`a @ out` is `b`, and `b` does not depend on `a`. If `a` changes, how must `out` change to keep it so?",
+            "A nudge of `a`, times `out`, acts like a nudge of `b` with the opposite sign. You have `b.g`.",
+            "A column times a row is a matrix: which of the two belongs to the rows of `a`?",
         ),
         "b.g": (
-            "out is a matrix times b. Which matrix, and what is done with it on the way back?",
-            "A product goes back with the transpose of its matrix. Here the matrix is an inverse.",
-            "You need not invert anything: solve a system once more, with the transpose of a.",
+            "`out` is a matrix times `b`. Which matrix, and how is it used in the backward pass?",
+            "The backward pass of a product uses the transpose of its matrix. Here the matrix is an inverse.",
+            "There is no need to invert anything: solve one more system, with the transpose of `a`.",
         ),
     },
     misconceptions=(
         Misconception("wrong-operand", "a.g", lambda a, b, out_g: -(a.inverse().t() @ out_g) @ b.t(),
-                      says="b is used in place of out: a was multiplied by out, and that gave b",
-                      hints=("In a @ out = b, who is the partner of a?",)),
+                      says="b is used in place of out: the product that contains a is a @ out = b",
+                      hints=("In `a @ out = b`, what is `a` multiplied by?",)),
         Misconception("wrong-operand", "a.g", lambda a, out_g: -(a.inverse().t() @ out_g) @ out_g.t(),
                       says="out.g is used in place of out, which a was multiplied by",
-                      hints=("In a @ out = b, who is the partner of a?",)),
+                      hints=("In `a @ out = b`, what is `a` multiplied by?",)),
         Misconception("missing-path", "a.g", lambda out, out_g: -out_g @ out.t(),
-                      says="out.g is used as it is: it must go back through the solve first, as it does for b.g",
-                      hints=("How far from a is out.g? Look at b.g.",)),
+                      says="out.g is used as it is: it must go through the solve first, as it does for b.g",
+                      hints=("What lies between `out.g` and `a`? Look at `b.g`.",)),
         Misconception("inverse-for-transpose", "b.g", lambda a, out_g: a.t() @ out_g,
-                      says="out.g is multiplied by the transpose of a, and must be by the inverse of that",
-                      hints=("Write out as a matrix times b. Which matrix?",)),
+                      says="out.g is multiplied by `a.t()`, and must be by the inverse of that",
+                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
         Misconception("wrong-operand", "b.g", lambda a, out_g: a @ out_g,
-                      says="this is a times out.g, as if b were a @ out's gradient: what makes out of b is the inverse",
-                      hints=("Write out as a matrix times b. Which matrix?",)),
+                      says="out.g is multiplied by a, and must be multiplied by the transpose of its inverse",
+                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
         Misconception("inverse-for-transpose", "a.g", lambda a, out, out_g: -(a.t() @ out_g) @ out.t(),
-                      says="out.g is multiplied by the transpose of a, and must be by the inverse of that, as for b.g",
-                      hints=("Write out as a matrix times b. Which matrix?",)),
+                      says="out.g is multiplied by `a.t()`, and must be by the inverse of that, as for b.g",
+                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
         Misconception("elementwise-for-matmul", "b.g", lambda a, out_g: (1 / a).t() @ out_g,
                       says="1 over each entry is used in place of the inverse of the matrix",
                       hints=("Is the inverse of a matrix the matrix of the inverses?",)),
@@ -493,53 +497,53 @@ solve_grad = Exercise(
 
 
 def _doubled(matrix):
-    """The matrix with all entries off the diagonal doubled."""
+    """Return the matrix with all entries off the diagonal doubled."""
     return 2 * matrix - matrix.diagonal().diag()
 
 
 logdet_grad = Exercise(
-    title="The logarithm of a determinant, backwards",
+    title="Backward pass of a log-determinant",
     forward=lambda a: a.det().log(),
     inputs={"a": Sampler("n n", _conditioned, differentiable=True), "out": output()},
     answers=stored("a.g"),
     hints={
         "a.g": (
-            "Of a diagonal matrix the determinant is a product. What is its logarithm, and the gradient of that?",
-            "For a diagonal matrix you get 1 over each entry. Which matrix is that, made of a?",
-            "Off the diagonal it matters which way round it stands: nudge a[0,1] of a small matrix by hand.",
+            "The determinant of a diagonal matrix is a product. What is its logarithm, and the gradient of that?",
+            "For a diagonal matrix you get 1 over each entry. Which matrix computed from `a` is that?",
+            "Off the diagonal, it matters whether you transpose: nudge `a[0, 1]` of a small matrix by hand.",
         ),
     },
     misconceptions=(
         Misconception("extra-factor", "a.g", lambda a, out, out_g: out * out_g * a.inverse().t(),
-                      says="out itself is one factor too many",
+                      says="out itself is an extra factor",
                       hints=("The derivative of a logarithm is 1 over what?",)),
         Misconception("wrong-local", "a.g", lambda a, out_g: out_g * _doubled(a.inverse()),
-                      says="off the diagonal it is doubled, as for a symmetric matrix: each entry moves alone here",
-                      hints=("Is a[1, 0] the same number as a[0, 1]?",)),
+                      says="entries off the diagonal are doubled, as for a symmetric matrix: here all are independent",
+                      hints=("Must `a[1, 0]` change when `a[0, 1]` does?",)),
     ),
 )  # fmt: skip
 
 inverse_grad = Exercise(
-    title="The inverse of a matrix, backwards",
+    title="Backward pass of a matrix inverse",
     forward=lambda a: a.inverse(),
     inputs={"a": Sampler("n n", _conditioned, differentiable=True), "out": output()},
     answers=stored("a.g"),
     hints={
         "a.g": (
-            "For a single number, what is the derivative of 1 / a, written with out?",
-            "a @ out is the identity, which does not move. Nudge both factors, and solve for the nudge of out.",
-            "Two factors out, one on each side, and both transposed on the way back; mind the sign.",
+            "For a single number, what is the derivative of `1 / a`, in terms of `out`?",
+            "`a @ out` is the identity, a constant. Nudge both factors, and solve for the nudge of `out`.",
+            "Two factors `out`, one on each side, both transposed in the backward pass; mind the sign.",
         ),
     },
     misconceptions=(
         Misconception("wrong-operand", "a.g", lambda a, out_g: -a.t() @ out_g @ a.t(),
                       says="a is used in place of its inverse, on both sides",
-                      hints=("The derivative of 1 / a is -1 / a**2. Which of the two arrays is 1 / a?",)),
+                      hints=("The derivative of `1 / a` is `-1 / a**2`. Which of the two arrays is `1 / a` here?",)),
     ),
 )  # fmt: skip
 
 
-# --- gradients by agreement, and what is done with them ----------------------------------------------------------
+# --- surrogate gradients, and optimizers -------------------------------------------------------------------------
 
 
 def _sign_straight_through(inp):
@@ -549,27 +553,27 @@ def _sign_straight_through(inp):
 
 
 straight_through_grad = Exercise(
-    title="A sign that lets gradients pass",
+    title="A straight-through estimator",
     forward=_sign_straight_through,
     inputs={"inp": away_from((-1.0, 0.0, 1.0), "..."), "out": output()},
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "What is the derivative of a sign, wherever it has one? Could anything be learned with that?",
-            "So another function's gradient is used. Which one, and where is it flat?",
-            "Between -1 and 1 the upstream gradient passes as it is. Outside a step away would only lead further away.",
+            "What is the derivative of the sign function, wherever it has one? Could a network learn with that?",
+            "So the gradient of another function is used. Which one, and where is that function flat?",
+            "Between -1 and 1 the upstream gradient passes unchanged. What is the derivative of a clamp outside?",
         ),
     },
     misconceptions=(
         Misconception("wrong-local", "inp.g", lambda inp, out_g: 0 * out_g,
-                      says="this is the derivative that the sign really has: 0 everywhere",
-                      hints=("With that nothing can be learned. What is agreed upon in its place?",)),
+                      says="this is the true derivative of the sign function: 0 everywhere",
+                      hints=("With a gradient of 0 nothing can be learned. Which derivative is used in its place?",)),
         Misconception("not-linear", "inp.g", lambda inp, out_g: out_g.sign() * (inp.abs() < 1),
-                      says="only the sign of out.g passes: the sign is taken on the way forward alone",
-                      hints=("Double out.g. What must inp.g do?",)),
+                      says="the sign of out.g is taken: the sign function applies in the forward pass only",
+                      hints=("Double `out.g`. How must `inp.g` change?",)),
         Misconception("extra-factor", "inp.g", lambda inp, out, out_g: out_g * out * (inp.abs() < 1),
-                      says="out is one factor too many: where inp is negative the gradient changes its sign",
-                      hints=("Which way does clamp(-1, 1) go where inp is -0.5: up, or down?",)),
+                      says="out is an extra factor: where inp is negative, it flips the sign of the gradient",
+                      hints=("Does `clamp(-1, 1)` rise or fall where `inp` is -0.5?",)),
     ),
 )  # fmt: skip
 
@@ -587,7 +591,7 @@ _ADAM = in_steps(
 
 
 def _edited(steps, edits, result, **given):
-    """One value of a pass in which some steps are computed otherwise."""
+    """Return one value of a pass in which some steps are replaced."""
     return InSteps({**steps.rules, **edits}).values(**given)[result]
 
 
@@ -602,7 +606,7 @@ def _adam_rule(edits, result):
 
 
 def _slips(make, results, table):
-    """What wrong steps make of the first result, and one alone of its own: code, the steps, what is said, a hint."""
+    """Return the misconceptions of a table of wrong steps, each a code, the steps, a message and hints."""
     return tuple(
         Misconception(code, f"return.{place}", make(edits, result), says, hints)
         for code, edits, says, *hints in table
@@ -623,101 +627,101 @@ momentum_step = Routine(
     returns=2,
     hints=_optimizer_hints(
         p=(
-            "Which of the two is made first, the new p or the new m? Which m moves p?",
-            "Look at the order of the two lines in the docstring, and at the names on their right sides.",
-            "p goes downhill by lr times the m that this step has just made.",
+            "Which is computed first, the new p or the new m? Which m does the step of `p` use?",
+            "Look at the order of the two lines in the docstring, and at the names on their right-hand sides.",
+            "`p` moves downhill, by `lr` times the m that this step has just computed.",
         ),
         m=(
-            "How much of the old m is kept, and how much of g comes in?",
-            "It is a plain sum here, not an average: the two weights need not add up to 1.",
-            "beta belongs to the old m alone.",
+            "How much of the old `m` is kept, and how much of `g` is added?",
+            "Look at the docstring: it is a sum, not an average, so the two weights need not add up to 1.",
+            "`beta` multiplies the old `m` alone.",
         ),
     ),
     misconceptions=(
         *_slips(_momentum_rule, ("new_p", "new_m"), (
             ("wrong-operand", {"new_p": lambda p, m, lr: p - lr * m},
-             "p moves with the old m, and must with the new one", "Which of the two is made first?"),
+             "the step of p uses the old m, and must use the new one", "Which of the two is computed first?"),
             ("missing-path", {"new_p": lambda p, g, lr: p - lr * g},
-             "p moves with g alone: that is plain gradient descent", "What is m kept for?"),
+             "the step of p uses g alone: that is plain gradient descent", "What is `m` for?"),
             ("wrong-sign", {"new_p": lambda p, new_m, lr: p + lr * new_m},
-             "p moves uphill: the step has the wrong sign", "In which direction does the loss grow?"),
+             "p moves uphill: the step has the wrong sign", "In which direction does the loss increase?"),
             ("missing-local", {"new_p": lambda p, new_m: p - new_m},
-             "lr is missing in the step of p", "What makes a step short or long?"),
+             "lr is missing in the step of p", "What sets the length of a step?"),
             ("wrong-factor", {"new_p": lambda p, new_m, lr, beta: p - lr * beta * new_m},
-             "the step of p is multiplied by beta once more", "beta has been used when m was made."),
+             "the step of p is multiplied by beta once more", "Where has `beta` been used already?"),
             ("extra-factor", {"new_p": lambda p, new_m, lr: p - lr * lr * new_m},
-             "the step of p is multiplied by lr twice", "lr is used once, where p moves."),
+             "the step of p is multiplied by lr twice", "How often is `lr` used in one step?"),
             ("wrong-operand", {"new_p": lambda p, g, new_m, lr, beta: p - lr * (g + beta * new_m)},
-             "this is Nesterov's step: g and beta times the new m in place of the new m",
-             "p moves with the new m itself."),
+             "this is Nesterov momentum: g + beta * m is used in place of m, the new one",
+             "What does the docstring multiply by `lr`?"),
             ("missing-path", {"new_p": lambda new_m, lr: -lr * new_m},
-             "this is the step alone: it must be added to p", "Where does p start from?"),
+             "this is only the step: it must be added to p", "Where does p start from?"),
             ("wrong-factor", {"new_m": lambda g, m, beta: beta * m + (1 - beta) * g},
-             "g is multiplied by 1 - beta, as in an average: here it comes in whole",
-             "Look at the docstring: which weight has g?"),
+             "g is multiplied by 1 - beta, as in an average: here g is added as it is",
+             "Look at the docstring: what is the weight of `g`?"),
             ("wrong-operand", {"new_m": lambda g, m, beta: (1 - beta) * m + beta * g},
-             "in m the weights are exchanged, and make an average: beta belongs to the old m, and g comes in whole",
-             "With beta near 1, should m forget quickly or slowly?"),
+             "in m the weights are those of an average, and exchanged: beta multiplies the old m, and g has no factor",
+             "With `beta` near 1, should m forget quickly or slowly?"),
             ("wrong-operand", {"new_m": lambda g, m, beta: m + beta * g},
-             "in m beta multiplies g, and belongs to the old m", "Which of the two is to fade?"),
+             "in m beta multiplies g, and must multiply the old m", "Which of the two should fade?"),
             ("wrong-factor", {"new_m": lambda g, m, beta: beta * (m + g)},
-             "in m beta multiplies g as well, and belongs to the old m alone", "Which of the two is to fade?"),
+             "in m beta multiplies g as well, and must multiply the old m alone", "Which of the two should fade?"),
             ("missing-local", {"new_m": lambda g, m: m + g},
-             "beta is missing in m: nothing of it ever fades", "Which of the two is to fade?"),
+             "beta is missing in m: old gradients never fade", "Which of the two should fade?"),
             ("wrong-sign", {"new_m": lambda g, m, beta: beta * m - g},
-             "in m the sign of g is wrong: the minus belongs to the step of p", "How many minus signs are there?"),
+             "in m the sign of g is wrong: the minus sign belongs in the step of p", "How many minus signs are there?"),
             ("missing-path", {"new_m": lambda m, beta: beta * m},
-             "g never comes into m", "What should m learn in this step?"),
+             "g is missing in m", "What is new in this step?"),
             ("wrong-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g,
                               "new_p": lambda p, new_m: p - new_m},
-             "lr is inside m, where it multiplies g alone: here it multiplies the whole step of p",
-             "Both conventions are in use; look at the docstring for this one."),
+             "lr multiplies g inside m; here it multiplies the whole m in the step of p",
+             "Both conventions are in use. Which one does the docstring state?"),
             ("wrong-sign", {"new_m": lambda g, m, lr, beta: beta * m - lr * g,
                             "new_p": lambda p, new_m: p + new_m},
-             "m is kept as the step itself, downhill and with lr inside: here it is a sum of gradients",
-             "Both conventions are in use; look at the docstring for this one."),
+             "m holds the step itself, with the minus sign and lr included; here m is a sum of gradients",
+             "Both conventions are in use. Which one does the docstring state?"),
             ("wrong-sign", {"new_m": lambda g, m, lr, beta: beta * m - lr * g},
-             "lr times g is subtracted in m, as if m were the step itself: here it is a sum of gradients",
-             "Both conventions are in use; look at the docstring for this one."),
+             "lr * g is subtracted in m, as if m were the step itself; here m is a sum of gradients",
+             "Both conventions are in use. Which one does the docstring state?"),
             ("wrong-operand", {"new_m": lambda g, m, lr: lr * m + g, "new_p": lambda p, new_m, beta: p - beta * new_m},
-             "lr and beta are exchanged", "Which of them makes a step short, and which lets the past fade?"),
+             "lr and beta are exchanged", "Which of them sets the length of a step, and which lets the past fade?"),
             ("wrong-operand", {"new_m": lambda g, m, lr: lr * m + g},
              "lr multiplies the old m in place of beta", "Which of them lets the past fade?"),
             ("wrong-sign", {"new_m": lambda g, m, beta: g - beta * m},
              "the old m is subtracted from g: it must be added", "How many minus signs are there?"),
-            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + g}, "0.9 is typed in, and must be beta",
-             "What is the argument beta for?"),
+            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + g}, "0.9 is hard-coded, and must be beta",
+             "What is the argument `beta` for?"),
             ("extra-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g},
-             "lr multiplies g when m is made, and belongs to the step of p alone", "How often is lr used?"),
+             "lr multiplies g in m, and is used in the step of p alone", "How often is `lr` used?"),
         )),
         Misconception("overwritten", "return.1", lambda g: g, "the old m is lost: the new one is g",
-                      ("What is to be kept of the old m?",)),
+                      ("What should be kept of the old `m`?",)),
         Misconception("forward-value", "return.1", lambda m: m,
                       "the old m is returned: the next step needs the new one",
-                      ("What will the next call get for its m?",)),
+                      ("What will the next call be given as its `m`?",)),
         Misconception("wrong-operand", "return.0", _momentum_rule({}, "new_m"),
-                      "the new m is returned in the place of the new p", ("In which order are they returned?",)),
+                      "the new m is returned in place of the new p", ("In which order must they be returned?",)),
         Misconception("wrong-operand", "return.1", _momentum_rule({}, "new_p"),
-                      "the new p is returned in the place of the new m", ("In which order are they returned?",)),
+                      "the new p is returned in place of the new m", ("In which order must they be returned?",)),
         Misconception("forward-value", "return.0", lambda p: p, "the old p is returned",
-                      ("What was the step for?",)),
+                      ("Which p should the next call start from?",)),
     ),
 )  # fmt: skip
 
 _UNCORRECTED = (
     ("missing-local", {"hat_m": lambda new_m: new_m},
      "the first moment is not corrected: m is used without the division by 1 - beta1**t",
-     "m began with zeros. How much of it is still zeros after t steps?"),
+     "`m` started from zeros. How much of that is left after t steps?"),
     ("missing-local", {"hat_v": lambda new_v: new_v},
      "the second moment is not corrected: v is used without the division by 1 - beta2**t",
-     "v began with zeros. How much of it is still zeros after t steps?"),
+     "`v` started from zeros. How much of that is left after t steps?"),
     ("missing-local", {"hat_m": lambda new_m: new_m, "hat_v": lambda new_v: new_v},
      "neither moment is corrected: the divisions by 1 - beta1**t and 1 - beta2**t are missing",
-     "Both moments began with zeros. What is t for?"),
+     "Both moments started from zeros. What is `t` for?"),
     ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t - 1)),
                      "hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t - 1))},
      "t is counted from 0 in the corrections: their exponent is t - 1, and must be t",
-     "In the very first step t is 1. What would t - 1 do there?"),
+     "In the very first step `t` is 1. What would `t - 1` do there?"),
 )  # fmt: skip
 _OTHER_ROOTS = (
     ({"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v + eps).sqrt()}, "eps is inside the root"),
@@ -735,101 +739,107 @@ adam_step = Routine(
     returns=3,
     hints=_optimizer_hints(
         p=(
-            "Are the new m and the new v right? Then four things are left: two corrections, a root, a quotient.",
-            "Compute the two corrected moments under names of their own; p needs nothing else of m, v and t.",
-            "The root is taken of the corrected v, and eps is added to what comes out of it.",
+            "Are the new m and v right? Then which of these is wrong: the two corrections, the root, the quotient?",
+            "Compute the two corrected moments and name them; the step of `p` needs nothing else of m, v and `t`.",
+            "The square root is taken of the corrected v, and `eps` is added to the root.",
         ),
         m=(
-            "How much of the old m is kept, and how much of g comes in?",
-            "The two weights add up to 1, and beta1 is the one of what is kept.",
-            "What is returned is the moment itself; the corrected one is for the step of p alone.",
+            "How much of the old `m` is kept, and how much of `g` is added?",
+            "The two weights add up to 1; look at which part the docstring multiplies by `beta1`.",
+            "`beta1` is the weight of the old `m`. Return the moment itself; the corrected one is for the step of `p`.",
         ),
         v=(
-            "m averages g. What does v average?",
-            "The two weights add up to 1, and beta2 is the one of what is kept.",
-            "g comes in squared; the corrected moment is for the step of p alone.",
+            "`m` averages `g`. What does `v` average?",
+            "The two weights add up to 1; look at which part the docstring multiplies by `beta2`.",
+            "`beta2` is the weight of the old `v`, and `g` is squared. Return the moment before its correction.",
         ),
     ),
     misconceptions=(
         *_slips(_adam_rule, ("new_p", "new_m", "new_v"), (
             *_UNCORRECTED,
             ("wrong-operand", {"hat_m": lambda new_m, beta2, t: new_m / (1 - beta2**t)},
-             "the first moment is corrected with beta2, and must be with beta1", "Which beta made m?"),
+             "the first moment is corrected with beta2, and must be corrected with beta1", "Which beta is used in m?"),
             ("wrong-operand", {"hat_v": lambda new_v, beta1, t: new_v / (1 - beta1**t)},
-             "the second moment is corrected with beta1, and must be with beta2", "Which beta made v?"),
+             "the second moment is corrected with beta1, and must be corrected with beta2", "Which beta is used in v?"),
             ("wrong-operand", {"hat_m": lambda new_m, beta2, t: new_m / (1 - beta2**t),
                                "hat_v": lambda new_v, beta1, t: new_v / (1 - beta1**t)},
-             "beta1 and beta2 are exchanged in the two corrections", "Which beta made m, and which v?"),
+             "beta1 and beta2 are exchanged in the two corrections", "Which beta is used in m, and which in v?"),
             ("wrong-factor", {"hat_m": lambda new_m, beta1, t: new_m * (1 - beta1**t)},
              "the first moment is multiplied by its correction, and must be divided by it",
-             "Half of m is still zeros: should it be made larger, or smaller?"),
+             "m started from zeros. Is it too large or too small in the first steps?"),
             ("wrong-factor", {"hat_v": lambda new_v, beta2, t: new_v * (1 - beta2**t)},
              "the second moment is multiplied by its correction, and must be divided by it",
-             "Half of v is still zeros: should it be made larger, or smaller?"),
+             "v started from zeros. Is it too large or too small in the first steps?"),
             ("wrong-factor", {"hat_m": lambda new_m, beta1, t: new_m * (1 - beta1**t),
                               "hat_v": lambda new_v, beta2, t: new_v * (1 - beta2**t)},
              "both moments are multiplied by their corrections, and must be divided by them",
-             "Half of them is still zeros: should they be made larger, or smaller?"),
+             "Both started from zeros. Are they too large or too small in the first steps?"),
             ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t + 1)),
                              "hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t + 1))},
-             "t is counted up once more: the exponent of the corrections is t + 1, and must be t",
-             "t comes in as the number of this step already."),
+             "t is incremented: the exponent of the corrections is t + 1, and must be t",
+             "Which number does `t` have in the very first step?"),
             ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t - 1))},
-             "t is counted from 0 in the first moment's correction", "In the very first step t is 1."),
+             "t is counted from 0 in the first moment's correction",
+             "In the very first step `t` is 1. What is the correction there?"),
             ("wrong-point", {"hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t - 1))},
-             "t is counted from 0 in the second moment's correction", "In the very first step t is 1."),
+             "t is counted from 0 in the second moment's correction",
+             "In the very first step `t` is 1. What is the correction there?"),
             ("missing-local", {"hat_m": lambda new_m, beta1: new_m / (1 - beta1),
                                "hat_v": lambda new_v, beta2: new_v / (1 - beta2)},
              "t is not used: both corrections are those of the first step",
-             "How much of m is still zeros after t steps?"),
+             "How much of the zeros that m started from is left after t steps?"),
             ("missing-local", {"hat_m": lambda new_m, beta1: new_m / (1 - beta1)},
-             "t is not used in the first moment's correction", "How much of m is still zeros after t steps?"),
+             "t is not used in the first moment's correction",
+             "How much of the zeros that m started from is left after t steps?"),
             ("missing-local", {"hat_v": lambda new_v, beta2: new_v / (1 - beta2)},
-             "t is not used in the second moment's correction", "How much of v is still zeros after t steps?"),
+             "t is not used in the second moment's correction",
+             "How much of the zeros that v started from is left after t steps?"),
             ("wrong-point", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v + eps).sqrt()},
              "eps is added inside the root, and must be added to the root",
-             "Which is done first, the root or the sum?"),
+             "Which comes first, the root or the sum?"),
             ("missing-local", {"new_p": lambda p, hat_m, hat_v, lr: p - lr * hat_m / hat_v.sqrt()},
              "eps is missing in the denominator", "What if v is 0?"),
             ("wrong-point", {"new_p": lambda p, hat_m, new_v, beta2, t, lr, eps:
                              p - lr * hat_m * (1 - beta2**t) ** 0.5 / (new_v.sqrt() + eps)},
              "eps is added before the second moment is corrected: that divides eps as well",
-             "Correct v first, then take the root, then add eps."),
+             "In which order are correction, root and `eps` applied?"),
             ("wrong-operand", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * (hat_m / hat_v.sqrt() + eps)},
              "eps is added to the quotient, and must be added to its denominator", "Where do the parentheses close?"),
             ("wrong-sign", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v.sqrt() - eps)},
-             "eps is subtracted from the root, and must be added", "eps is there to keep the denominator away from 0."),
+             "eps is subtracted from the root, and must be added",
+             "`eps` keeps the denominator away from 0. Which sign does that?"),
             ("missing-local", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v + eps)},
              "the root of the second moment is missing", "v has the unit of g squared. Which unit should a step have?"),
             ("wrong-sign", {"new_p": lambda p, hat_m, hat_v, lr, eps: p + lr * hat_m / (hat_v.sqrt() + eps)},
-             "p moves uphill: the step has the wrong sign", "In which direction does the loss grow?"),
+             "p moves uphill: the step has the wrong sign", "In which direction does the loss increase?"),
             ("missing-local", {"new_p": lambda p, hat_m, hat_v, eps: p - hat_m / (hat_v.sqrt() + eps)},
-             "lr is missing in the step of p", "What makes a step short or long?"),
+             "lr is missing in the step of p", "What sets the length of a step?"),
             ("missing-path", {"new_p": lambda hat_m, hat_v, lr, eps: -lr * hat_m / (hat_v.sqrt() + eps)},
-             "this is the step alone: it must be added to p", "Where does p start from?"),
+             "this is only the step: it must be added to p", "Where does p start from?"),
             ("wrong-operand", {"new_p": lambda p, g, hat_v, lr, eps: p - lr * g / (hat_v.sqrt() + eps)},
-             "p moves with g, and must with the corrected first moment", "What is m kept for?"),
+             "the step of p uses g, and must use the corrected first moment", "What is `m` for?"),
             ("missing-path", {"new_p": lambda p, hat_m, lr: p - lr * hat_m},
-             "the second moment is not used: the division by its root is missing", "What is v kept for?"),
+             "the second moment is not used: the division by its root is missing", "What is `v` for?"),
             ("wrong-operand", {"new_p": lambda p, g, hat_m, lr, eps: p - lr * hat_m / (g.abs() + eps)},
-             "the step is divided by the size of this one g, and must be by the root of the corrected second moment",
-             "What is v kept for?"),
+             "the step is divided by the absolute value of g, and must be by the root of the corrected second moment",
+             "What is `v` for?"),
             ("wrong-operand", {"hat_m": lambda m, beta1, t: m / (1 - beta1**t)},
-             "p moves with the old m, and must with the new one", "Which is made first, the new m or the new p?"),
+             "the step of p uses the old m, and must use the new one",
+             "Which is computed first, the new m or the new p?"),
             ("wrong-operand", {"hat_v": lambda v, beta2, t: v / (1 - beta2**t)},
-             "the step is divided with the old v, and must be with the new one",
-             "Which is made first, the new v or the new p?"),
+             "the step of p uses the old v, and must use the new one",
+             "Which is computed first, the new v or the new p?"),
             ("wrong-operand", {"hat_m": lambda m, beta1, t: m / (1 - beta1**t),
                                "hat_v": lambda v, beta2, t: v / (1 - beta2**t)},
-             "p moves with the old m and the old v, and must with the new ones",
-             "Which are made first, the new moments or the new p?"),
+             "the step of p uses the old m and the old v, and must use the new ones",
+             "Which are computed first, the new moments or the new p?"),
             ("wrong-operand", {"new_m": lambda g, m, beta1: (1 - beta1) * m + beta1 * g},
              "in m beta1 and 1 - beta1 are exchanged", "With beta1 near 1, should m forget quickly or slowly?"),
             ("wrong-operand", {"new_v": lambda g, v, beta2: (1 - beta2) * v + beta2 * g**2},
              "in v beta2 and 1 - beta2 are exchanged", "With beta2 near 1, should v forget quickly or slowly?"),
             ("wrong-operand", {"new_m": lambda g, m, beta1: (1 - beta1) * m + beta1 * g,
                                "new_v": lambda g, v, beta2: (1 - beta2) * v + beta2 * g**2},
-             "in both moments beta and 1 - beta are exchanged", "Which share of the old one is kept?"),
+             "in both moments beta and 1 - beta are exchanged", "What is the weight of the old moment?"),
             ("wrong-operand", {"new_m": lambda g, m, beta2: beta2 * m + (1 - beta2) * g,
                                "new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2,
                                "hat_m": lambda new_m, beta2, t: new_m / (1 - beta2**t),
@@ -839,57 +849,58 @@ adam_step = Routine(
                                "new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2},
              "beta1 and beta2 are exchanged in the two moments", "Which of them belongs to m?"),
             ("wrong-operand", {"new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2},
-             "v is made with beta1, and must be with beta2", "Which beta belongs to v?"),
+             "v uses beta1, and must use beta2", "Which beta belongs to v?"),
             ("wrong-operand", {"new_m": lambda g, m, beta2: beta2 * m + (1 - beta2) * g},
-             "m is made with beta2, and must be with beta1", "Which beta belongs to m?"),
+             "m uses beta2, and must use beta1", "Which beta belongs to m?"),
             ("missing-local", {"new_m": lambda g, m, beta1: beta1 * m + g},
-             "in m g comes in whole, as in momentum_step: times 1 - beta1 is missing", "m is an average of gradients."),
+             "in m the factor 1 - beta1 of g is missing, as in momentum_step", "Do the two weights add up to 1?"),
             ("missing-local", {"new_v": lambda g, v, beta2: beta2 * v + g**2},
-             "in v g**2 comes in whole: times 1 - beta2 is missing", "v is an average of squares."),
+             "in v the factor 1 - beta2 of g**2 is missing", "Do the two weights add up to 1?"),
             ("missing-local", {"new_m": lambda g, m, beta1: beta1 * m + g,
                                "new_v": lambda g, v, beta2: beta2 * v + g**2},
-             "in both moments the new part comes in whole: times 1 - beta is missing", "Both are averages."),
+             "in both moments the factor 1 - beta of the new part is missing", "Do the two weights add up to 1?"),
             ("wrong-sign", {"new_m": lambda g, m, beta1: beta1 * m - (1 - beta1) * g},
-             "in m g is subtracted: the minus belongs to the step of p", "How many minus signs are there?"),
+             "in m g is subtracted: the minus sign belongs in the step of p", "How many minus signs are there?"),
             ("wrong-local", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1**t) ** 0.5},
              "the first moment is divided by the root of its correction", "Is a root taken of the first moment?"),
             ("extra-factor", {"hat_v": lambda new_v, beta2, t: new_v / (1 - beta2**t) ** 2},
-             "the second moment is corrected twice", "How often is v divided by 1 - beta2**t?"),
+             "the second moment is corrected twice", "How often is v divided by `1 - beta2**t`?"),
             ("missing-local", {"new_v": lambda g, v, beta2: beta2 * v + (1 - beta2) * g},
-             "in v g is not squared", "m averages g. What does v average?"),
+             "in v g is not squared", "`m` averages `g`. What does `v` average?"),
             ("wrong-local", {"new_v": lambda g, v, beta2: beta2 * v + (1 - beta2) * g.abs()},
-             "in v the absolute value of g comes in, and must be its square", "m averages g. What does v average?"),
+             "in v the absolute value of g is used in place of its square", "`m` averages `g`. What does `v` average?"),
             ("wrong-local", {"new_v": lambda g, v, beta2: beta2 * v + ((1 - beta2) * g) ** 2},
-             "in v 1 - beta2 is squared as well: it stands outside of the square", "Where do the parentheses close?"),
+             "in v the factor 1 - beta2 is squared as well, and must not be", "Where do the parentheses close?"),
             ("wrong-operand", {"new_v": lambda new_m, v, beta2: beta2 * v + (1 - beta2) * new_m**2},
-             "v averages the square of the new m, and must average that of g", "m averages g. What does v average?"),
+             "v averages the square of the new m, and must average that of g",
+             "`m` averages `g`. What does `v` average?"),
             ("wrong-operand", {"new_v": lambda g, m, v, beta2: beta2 * v + (1 - beta2) * (g - m) ** 2},
-             "v averages the square of g less m, and must average that of g", "m averages g. What does v average?"),
+             "v averages the square of g - m, and must average that of g", "`m` averages `g`. What does `v` average?"),
             ("hard-coded", {"new_m": lambda g, m: 0.9 * m + 0.1 * g, "new_v": lambda g, v: 0.999 * v + 0.001 * g**2,
                             "hat_m": lambda new_m, t: new_m / (1 - 0.9**t),
                             "hat_v": lambda new_v, t: new_v / (1 - 0.999**t)},
-             "0.9 and 0.999 are typed in, and must be beta1 and beta2", "What are the arguments beta1 and beta2 for?"),
-            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + 0.1 * g}, "in m 0.9 is typed in, and must be beta1",
-             "What is the argument beta1 for?"),
+             "0.9 and 0.999 are hard-coded, and must be beta1 and beta2", "What are `beta1` and `beta2` for?"),
+            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + 0.1 * g}, "in m 0.9 is hard-coded, and must be beta1",
+             "What is the argument `beta1` for?"),
             ("overwritten", {"new_m": lambda g: g}, "the old m is lost: the new one is g",
-             "What is kept of the old m?"),
+             "How much of the old `m` is kept?"),
             ("overwritten", {"new_v": lambda g: g**2}, "the old v is lost: the new one is g**2",
-             "What is kept of the old v?"),
+             "How much of the old `v` is kept?"),
         )),
         Misconception("hard-coded", "return.2", lambda g, v: 0.999 * v + 0.001 * g**2,
-                      "in v 0.999 is typed in, and must be beta2", ("What is the argument beta2 for?",)),
+                      "in v 0.999 is hard-coded, and must be beta2", ("What is the argument `beta2` for?",)),
         *(Misconception(code, "return.0", _adam_rule({**first, **second}, "new_p"), f"{says}; and {too}", (hint,))
           for code, first, says, hint in _UNCORRECTED for second, too in _OTHER_ROOTS),
         *(Misconception("forward-value", f"return.{place}", rule, f"the old {name} is returned: the next step "
-                        "needs the new one", (f"What will the next call get for its {name}?",))
+                        "needs the new one", (f"What will the next call be given as its `{name}`?",))
           for place, name, rule in ((0, "p", lambda p: p), (1, "m", lambda m: m), (2, "v", lambda v: v))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, f"hat_{name}"),
-                        f"the corrected {name} is returned: kept from step to step is {name} before its correction",
-                        ("The correction would be made again on top of it in the next step.",))
+                        f"the corrected {name} is returned: the next step needs {name} before its correction",
+                        ("How often would it be corrected after the next step?",))
           for place, name in ((1, "m"), (2, "v"))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, result),
-                        f"the new {result[-1]} is returned in the place of the new {name}",
-                        ("In which order are they returned?",))
+                        f"the new {result[-1]} is returned in place of the new {name}",
+                        ("In which order must they be returned?",))
           for place, name in enumerate("pmv") for result in ("new_p", "new_m", "new_v") if result[-1] != name),
     ),
 )  # fmt: skip
@@ -899,7 +910,7 @@ adam_step = Routine(
 
 
 def _contracting(rng, _setting, shape):
-    """A matrix that shrinks every vector to nine tenths of its length, or less; shape: (n, n)."""
+    """Return a matrix that shrinks every vector to nine tenths of its length, or less; shape: (n, n)."""
     import numpy as np
 
     matrix = rng.standard_normal(shape)
@@ -907,7 +918,7 @@ def _contracting(rng, _setting, shape):
 
 
 def _settled(x, w):
-    """Where z = tanh(x + z @ w) comes to rest, by iteration, and Newton's steps at the end; numpy arrays."""
+    """Return the fixed point of z = tanh(x + z @ w), by iteration and Newton steps at the end; numpy arrays."""
     import numpy as np
 
     z = np.zeros_like(x)
@@ -921,7 +932,7 @@ def _settled(x, w):
 
 
 def _fixed_point(x, w):
-    """out = (x + out @ w).tanh(), where it is at rest"""
+    """out = (x + out @ w).tanh(), the fixed point"""
     import torch
 
     # One step of Newton's from the fixed point: it leads nowhere, and has the gradient of the point it is taken from.
@@ -932,17 +943,17 @@ def _fixed_point(x, w):
 
 
 def _slope(out):
-    """tanh's derivative, from what it gave."""
+    """Return the derivative of tanh, from its output."""
     return 1 - out**2
 
 
 def _arrived(w, out, out_g, turned=True, sign=1, around=_slope, behind=False, turns=None):
-    """What arrives at each row's out from the loss and around the loop; shape: (bs, n).
+    """Return the total gradient of each row of out, from the loss and around the loop; shape: (bs, n).
 
     Args:
-        around: what one turn multiplies by besides w.
-        behind: it does so after the product with w, and not before.
-        turns: how often it goes around; as often as it takes by default.
+        around: the factor of one iteration besides w.
+        behind: whether that comes after the product with w, and not before.
+        turns: the number of iterations; until convergence by default.
     """
     import torch
 
@@ -956,26 +967,29 @@ def _arrived(w, out, out_g, turned=True, sign=1, around=_slope, behind=False, tu
 
 
 _AROUND = (
-    ("missing-path", {"turns": 0}, "the path around the loop is missing: out is used in its own making",
-     "out is on both sides of its equation. Through which path does a nudge of x act besides the direct one?"),
-    *(("missing-path", {"turns": turns}, f"the gradient goes around the loop {often}, and must go on until it rests",
-       "What arrives at out after so many turns is used to make out again.")
+    ("missing-path", {"turns": 0}, "the path around the loop is missing: out also depends on itself",
+     "`out` is on both sides of its equation. Along which path does a nudge of `x` act besides the direct one?"),
+    *(("missing-path", {"turns": turns},
+       f"the gradient goes around the loop {often}, and must do so until it converges",
+       "Does the gradient of `out` still change if you go around the loop once more?")
       for turns, often in ((1, "once"), (2, "twice"), (3, "three times"), (4, "four times"), (5, "five times"))),
-    ("transposed", {"turned": False}, "around the loop the gradient is multiplied by w, and must be by its transpose",
-     "out @ w goes back with the transpose of w, as in any linear layer."),
+    ("transposed", {"turned": False},
+     "around the loop the gradient is multiplied by w, and must be multiplied by w transposed",
+     "What is the backward pass of `out @ w`, as in any linear layer?"),
     ("transposed", {"turned": False, "behind": True},
      "the system is solved with the transpose of its matrix, and must be with the matrix itself",
-     "What arrives at out goes through the tanh first, and then back through w. Which matrix does both?"),
-    ("wrong-sign", {"sign": -1}, "what comes around the loop is subtracted, and must be added",
-     "Two contributions arrive at out: from the loss, and from its own use."),
-    ("missing-local", {"around": lambda out: 1 + 0 * out}, "tanh's derivative is missing around the loop",
-     "Between out and its own next value there is a tanh."),
-    ("extra-factor", {"around": lambda out: _slope(out) ** 2}, "tanh's derivative is there twice around the loop",
-     "How many times does one turn go through a tanh?"),
-    ("wrong-local", {"around": lambda out: 1 - out}, "around the loop 1 - out is used as tanh's derivative",
-     "What is tanh's derivative, made from what it gave?"),
-    ("wrong-point", {"behind": True}, "around the loop it goes through w before it goes through the tanh",
-     "Forward, w comes first and the tanh last. Which comes first on the way back?"),
+     "The gradient of `out` goes back through the tanh first, and then through `w`. Which matrix does both?"),
+    ("wrong-sign", {"sign": -1}, "the contribution around the loop is subtracted, and must be added",
+     "`out` has two uses: in the loss and in its own equation. How do their contributions combine?"),
+    ("missing-local", {"around": lambda out: 1 + 0 * out}, "the derivative of tanh is missing around the loop",
+     "What lies between `out` and its own next value?"),
+    ("extra-factor", {"around": lambda out: _slope(out) ** 2},
+     "the derivative of tanh is applied twice around the loop",
+     "How many times does one iteration go through a tanh?"),
+    ("wrong-local", {"around": lambda out: 1 - out}, "around the loop 1 - out is used as the derivative of tanh",
+     "What is the derivative of tanh, in terms of its output?"),
+    ("wrong-point", {"behind": True}, "around the loop the gradient goes through w before it goes through the tanh",
+     "In the forward pass `w` comes first and the tanh last. Which comes first in the backward pass?"),
 )  # fmt: skip
 
 
@@ -988,7 +1002,7 @@ def _around_weight(how):
 
 
 def _with_slope(slope):
-    """What arrives in front of a tanh whose derivative is taken to be another one."""
+    """Return the rule of the gradient before a tanh with another derivative."""
     return lambda w, out, out_g: slope(out) * _arrived(w, out, out_g, around=slope)
 
 
@@ -999,40 +1013,40 @@ fixed_point_grad = Exercise(
     answers=stored("x.g", "w.g"),
     hints={
         "x.g": (
-            "out is on both sides of its equation. How many paths lead to it, then?",
-            "Call what arrives at out u: out.g, and what comes around once through tanh and w. Write u with u.",
-            "Either solve that for u, or put u into its own right side until it no longer changes.",
+            "`out` is on both sides of its equation. How many paths lead to it, then?",
+            "Let u be the total gradient of `out`: `out.g`, plus u taken back once through tanh and `w`.",
+            "Either solve that equation for u, or iterate it until u no longer changes.",
         ),
         "w.g": (
-            "If x.g is right, one product is left. What did w meet?",
-            "x and out @ w are added, so the same gradient arrives at both.",
-            "A linear layer whose input is out itself.",
+            "If `x.g` is right, one product is left. What was `w` multiplied by?",
+            "`x` and `out @ w` are added, so both have the same gradient.",
+            "It is the weight gradient of a linear layer whose input is `out` itself.",
         ),
     },
     misconceptions=(
         *(Misconception(code, "x.g", _around(how), says, (hint,)) for code, how, says, hint in _AROUND),
         *(Misconception(code, "w.g", _around_weight(how), says, (hint,)) for code, how, says, hint in _AROUND),
         Misconception("missing-path", "x.g", lambda w, out, out_g: _slope(out) * (_arrived(w, out, out_g) - out_g),
-                      "only what comes around the loop is there: the direct path from the loss is missing",
-                      ("Two things arrive at out. Which one does not come around?",)),
+                      "only the path around the loop is used: the direct path from the loss is missing",
+                      ("`out` has two uses. Which of them is not part of the loop?",)),
         Misconception("missing-path", "w.g", lambda w, out, out_g: out.t() @ (
                           _slope(out) * (_arrived(w, out, out_g) - out_g)),
-                      "only what comes around the loop is there: the direct path from the loss is missing",
-                      ("Two things arrive at out. Which one does not come around?",)),
+                      "only the path around the loop is used: the direct path from the loss is missing",
+                      ("`out` has two uses. Which of them is not part of the loop?",)),
         Misconception("wrong-local", "x.g", _with_slope(lambda out: 1 - out),
-                      "1 - out is used as tanh's derivative: out is not squared",
-                      ("What is tanh's derivative, made from what it gave?",)),
+                      "1 - out is used as the derivative of tanh: out is not squared",
+                      ("What is the derivative of tanh, in terms of its output?",)),
         Misconception("wrong-local", "w.g", lambda w, out, out_g: out.t() @ _with_slope(lambda y: 1 - y)(w, out, out_g),
-                      "1 - out is used as tanh's derivative: out is not squared",
-                      ("What is tanh's derivative, made from what it gave?",)),
+                      "1 - out is used as the derivative of tanh: out is not squared",
+                      ("What is the derivative of tanh, in terms of its output?",)),
         Misconception("missing-local", "x.g", lambda w, out, out_g: _arrived(w, out, out_g),
-                      "this is what arrives at out: from there to x it goes through the tanh",
-                      ("Between x and out there is a tanh.",)),
+                      "this is the gradient of out: it must still go back through the tanh",
+                      ("What lies between `x` and `out`?",)),
         Misconception("missing-local", "w.g", lambda w, out, out_g: out.t() @ _arrived(w, out, out_g),
-                      "what arrives at out is used: in front of w it has gone through the tanh",
-                      ("Between out @ w and out there is a tanh.",)),
+                      "the gradient of out is used as it is: it must first go back through the tanh",
+                      ("What lies between `out @ w` and `out`?",)),
         Misconception("wrong-operand", "w.g", lambda x, w, out, out_g: x.t() @ _around({})(w, out, out_g),
-                      "x is used in place of out: w was multiplied by out",
-                      ("What stands beside w in the equation?",)),
+                      "x is used in place of out: w is multiplied by out",
+                      ("What is `w` multiplied by in the equation?",)),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A sign that lets gradients pass. The lesson is README.md in this folder."""
+"""A straight-through estimator. The lesson is README.md in this folder."""
 
 
 def straight_through_grad(inp, out):

@@ -1,4 +1,4 @@
-"""The way back through a recurrent network, to be mended. The lesson is README.md in this folder."""
+"""A backward pass through time, to be mended. The lesson is README.md in this folder."""
 
 import torch
 

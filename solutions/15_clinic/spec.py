@@ -1,4 +1,4 @@
-"""Exercises of unit 15: to find mistakes, not to make them."""
+"""Exercises of unit 15: testing and debugging backward passes."""
 
 from handgrad import (
     Exercise,
@@ -19,13 +19,13 @@ from handgrad import (
 
 _EPS = 1e-5
 
-# Where a test is blind: an expression that holds in every one of its calls, what that is in words, and a question.
+# Where a test is blind: an expression that holds in all its calls, the message, and a question.
 _ALL_ONES = "(out.g == out.g.flatten()[0]).all()"
 _BLIND = {
     "ones": (
         _ALL_ONES,
         "In every call, all entries of out.g are the same number",
-        "If every entry of out.g is 1, who can tell whether it was used?",
+        "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
     ),
     "one-row": (
         "len(inp) == 1",
@@ -40,67 +40,67 @@ _BLIND = {
     "square": (
         "inp.shape[0] == inp.shape[1]",
         "In every call, bs and n are the same number",
-        "If bs and n are the same number, who can tell which of them was meant?",
+        "If bs and n are the same number, can the test see which of them was used?",
     ),
     "no-square": (
         "inp.shape[0] != inp.shape[1] or len(inp) == 1",
-        "No call has bs = n, where a wrong axis fits without an error",
-        "At which sizes does a row fit where a column belongs?",
+        "No call has bs = n, where a wrong axis raises no error",
+        "At which sizes can a row be used in place of a column without an error?",
     ),
     "no-single-row": (
         "len(inp) > 1",
         "No call has a single row, bs = 1",
-        "Which sizes are the smallest that may ever come? Does your test try them?",
+        "What are the smallest sizes that are allowed? Does your test try them?",
     ),
     "few-rows": (
         "len(inp) <= 3",
         "No call has more than three rows",
-        "How many rows would it take to see that one was left out?",
+        "How many rows does it take to see that one is left out?",
     ),
     "few-columns": (
         "inp.shape[1] <= 4",
         "No call has more than four columns",
-        "How many columns would it take to see that one was left out?",
+        "How many columns does it take to see that one is left out?",
     ),
     "positive": (
         "(inp > 0).all()",
         "Every entry of inp is positive",
-        "Which mistakes show at negative numbers only?",
+        "Which mistakes show only for negative numbers?",
     ),
     "positive-scale": (
         "(scale > 0).all()",
         "Every entry of scale is positive",
-        "Which mistakes show at negative numbers only?",
+        "Which mistakes show only for negative numbers?",
     ),
     "positive-upstream": (
         "(out.g > 0).all()",
         "Every entry of out.g is positive",
-        "Which mistakes show at negative numbers only?",
+        "Which mistakes show only for negative numbers?",
     ),
     "small": (
         "(out.g.abs() <= 1.5).all()",
         "No entry of out.g is larger than 1.5",
-        "A gradient is linear in out.g. For how large ones did you try?",
+        "A gradient is linear in `out.g`. How large are the entries of `out.g` in your test?",
     ),
     "modest": (
         "(inp.abs() < 80).all()",
-        "No entry of inp is as large as 80",
-        "At which inputs does exp no longer give a number?",
+        "No entry of inp is as large as 80 in absolute value",
+        "For which inputs does `exp` overflow?",
     ),
     "whole": (
         "(inp == inp.round()).all() and (out.g == out.g.round()).all()",
         "All numbers in its calls are integers",
-        "What does rounding do to an integer?",
+        "What does rounding change in an integer?",
     ),
     "alike": (
         "(inp - inp[:, :1]).abs().max() < 1e-6",
-        "In every call, the entries of a row of inp are all the same",
-        "If all entries of a row are the same, who can tell them apart?",
+        "In every call, all entries of a row of inp are the same",
+        "If all entries of a row are the same, can the test tell them apart?",
     ),
 }
-_IN_PLACE = "stores what is right, but changes out.g in place, which the test does not look at again"
+_IN_PLACE = "stores the right gradients, but changes out.g in place, which the test does not check"
 _HALF = "stores half precision where the inputs are float32 or float64"
-_NAN = "stores nan as its last entry, of which no `>` is ever true"
+_NAN = "stores nan as its last entry, for which no `>` is ever true"
 
 test_scale = examination(
     "Test the backward pass of inp * scale",
@@ -108,7 +108,7 @@ test_scale = examination(
     {"inp": "bs n", "scale": "n"},
     (
         (
-            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            "is written as in the lesson, so the test's assertions fail for a right answer",
             "inp.g = out.g * scale\nscale.g = (out.g * inp).sum(0)",
         ),
         (
@@ -116,11 +116,11 @@ test_scale = examination(
             'inp.g = torch.einsum("bn,n->bn", out.g, scale)\nscale.g = torch.einsum("bn,bn->n", out.g, inp)',
         ),
         (
-            "multiplies with a diagonal matrix, and takes the diagonal of a product",
+            "multiplies by a diagonal matrix, and takes the diagonal of a product",
             "inp.g = out.g @ torch.diag(scale)\nscale.g = (out.g.t() @ inp).diagonal()",
         ),
         (
-            "goes through the rows in a loop",
+            "loops over the rows",
             """
             inp.g, scale.g = torch.zeros_like(inp), torch.zeros_like(scale)
             for i in range(len(inp)):
@@ -129,18 +129,18 @@ test_scale = examination(
             """,
         ),
         (
-            "computes in double precision and stores the dtype of its inputs",
+            "computes in double precision and stores in the dtype of its inputs",
             """
             inp.g = (out.g.double() * scale.double()).to(inp.dtype)
             scale.g = (out.g.double() * inp.double()).sum(0).to(scale.dtype)
             """,
         ),
         (
-            "multiplies by three and divides by three, so that it rounds in another way",
+            "multiplies by three and divides by three, so that it rounds differently",
             "inp.g = out.g * (scale * 3) / 3\nscale.g = (out.g * inp * 3).sum(0) / 3",
         ),
         (
-            "makes its tensors of Python's numbers",
+            "builds its tensors from Python numbers",
             """
             columns = range(len(scale))
             rows, g, s = inp.tolist(), out.g.tolist(), scale.tolist()
@@ -151,7 +151,7 @@ test_scale = examination(
             """,
         ),
         (
-            "stores tensors that are turned in memory, as after .t()",
+            "stores tensors that are not contiguous in memory, as after .t()",
             "inp.g = (out.g.t() * scale[:, None]).t()\nscale.g = (out.g.t() * inp.t()).sum(1)",
         ),
         (
@@ -159,7 +159,7 @@ test_scale = examination(
             "inp.g = scale.expand_as(inp) * out.g\nscale.g = (inp * out.g).mean(0) * len(inp)",
         ),
         (
-            "adds up from the last row to the first, and also returns what it stores",
+            "sums from the last row to the first, and also returns what it stores",
             """
             inp.g = torch.mul(scale, out.g)
             scale.g = (out.g * inp).flip(0).cumsum(0)[-1]
@@ -170,7 +170,7 @@ test_scale = examination(
     (
         ("returns both gradients and stores nothing", "return out.g * scale, (out.g * inp).sum(0)"),
         ("stores inp.g and forgets scale.g", "inp.g = out.g * scale", "scale.g"),
-        ("turns the sign of inp.g round", "inp.g = -out.g * scale\nscale.g = (out.g * inp).sum(0)", "inp.g"),
+        ("flips the sign of inp.g", "inp.g = -out.g * scale\nscale.g = (out.g * inp).sum(0)", "inp.g"),
         ("does not sum scale.g over the batch", "inp.g = out.g * scale\nscale.g = out.g * inp", "scale.g", "one-row"),
         ("takes the mean of scale.g", "inp.g = out.g * scale\nscale.g = (out.g * inp).mean(0)", "scale.g", "one-row"),
         (
@@ -181,26 +181,26 @@ test_scale = examination(
         ),
         ("leaves out.g out of scale.g", "inp.g = out.g * scale\nscale.g = inp.sum(0)", "scale.g", "ones"),
         (
-            "sums out.g and inp first and multiplies afterwards",
+            "sums out.g and inp first, and multiplies afterwards",
             "inp.g = out.g * scale\nscale.g = out.g.sum(0) * inp.sum(0) / len(inp)",
             "scale.g",
             "ones",
             "one-row",
         ),
         (
-            "multiplies by the size of scale, without its sign",
+            "multiplies by the absolute value of scale",
             "inp.g = out.g * scale.abs()\nscale.g = (out.g * inp).sum(0)",
             "inp.g",
             "positive-scale",
         ),
         (
-            "takes negative entries of inp for 0",
+            "treats negative entries of inp as 0",
             "inp.g = out.g * scale\nscale.g = (out.g * inp.clamp_min(0)).sum(0)",
             "scale.g",
             "positive",
         ),
         (
-            "turns scale the wrong way where bs = n",
+            "broadcasts scale along the wrong axis where bs = n",
             """
             turned = scale[:, None] if len(inp) == len(scale) else scale
             inp.g = out.g * turned
@@ -222,7 +222,7 @@ test_scale = examination(
             "no-single-row",
         ),
         (
-            "counts the first three rows only",
+            "sums the first three rows only",
             "inp.g = out.g * scale\nscale.g = (out.g * inp)[:3].sum(0)",
             "scale.g",
             "few-rows",
@@ -254,9 +254,9 @@ test_scale = examination(
     ),
     _BLIND,
     (
-        "What would you have to see to believe that a backward pass is right? At how many sizes?",
-        "Call it with random inputs and a random out.g, and compare both gradients with what you know to be right.",
-        "Try bs = n, a single row and many of both. Allow for rounding, and look at shapes and at out.g afterwards.",
+        "What would convince you that a backward pass is right? At how many sizes would you test it?",
+        "Call it with random inputs and a random `out.g`, and compare both gradients with what you know to be right.",
+        "Try bs = n, a single row and many of both. Allow for rounding, and check shapes and `out.g` afterwards.",
     ),
 )
 
@@ -268,11 +268,11 @@ test_row_mean = examination(
     {"inp": "bs n"},
     (
         (
-            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            "is written as in the lesson, so the test's assertions fail for a right answer",
             _ROW_MEAN,
         ),
         (
-            "stores a view that has no memory of its own, as after expand",
+            "stores a view without its own memory, as after expand",
             "inp.g = (out.g / inp.shape[1])[:, None].expand_as(inp)",
         ),
         ("multiplies by 1/n", "inp.g = torch.ones_like(inp) * out.g[:, None] * (1 / inp.shape[1])"),
@@ -281,7 +281,7 @@ test_row_mean = examination(
             "inp.g = torch.outer(out.g, torch.full((inp.shape[1],), 1 / inp.shape[1], dtype=inp.dtype))",
         ),
         (
-            "goes through all entries in a loop",
+            "loops over all entries",
             """
             inp.g = torch.zeros_like(inp)
             for i in range(inp.shape[0]):
@@ -290,15 +290,15 @@ test_row_mean = examination(
             """,
         ),
         (
-            "computes in double precision and stores the dtype of its inputs",
+            "computes in double precision and stores in the dtype of its inputs",
             "inp.g = (out.g.double() / inp.shape[1])[:, None].repeat(1, inp.shape[1]).to(inp.dtype)",
         ),
         (
-            "makes its tensor of Python's numbers",
+            "builds its tensor from Python numbers",
             "inp.g = torch.tensor([[g / inp.shape[1]] * inp.shape[1] for g in out.g.tolist()], dtype=inp.dtype)",
         ),
         (
-            "stores a tensor that is turned in memory, as after .t()",
+            "stores a tensor that is not contiguous in memory, as after .t()",
             "inp.g = (out.g / inp.shape[1]).repeat(inp.shape[1], 1).t()",
         ),
         ("is a matrix product", "inp.g = torch.diag(out.g) @ torch.full_like(inp, 1 / inp.shape[1])"),
@@ -309,13 +309,13 @@ test_row_mean = examination(
     ),
     (
         ("returns the gradient and stores nothing", f"return {_ROW_MEAN.removeprefix('inp.g = ')}"),
-        ("turns the sign round", "inp.g = -out.g[:, None].expand(inp.shape) / inp.shape[1]"),
+        ("flips the sign", "inp.g = -out.g[:, None].expand(inp.shape) / inp.shape[1]"),
         ("does not divide by n", "inp.g = out.g[:, None].expand(inp.shape).clone()", "one-column"),
         ("divides by bs in place of n", "inp.g = out.g[:, None].expand(inp.shape) / len(inp)", "square"),
         ("divides by the number of all entries", "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()", "one-row"),
         ("leaves out.g out", "inp.g = torch.full_like(inp, 1 / inp.shape[1])", "ones"),
         (
-            "spreads the mean of out.g over all rows",
+            "uses the mean of out.g for all rows",
             "inp.g = torch.full_like(inp, 1 / inp.shape[1]) * out.g.mean()",
             "ones",
             "one-row",
@@ -327,7 +327,7 @@ test_row_mean = examination(
             "one-row",
         ),
         (
-            "puts right numbers into wrong places, repeat in place of repeat_interleave",
+            "puts the right numbers in the wrong places: repeat in place of repeat_interleave",
             "inp.g = (out.g / inp.shape[1]).repeat(inp.shape[1]).reshape(inp.shape)",
             "ones",
             "one-row",
@@ -363,7 +363,7 @@ test_row_mean = examination(
             "few-columns",
         ),
         (
-            "takes negative entries of out.g for 0",
+            "treats negative entries of out.g as 0",
             "inp.g = out.g.clamp_min(0)[:, None].expand(inp.shape) / inp.shape[1]",
             "positive-upstream",
         ),
@@ -379,9 +379,9 @@ test_row_mean = examination(
     ),
     _BLIND,
     (
-        "What would you have to see to believe that a backward pass is right? At how many sizes?",
-        "Call it with random inputs and a random out.g, and compare with the lesson's formula, or with nudges.",
-        "Try bs = n, a single row and many of both. Compare shape and dtype first: allclose broadcasts.",
+        "What would convince you that a backward pass is right? At how many sizes would you test it?",
+        "Call it with random inputs and a random `out.g`, and compare with the lesson's formula, or with nudges.",
+        "Try bs = n, a single row and many of both. Compare shape and dtype first: `allclose` broadcasts.",
     ),
 )
 
@@ -393,15 +393,15 @@ test_softmax = examination(
     {"inp": "bs n"},
     (
         (
-            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            "is written as in the lesson, so the test's assertions fail for a right answer",
             _SOFTMAX,
         ),
         (
-            "runs softmax again, and does not look at out",
+            "computes softmax again, and does not use out",
             "p = inp.softmax(1)\ninp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))",
         ),
         (
-            "works with exponentials of its own",
+            "computes its own exponentials",
             """
             powers = (inp - inp.amax(1, keepdim=True)).exp()
             p = powers / powers.sum(1, keepdim=True)
@@ -409,7 +409,7 @@ test_softmax = examination(
             """,
         ),
         (
-            "makes the Jacobian of each row, in a loop",
+            "builds the Jacobian of each row, in a loop",
             """
             inp.g = torch.zeros_like(inp)
             for i, p in enumerate(out):
@@ -417,25 +417,25 @@ test_softmax = examination(
             """,
         ),
         (
-            "makes all Jacobians at once",
+            "builds all Jacobians at once",
             """
             jacobian = torch.diag_embed(out) - out[:, :, None] * out[:, None, :]
             inp.g = torch.einsum("bij,bj->bi", jacobian, out.g)
             """,
         ),
         (
-            "multiplies the brackets out",
+            "expands the parentheses",
             "inp.g = out * out.g - out * (out * out.g).sum(1, keepdim=True)",
         ),
         (
-            "computes in double precision and stores the dtype of its inputs",
+            "computes in double precision and stores in the dtype of its inputs",
             """
             p, g = out.double(), out.g.double()
             inp.g = (p * (g - (g * p).sum(1, keepdim=True))).to(inp.dtype)
             """,
         ),
         (
-            "makes its tensor of Python's numbers",
+            "builds its tensor from Python numbers",
             """
             rows = []
             for p, g in zip(out.tolist(), out.g.tolist()):
@@ -445,14 +445,14 @@ test_softmax = examination(
             """,
         ),
         (
-            "takes the mean of a row of out.g off first, which changes nothing",
+            "subtracts the mean of each row of out.g first, which changes nothing",
             """
             g = out.g - out.g.mean(1, keepdim=True)
             inp.g = out * (g - (g * out).sum(1, keepdim=True))
             """,
         ),
         (
-            "works on columns, stores a tensor that is turned in memory, and also returns it",
+            "works on columns, stores a tensor that is not contiguous in memory, and also returns it",
             """
             p, g = out.t().contiguous(), out.g.t().contiguous()
             inp.g = (p * (g - (g * p).sum(0))).t()
@@ -462,13 +462,13 @@ test_softmax = examination(
     ),
     (
         ("returns the gradient and stores nothing", f"return {_SOFTMAX.removeprefix('inp.g = ')}"),
-        ("turns the sign round", "inp.g = -out * (out.g - (out.g * out).sum(1, keepdim=True))", "ones"),
+        ("flips the sign", "inp.g = -out * (out.g - (out.g * out).sum(1, keepdim=True))", "ones"),
         ("copies the upstream gradient", "inp.g = out.g.clone()"),
-        ("keeps the diagonal only", "inp.g = out * (1 - out) * out.g", "one-column"),
+        ("keeps only the diagonal of the Jacobian", "inp.g = out * (1 - out) * out.g", "one-column"),
         ("forgets the average", "inp.g = out * out.g"),
         ("forgets the factor out", "inp.g = out.g - (out.g * out).sum(1, keepdim=True)", "ones", "one-column"),
         (
-            "takes the plain mean of out.g for the average",
+            "uses the plain mean of out.g as the average",
             "inp.g = out * (out.g - out.g.mean(1, keepdim=True))",
             "ones",
             "alike",
@@ -483,7 +483,7 @@ test_softmax = examination(
         ),
         ("is twice as large", "inp.g = 2 * out * (out.g - (out.g * out).sum(1, keepdim=True))", "ones"),
         (
-            "runs softmax over the wrong axis where bs = n",
+            "computes softmax over the wrong axis where bs = n",
             """
             p = inp.softmax(0 if inp.shape[0] == inp.shape[1] else 1)
             inp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))
@@ -504,7 +504,7 @@ test_softmax = examination(
             "small",
         ),
         (
-            "makes its own softmax without taking the largest entry off, which is nan for large inp",
+            "computes its own softmax without subtracting the largest entry, which is nan for large inp",
             """
             p = inp.exp() / inp.exp().sum(1, keepdim=True)
             inp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))
@@ -518,13 +518,13 @@ test_softmax = examination(
     ),
     _BLIND,
     (
-        "An upstream gradient of ones gives 0 here. How many mistakes give 0 as well?",
-        "Draw inp and out.g at random, some of them large, at several sizes, and compare with the lesson's formula.",
-        "Shape, dtype, entries, and out.g as it was: four comparisons, and none of them exact.",
+        "An upstream gradient of ones gives a gradient of 0 here. Which mistakes give 0 as well?",
+        "Draw `inp` and `out.g` at random, some of them large, at several sizes; compare with the lesson's formula.",
+        "Compare four things: shape, dtype, the entries up to rounding, and that `out.g` is unchanged.",
     ),
 )
 
-# Each bug of out = inp.mean(1), backwards, shows from certain sizes on; the reference looks for them.
+# Each bug in the backward pass of out = inp.mean(1) shows from certain sizes on; the reference looks for them.
 _BUGS = each_of(
     *(
         Function(source_of("bug", "inp, out", body))
@@ -548,7 +548,7 @@ _LARGEST = 6
 
 
 def _shows(bug, bs, n, upstream=None):
-    """The bug gives another gradient than the right one, of a random input with so many rows and columns."""
+    """Return whether the bug gives a wrong gradient for a random input with so many rows and columns."""
     import torch
 
     inp = torch.randn(bs, n, generator=torch.Generator().manual_seed(7 * bs + n), dtype=torch.float64)
@@ -560,7 +560,7 @@ def _shows(bug, bs, n, upstream=None):
 
 
 def _smallest(order, start=1, shows=_shows):
-    """A rule that tries all sizes from `start` to 6 in some order and gives the first at which a bug shows."""
+    """Return a rule that tries all sizes from `start` to 6 in some order and gives the first at which a bug shows."""
 
     def rule(bug):
         sizes = [(bs, n) for bs in range(start, _LARGEST + 1) for n in range(start, _LARGEST + 1)]
@@ -574,7 +574,7 @@ def _by_entries(size):
 
 
 def _one_of_two(code, rule, says, hint):
-    """The same misconception about bs and about n."""
+    """Return the same misconception about bs and about n."""
 
     def part(place):
         return Misconception(code, f"return.{place}", lambda bug: rule(bug)[place], says, (hint,))
@@ -587,20 +587,20 @@ def _both_grow(bug):
 
 
 smallest_failing_input = Routine(
-    title="The least sizes at which a bug shows",
+    title="The smallest input at which a bug shows",
     inputs={"bug": _BUGS},
     reference=_smallest(_by_entries),
     returns=2,
     hints={
         "return.0": (
-            "How can a program find out whether a bug shows at some sizes?",
-            "Try sizes one after the other, in an order in which the first one that fails is the answer.",
-            "Sort all pairs from 1 to 6 by their number of entries, then by bs; draw inp and out.g at random for each.",
+            "How can a program find out whether a bug shows at given sizes?",
+            "Try sizes one after the other. In which order is the first one that fails the answer?",
+            "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
         ),
         "return.1": (
-            "How can a program find out whether a bug shows at some sizes?",
-            "Try sizes one after the other, in an order in which the first one that fails is the answer.",
-            "Sort all pairs from 1 to 6 by their number of entries, then by bs; draw inp and out.g at random for each.",
+            "How can a program find out whether a bug shows at given sizes?",
+            "Try sizes one after the other. In which order is the first one that fails the answer?",
+            "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
         ),
     },
     misconceptions=(
@@ -613,53 +613,53 @@ smallest_failing_input = Routine(
         *_one_of_two(
             "shape-special",
             _both_grow,
-            "only square inputs were tried, bs = n",
-            "Is there a smaller input that is no square?",
+            "only square inputs are tried, bs = n",
+            "Is there a smaller input that is not square?",
         ),
         *_one_of_two(
             "shape-special",
             _smallest(_by_entries, start=2),
-            "sizes were tried from 2 on: 1 is a size, too",
-            "Which sizes are the smallest that there are?",
+            "sizes are tried from 2 on: 1 is a size as well",
+            "What are the smallest possible sizes?",
         ),
         *_one_of_two(
             "missing-upstream",
             _smallest(_by_entries, shows=lambda bug, bs, n: _shows(bug, bs, n, lambda out: out * 0 + 1)),
-            "these are the sizes at which the bug shows for an upstream gradient of ones, which hides some bugs",
+            "these are the smallest sizes for an upstream gradient of ones, which hides some bugs",
             "What does an upstream gradient of ones hide?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: size),
-            "few rows come first, however many columns there are: (1, 6) is tried before (2, 1)",
+            "the sizes are ordered by bs first: (1, 6) is tried before (2, 1)",
             "Which of (1, 6) and (2, 1) has fewer entries?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: size[::-1]),
-            "few columns come first, however many rows there are: (6, 1) is tried before (1, 2)",
+            "the sizes are ordered by n first: (6, 1) is tried before (1, 2)",
             "Which of (6, 1) and (1, 2) has fewer entries?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: (size[0] * size[1], size[1])),
-            "of several sizes with as many entries, it is the one with fewer columns; fewer rows come first",
+            "of sizes with equally many entries, that with fewer columns is chosen, and must be that with fewer rows",
             "Of (1, 2) and (2, 1), which has fewer rows?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: (sum(size), size[0])),
-            "the sizes are ordered by bs + n: (1, 4) and (2, 2) have the same number of entries, bs * n",
-            "How many entries has an array of 2 rows and 3 columns?",
+            "the sizes are ordered by bs + n, and must be ordered by the number of entries, bs * n",
+            "How many entries does an array of 2 rows and 3 columns have?",
         ),
     ),
 )
 
-# Backward passes as they were found, each with one wrong line. What is wrong is wrong in every answer.
+# Backward passes with one wrong line each. What is wrong is wrong in every answer.
 
 
 def _rnn(x, h, wx, wh, b):
-    """h = (x[:, i] @ wx + h @ wh + b).tanh() for each moment i; out is the last h"""
+    """h = (x[:, i] @ wx + h @ wh + b).tanh() for each time step i; out is the last h"""
     for i in range(x.shape[1]):
         h = (x[:, i] @ wx + h @ wh + b).tanh()
     return h
@@ -673,7 +673,7 @@ def _layernorm(inp, gamma, beta):
 
 # What a wrong line makes of the program of the forward pass.
 def _with_variance(wrong):
-    """The forward pass made again with another variance, a function of the right one and of how many it is of."""
+    """Return the edit that computes the forward pass with another variance, a function of the right one and of n."""
 
     def edit(program, inp):
         (_, variance) = program.nodes_of("mean")
@@ -684,7 +684,7 @@ def _with_variance(wrong):
 
 
 def _with_mean_of_batch(program, inp):
-    """The forward pass made again with each column's mean; the way back takes the centred rows to have none."""
+    """Return the forward pass with the mean of each column; the backward pass treats centred rows as of mean 0."""
     (_, variance), (centred,), (quotient,) = map(program.nodes_of, ("mean", "sub", "div"))
     columns, right = (inp - inp.mean(0)).numpy(), program.nodes[variance].value
     changes = {centred: lambda node: node.then(lambda _: columns), variance: lambda node: node.then(lambda _: right)}
@@ -729,9 +729,9 @@ b.g = pre_g.sum(0)""",
         "inp.g",
         "w.g",
         "b.g",
-        first="Every answer is wrong. Which line do they have in common?",
-        then="What does relu do to a nudge: how much of it comes out where out is 0.3, and how much where it is 3?",
-        last="Between relu's input and its output the derivative is 1 or 0. Where is it which?",
+        first="Every answer is wrong. Which line do all of them depend on?",
+        then="What does relu do to a nudge: how much of it remains where `out` is 0.3, and how much where it is 3?",
+        last="The derivative of relu is either 1 or 0. Where is it 1, and where is it 0?",
     ),
 )
 
@@ -747,9 +747,9 @@ inp.g[range(len(targ)), targ] -= 1
 inp.g /= inp.shape[1]""",
     hints=_mend_hints(
         "inp.g",
-        first="Compare the answer with nudges, at sizes that are no squares. How are the two related?",
-        then="The rows add up to 0, as they should. What is left to be wrong?",
-        last="Over what does the loss take its mean: over the classes, or over the rows?",
+        first="Compare the answer with nudges, at sizes with bs other than c. How are the two related?",
+        then="Each row sums to 0, as it should. What else can be wrong?",
+        last="Does the loss average over the classes, or over the rows?",
     ),
 )
 
@@ -769,9 +769,9 @@ gamma.g = (out.g * hat).sum(0)""",
     hints=_mend_hints(
         "inp.g",
         "gamma.g",
-        first="gamma.g is wrong, too, and is made of two things. Which of them is suspect?",
-        then="Is gamma * hat + beta the out that the function is given? Compare them.",
-        last="What does var divide by when it is not told otherwise: by n, or by n - 1?",
+        first="`gamma.g` is wrong as well, and depends on two things. Which of them is suspect?",
+        then="Is `gamma * hat + beta` equal to the `out` that the function is given? Compare them.",
+        last="What does `var` divide by as a default: n, or n - 1?",
     ),
     misconceptions=(
         *edited(
@@ -780,23 +780,23 @@ gamma.g = (out.g * hat).sum(0)""",
             "wrong-factor",
             _with_variance(lambda right, n: right * n / (n - 1)),
             "the variance is divided by n - 1, and in the forward pass by n",
-            "What does var divide by when it is not told otherwise?",
+            "What does `var` divide by as a default?",
         ),
         *edited(
             _layernorm,
             "inp gamma",
             "wrong-operand",
             _with_variance(lambda right, n: right**0.5),
-            "the root is taken of the standard deviation, and must be of the variance",
-            "Which of the two has a root in it already?",
+            "the square root is taken of the standard deviation, and must be taken of the variance",
+            "Which of the two contains a square root already?",
         ),
         *edited(
             _layernorm,
             "inp gamma",
             "wrong-operand",
             _with_variance(lambda right, n: (right * n / (n - 1)) ** 0.5),
-            "the root is taken of the standard deviation, one divided by n - 1, and must be of the variance",
-            "Which of the two has a root in it already?",
+            "the square root is taken of the standard deviation (with n - 1), and must be taken of the variance",
+            "Which of the two contains a square root already?",
         ),
         *edited(
             _layernorm,
@@ -804,13 +804,13 @@ gamma.g = (out.g * hat).sum(0)""",
             "summed-wrong-axis",
             _with_mean_of_batch,
             "the mean is taken over the batch, and in the forward pass over each row",
-            "Which entries does layer norm compare with each other?",
+            "Over which axis does layer norm normalize?",
         ),
     ),
 )
 
 mend_rnn = Exercise(
-    title="Mend the way back through time",
+    title="Mend backpropagation through time",
     forward=_rnn,
     inputs={
         "x": normal("bs t n"),
@@ -841,9 +841,9 @@ for i in reversed(range(x.shape[1])):
         "wx.g",
         "wh.g",
         "b.g",
-        first="Try it with a single moment, t = 1. Which answers are right there?",
-        then="With one moment all is right but for h.g. What is handed to the moment before?",
-        last="What makes an error at one size and none at another? Here two axes have the same length by nature.",
+        first="Try it with a single time step, t = 1. Which answers are right there?",
+        then="With one time step only `h.g` is wrong. What is passed on to the previous time step?",
+        last="A wrong transpose raises an error only where the sizes differ. Which matrix here is always square?",
     ),
     misconceptions=(
         *edited(
@@ -851,24 +851,24 @@ for i in reversed(range(x.shape[1])):
             "x h wx wh b",
             "wrong-point",
             _with_slope_before,
-            "the slope of tanh is that of the state before, in every moment",
-            "Which state came out of the tanh of moment i: number i of the list, or i + 1?",
+            "the derivative of tanh uses the previous state, in every time step",
+            "Which state is the output of the tanh in time step `i`: `states[i]`, or `states[i + 1]`?",
         ),
         *edited(
             _rnn,
             "x h wx wh b",
             "missing-local",
             _without_weights,
-            "wh is left out of what is handed on to the moment before",
-            "How does the state before come into the sums: as it is, or times something?",
+            "wh is missing from the gradient that is passed on to the previous time step",
+            "Does the previous state enter the sum before the tanh as it is, or times something?",
         ),
         *edited(
             _rnn,
             "x h wx wh b",
             "wrong-point",
             _from_first_moment,
-            "the way back goes through the moments from the first to the last",
-            "Which moment is next to out, where the gradient comes from?",
+            "the backward pass visits the time steps from the first to the last",
+            "Which time step is closest to `out`, where the gradient starts?",
         ),
     ),
 )
@@ -891,8 +891,8 @@ v.g = weights.t() @ out.g""",
         "q.g",
         "k.g",
         "v.g",
-        first="v.g is made of two things only, and it is wrong. Which of them can be checked by itself?",
-        then="Is weights @ v the out that the function is given?",
-        last="Each query shares out its attention over the keys: which sums must be 1?",
+        first="`v.g` depends on two things only, and it is wrong. Which of them can be checked on its own?",
+        then="Is `weights @ v` equal to the `out` that the function is given?",
+        last="Each query distributes its attention over the keys. Which sums of `weights` must be 1?",
     ),
 )

@@ -109,28 +109,28 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
             "it rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
             "It accepts one that leaves out.g out. In every call, all entries of out.g are the same number",
             "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
-            "If every entry of out.g is 1, who can tell whether it was used?",
+            "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
         ),
         (
             "small sizes only",
             "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
             "It accepts one that leaves the rows from the fourth on at 0. No call has more than three rows",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
-            "How many rows would it take to see that one was left out?",
+            "How many rows does it take to see that one is left out?",
         ),
         (
             "squares only",
             "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
             "It accepts one that divides by bs in place of n. In every call, bs and n are the same number",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / len(inp)",
-            "If bs and n are the same number, who can tell which of them was meant?",
+            "If bs and n are the same number, can the test see which of them was used?",
         ),
         (
             "the division by n is forgotten in the test",
             "it rejects 19 of 20 wrong backward passes and accepts 0 of 10 right ones. "
-            "It rejects one that is written as in the lesson, so what the test asserts is not true of a right answer",
+            "It rejects one that is written as in the lesson, so the test's assertions fail for a right answer",
             "it rejects: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]",
-            "What would you have to see",
+            "What would convince you",
         ),
     ],
 )
