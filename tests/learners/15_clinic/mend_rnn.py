@@ -1,4 +1,4 @@
-# mend_rnn: h = (x[:, i] @ wx + h @ wh + b).tanh() for each moment i; out is the last h
+# mend_rnn: h = (x[:, i] @ wx + h @ wh + b).tanh() for each time step i; out is the last h
 
 # %% right: the transpose
 import torch
