@@ -3,7 +3,7 @@
 from handgrad import Exercise, Misconception, normal, returned, returned_jacobian, upstream
 
 df_dx = Exercise(
-    title="The Jacobian of the outputs with respect to the inputs",
+    title="The Jacobian with respect to the inputs",
     forward=lambda x, w, b: x @ w + b,
     inputs={"x": normal("n"), "w": normal("n m"), "b": normal("m")},
     answers=returned_jacobian("x"),
@@ -26,7 +26,7 @@ df_dx = Exercise(
 )
 
 df_db = Exercise(
-    title="The Jacobian of the outputs with respect to the biases",
+    title="The Jacobian with respect to the biases",
     forward=lambda x, w, b: x @ w + b,
     inputs={"x": normal("n"), "w": normal("n m"), "b": normal("m")},
     answers=returned_jacobian("b"),
