@@ -469,8 +469,9 @@ def factors_on_paths(case: Case) -> Iterator[Candidate]:
 
 
 def _only_drops_edges(program: Program) -> bool:
-    """Return whether a program's vjps are edited in this way alone: edges are dropped, one or more."""
-    return bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
+    """Return whether a program is edited in this way alone: one edge or more is dropped, and none is added."""
+    drops = bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
+    return drops and not program.added and program.forward is program.right.forward
 
 
 def pairs_of_edits(case: Case) -> Iterator[Candidate]:
