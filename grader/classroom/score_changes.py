@@ -76,8 +76,7 @@ class ScoreChanges:
             Adjustment(row.exercise, float(exact(row.points) - exact(scores.get(row.exercise, 0.0))), row.reason)
             for row in rows
         )
-        reason = "" if rows else results.reason
-        adjusted = replace(results, adjustments=adjustments, late=None, reason=reason)
+        adjusted = replace(results, adjustments=adjustments, late=None)
         due, handed_in = self.due.get(key), self.handed_in.get(key)
         if due is None or handed_in is None or adjusted.raw_score is None:
             return adjusted
@@ -167,13 +166,16 @@ def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[st
     """Return by the student's key when each student has to hand in an assignment; empty if it has no due date.
 
     Raises:
-        UsageError: an extension is of nobody in the class.
+        UsageError: an extension is of nobody in the class, or ends before the due date.
     """
     assignment = plan.content.assignments[name]
     for student in assignment.extensions:
         if student not in students:
             where = plan.line("assignments", name, "extensions", student)
             raise UsageError(f"{where}: nobody here is called {student!r}: {nearest(student, students)}")
+        if assignment.due is not None and assignment.extensions[student] < assignment.due:
+            where = plan.line("assignments", name, "extensions", student)
+            raise UsageError(f"{where}: the extension of {student} ends before the due date: correct it.")
     due = {} if assignment.due is None else dict.fromkeys(students, assignment.due)
     return {**due, **assignment.extensions}
 
@@ -196,6 +198,10 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[Adj
     if missing := [column for column in COLUMNS if column not in head]:
         says = f"{path.name}, line 1: there is no column {missing[0]}"
         raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
+    for line, row in rows:
+        if any(map(str.strip, row[len(head) :])):
+            says = f"{path.name}, line {line}: it has more cells than line 1 has columns"
+            raise UsageError(f'{says}: write a text with a comma in quotes ("2,5"), and points as 2.5.')
     cells = ((line, dict(zip(head, map(str.strip, row), strict=False))) for line, row in rows if any(row))
     return [_adjustment(path.name, line, row, assignments) for line, row in cells], remarks
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy
 from grader.classroom.class_folder import ClassFolder
 from grader.classroom.platform_names import Submission
-from grader.classroom.score_changes import AdjustmentRow, ScoreChanges, lateness, read_adjustments, score_changes
+from grader.classroom.score_changes import (
+    NO_CHANGES,
+    AdjustmentRow,
+    ScoreChanges,
+    lateness,
+    read_adjustments,
+    score_changes,
+)
 from grader.errors import UsageError
 from grader.results.records import AnswerResult, ExerciseResult, StudentResults
 
@@ -73,6 +81,14 @@ def test_an_adjustment_gives_points_for_what_could_not_be_graded() -> None:
     assert ScoreChanges(adjustments={"ada": rows}).apply("ada", ungraded).score == 4
 
 
+def test_a_unit_of_somebody_without_work_stays_blank_whatever_is_added_to_the_total() -> None:
+    rows = [AdjustmentRow(2, "w", "ada", "", 1.0, "oral")]
+    changed = ScoreChanges(adjustments={"ada": rows}).apply("ada", replace(results(0.0), reason="nothing handed in"))
+    assert changed.score is not None
+    assert changed.in_units(["01_slopes"]).score is None
+    assert NO_CHANGES.apply("ada", changed).score is None, "the reason is there again without the adjustment"
+
+
 def test_late_work_loses_of_the_adjusted_points() -> None:
     rows = [AdjustmentRow(2, "w", "ada", "a_grad", 4.0, "oral")]
     changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(hours=2)}, LatePolicy(per_day=0.5))
@@ -115,6 +131,7 @@ HEAD = "assignment,student,exercise,points,reason\n"
         (HEAD + "week-1,ada,,1,\n", "line 2: it gives no reason"),
         (HEAD + "week-1,ada,a_grad,1,x\nweek-1,ada,a_grad,2,y\n", "line 3: line 2 sets a_grad of ada too"),
         ("student,points\nada,1\n", "line 1: there is no column assignment"),
+        (HEAD + "week-1,ada,a_grad,2,5,hours\n", "line 2: it has more cells than line 1 has columns: write a text"),
     ],
 )
 def test_a_mistake_in_adjustments_is_told_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
@@ -137,6 +154,15 @@ def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
     content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", "extensions": {"eve": DUE}}}})
     plan, people = ClassPlan(tmp_path / "class.yaml", text, content), ClassFolder((Submission("ada", ()),), "")
     with pytest.raises(UsageError, match=r"class\.yaml, line 5: nobody here is called 'eve'"):
+        score_changes(plan, "w", people, {"a_grad": 3.0})
+
+
+def test_an_extension_that_ends_before_the_due_date_is_told(tmp_path: Path) -> None:
+    text = "assignments:\n  w:\n    submissions: x\n    due: 2026-12-01\n    extensions:\n      ada: 2026-11-01\n"
+    dates = {"due": DUE, "extensions": {"ada": DUE - timedelta(days=30)}}
+    content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", **dates}}})
+    plan, people = ClassPlan(tmp_path / "class.yaml", text, content), ClassFolder((Submission("ada", ()),), "")
+    with pytest.raises(UsageError, match=r"class\.yaml, line 6: the extension of ada ends before the due date"):
         score_changes(plan, "w", people, {"a_grad": 3.0})
 
 

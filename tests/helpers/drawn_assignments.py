@@ -302,7 +302,7 @@ def _class_file(
         assignment["due"] = drawn.due.isoformat()
         for person in drawn.people:
             if draw.random() < 0.2:
-                person.extension = drawn.due + timedelta(days=draw.choice((-1, 1, 3)))
+                person.extension = drawn.due + timedelta(days=draw.choice((0, 1, 3)))
         if extended := {person.key: person.extension.isoformat() for person in drawn.people if person.extension}:
             assignment["extensions"] = extended
     content: dict[str, object] = {"assignments": {"week-1": assignment}}
