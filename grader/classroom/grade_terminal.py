@@ -306,8 +306,6 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
-    if summary.absent:
-        yield f"On the roster, and handed in nothing: {_listed(summary.absent)}."
     if summary.removed:
         yield f"No longer handed in, and put away in removed/: {_listed(summary.removed)}."
     empty = {entry.student for entry in summary.nothing}
@@ -318,6 +316,8 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield one_line(f"{student}: {notes[0]}{more}.")
     if summary.with_notes > MOST_NAMES:
         yield f"{summary.with_notes - MOST_NAMES} more students have notes: see {GRADES_FILE}."
+    if summary.absent:
+        yield f"On the roster, and handed in nothing: {_listed(summary.absent)}."
     if summary.nothing:
         absent = {*summary.absent}
         if others := [entry for entry in summary.nothing if entry.student not in absent]:

@@ -46,6 +46,19 @@ def test_what_students_named_their_folders_and_files_controls_no_terminal(
     assert (said.out + said.err).replace("\n", "").isprintable()
 
 
+def test_they_have_no_points_stands_below_the_students_it_is_about(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = ("n107",)
+    nothing = (NothingToGrade("n107", "nothing was handed in"),)
+    noted = {"b102": ("m was taken for b102, by a part of a name",)}
+    summary = ClassSummary(2, 1, 0, 0.0, 1.0, {}, (), (), 1.0, nothing=nothing, noted=noted, absent=absent)
+    print_summary(course, summary, Path("results"))
+    assert capsys.readouterr().out.endswith(
+        "On the roster, and handed in nothing: n107.\nThey have no points. To enter 0 for them: --yes\n"
+    )
+
+
 def test_the_bar_is_gone_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is drawn by a thread of its own, over whatever stands there."""
     stopped: list[str] = []
