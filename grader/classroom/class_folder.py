@@ -79,7 +79,7 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
     if len(known) < len(orders) or known.count(max(known)) > 1:
         titles = {composed_name(submission.title) for submission in submissions}
         twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
-        who = f"{len(submissions)} submissions of one student: {_named_titles(submissions)}{twice}"
+        who = f"{len(submissions)} submissions of one student: {named_titles(submissions)}{twice}"
         conflict = f"{who}; keep the one that counts"
         return Submission(
             first.key,
@@ -90,11 +90,11 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
             conflict=conflict,
         )
     *earlier, newest = sorted(submissions, key=lambda submission: submission.order or 0)
-    note = f"{newest.title} is the newest submission and counts alone: {_named_titles(earlier)} does not count"
+    note = f"{newest.title} is the newest submission and counts alone: {named_titles(earlier)} does not count"
     return replace(newest, notes=(*newest.notes, note), earlier=tuple(submission.title for submission in earlier))
 
 
-def _named_titles(submissions: Sequence[Submission]) -> str:
+def named_titles(submissions: Sequence[Submission]) -> str:
     """Return the titles of submissions as a list in a sentence: "a.zip, b.zip and c.zip"."""
     return _enumeration([submission.title for submission in submissions], "and")
 

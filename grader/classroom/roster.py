@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, counted_submission
+from .class_folder import ClassFolder, counted_submission, named_titles
 from .file_tree import displayable_name
 from .platform_names import Submission, composed_name, folded_name
 
@@ -264,16 +264,19 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         own = [_named_by(roster.students[place], *rival) for rival in rivals if rival[1].certainty == best]
         matched[place] = counted_submission(own)
         certain.add(place)
+    unmatched += [submission for submission, match in matches if not match.places]
+    ambiguous = defaultdict[tuple[int, ...], list[Submission]](list)
     for submission, match in matches:
         if len(match.places) > 1:
-            who = " or ".join(displayable_name(roster.students[place].key) for place in match.places)
-            conflict = f"{submission.title} may be of {who}: rename it, or name its student under aliases in class.yaml"
-            unmatched.append(replace(submission, conflict=conflict))
-            for place in set(match.places) - certain:
-                student = roster.students[place]
-                matched[place] = Submission(student.key, (), student.names, conflict=conflict)
-        elif not match.places:
-            unmatched.append(submission)
+            ambiguous[match.places].append(submission)
+    for places, candidates in ambiguous.items():
+        who = " or ".join(displayable_name(roster.students[place].key) for place in places)
+        unmatched += [replace(submission, conflict=_ambiguity([submission], who)) for submission in candidates]
+        for place in set(places) - certain:
+            student = roster.students[place]
+            former = matched.get(place)
+            conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
+            matched[place] = Submission(student.key, (), student.names, conflict=conflict)
     keys, unlisted = {student.key for student in roster.students}, list[Submission]()
     for submission in unmatched:
         key = submission.key
@@ -289,6 +292,13 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         unlisted=tuple(submission.student for submission in unlisted),
         remarks=(*class_folder.remarks, *roster.remarks),
     )
+
+
+def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
+    """Return why nobody can know whose some submissions are, as a clause: they may be of several students, `who`."""
+    them, student = ("it", "its student") if len(submissions) == 1 else ("them", "their students")
+    advice = f"rename {them}, or name {student} under aliases in class.yaml"
+    return f"{named_titles(submissions)} may be of {who}: {advice}"
 
 
 def _named_by(student: RosterStudent, submission: Submission, match: Match) -> Submission:

@@ -96,6 +96,21 @@ def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> 
         matched(course, tmp_path, ["Wei"], text, Wei="9")
 
 
+def test_two_students_of_one_name_are_told_every_submission_that_may_be_theirs(course, tmp_path) -> None:
+    names = [f"{section}/john smith" for section in "ABC"]
+    found = matched(course, tmp_path, names, "id,name\njs1,john smith\njs2,john smith\n", "sections")
+    conflicts = {submission.key: submission.conflict for submission in found.submissions}
+    assert (
+        conflicts["js1"]
+        == conflicts["js2"]
+        == (
+            "A/john smith, B/john smith and C/john smith may be of js1 or js2: "
+            "rename them, or name their students under aliases in class.yaml"
+        )
+    )
+    assert len(conflicts) == 5
+
+
 def test_a_section_tells_two_people_of_one_name_apart(course, tmp_path) -> None:
     names = ["A/ada", "A/bob", "B/ada", "B/cem"]
     text = "id,name,section\n1,ada,A\n3,ada,B\n4,bob,A\n5,cem,B\n"
