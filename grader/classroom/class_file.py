@@ -307,10 +307,29 @@ def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, opt
 
 def _check_folder_is_free(plan: ClassPlan, out: Path) -> None:
     """Raise a `UsageError` if a results folder belongs to an assignment of `class.yaml`."""
-    for name in plan.content.assignments:
-        if os.path.realpath(out) == os.path.realpath(GRADES / name):
-            says = f"{out} belongs to the assignment {name} ({plan.line('assignments', name)})"
-            raise UsageError(f"{says}: run handgrad grade {name}, or name another folder with --out.")
+    if name := _assignment_of(plan, out):
+        says = f"{out} belongs to the assignment {name} ({plan.line('assignments', name)})"
+        raise UsageError(f"{says}: run handgrad grade {name}, or name another folder with --out.")
+
+
+def _assignment_of(plan: ClassPlan, out: Path) -> str:
+    """Return the name of the assignment that a results folder belongs to; empty if it belongs to none."""
+    names = (name for name in plan.content.assignments if os.path.realpath(out) == os.path.realpath(GRADES / name))
+    return next(names, "")
+
+
+def grade_command(results: Path) -> str:
+    """Return the command that grades a class again into its results folder, as `class.yaml` allows it.
+
+    Args:
+        results: the results folder, or a record in it.
+
+    Raises:
+        UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
+    """
+    folder = results.parent if results.is_file() else results
+    name = _assignment_of(read_class_file(Path.cwd()), folder)
+    return f"handgrad grade {name}" if name else f"handgrad grade SUBMISSIONS --out {folder}"
 
 
 def nearest(name: str, names: Collection[str]) -> str:

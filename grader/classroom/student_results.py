@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from grader.errors import UsageError
 from grader.results.records import SCHEMA, Adjustment, ExerciseResult, Isolation, Lateness, StudentResults
 
+from .class_file import grade_command
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
@@ -131,7 +132,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
                 if run not in ((), _run_of(entry)):
                     raise UsageError(
                         f"{path} was graded with another version of the course, or for other exercises, than the first "
-                        f"record of its folder: grade the class again: handgrad grade SUBMISSIONS --out {folder}"
+                        f"record of its folder: grade the class again: {grade_command(folder)}"
                     )
                 run = _run_of(entry)
         yield entry
@@ -158,7 +159,7 @@ def _records(folder: Path) -> list[Path]:
         message = f"{folder} cannot be read ({error.strerror}): name the folder that handgrad grade --out wrote."
         raise UsageError(message) from error
     if not names:
-        raise UsageError(f"{folder} holds no results: make them with handgrad grade SUBMISSIONS --out {folder}")
+        raise UsageError(f"{folder} holds no results: make them with {grade_command(folder)}")
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 

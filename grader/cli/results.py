@@ -213,6 +213,7 @@ def _refuse_other_version(course: Course, results: StudentResults, source: str) 
     Raises:
         UsageError: they are of another version of the course.
     """
+    from grader.classroom.class_file import grade_command
     from grader.classroom.results_folder import course_digest
 
     if course.config.course != results.course or results.course_digest is None:
@@ -220,7 +221,7 @@ def _refuse_other_version(course: Course, results: StudentResults, source: str) 
     if course_digest(course) != results.course_digest:
         raise UsageError(
             f"{source} was graded with another version of the course {results.course}: grade the class again: "
-            f"handgrad grade SUBMISSIONS --out {source}"
+            f"{grade_command(Path(source))}"
         )
 
 

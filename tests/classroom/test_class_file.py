@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.class_file import GradeOptions, grade_options, read_class_file
+from grader.classroom.class_file import GradeOptions, grade_command, grade_options, read_class_file
+from grader.classroom.student_results import read_folder
 from grader.errors import UsageError
 
 TEXT = """\
@@ -128,6 +129,21 @@ def test_the_folder_of_an_assignment_takes_nothing_else(folder: Path) -> None:
     (folder / "other").mkdir()
     with pytest.raises(UsageError, match=r"belongs to the assignment week-1 .*run handgrad grade week-1"):
         grade_options(read_class_file(folder), "other", GradeOptions(out=Path("grades/week-1")))
+
+
+def test_the_command_that_grades_again_is_one_that_is_not_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    record = folder / "grades/week-1/ada.json"
+    record.parent.mkdir(parents=True)
+    record.touch()
+    for results in (Path("grades/week-1"), record):
+        assert grade_command(results) == "handgrad grade week-1"
+    assert grade_command(Path("grades/other")) == "handgrad grade SUBMISSIONS --out grades/other"
+    record.unlink()
+    with pytest.raises(UsageError, match=r"make them with handgrad grade week-1$"):
+        next(read_folder(record.parent))
 
 
 def test_missing_submissions_are_told_with_the_line(folder: Path) -> None:

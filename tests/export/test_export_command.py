@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,6 +167,9 @@ def test_records_of_another_version_of_the_course_are_refused(graded: Path) -> N
     report = CliRunner().invoke(app, ["report", str(graded)])
     assert isinstance(report.exception, UsageError)
     assert str(report.exception) == said
+    shutil.copytree(graded, "grades/w1")
+    Path("class.yaml").write_text("assignments:\n  w1:\n    submissions: handed-in\n")
+    assert usage_error("w1", "--to", "vpl").endswith("grade the class again: handgrad grade w1")
 
 
 @pytest.mark.parametrize("command", [("export", "--to", "vpl"), ("report",)])
