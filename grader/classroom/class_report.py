@@ -433,7 +433,7 @@ class Tally:
         standings = {exercise.key: exercise.standing for exercise in exercises}
         self._course_ids.add(results.course)
         for exercise in exercises:
-            self._count(results.student, exercise)
+            self._count(results.student, exercise, {failed.id for failed in results.ungraded})
         codes = Counter(name for exercise in exercises for name in exercise.mistake_names)
         self._codes.update(codes.keys())
         passed = {key for key, standing in standings.items() if standing == "passed"} - self._stretch
@@ -505,8 +505,14 @@ class Tally:
         course_units = {unit.id for unit in self._config.units} if self._config else set()
         return self._config.title if self._config and course_units & set(units) else ", ".join(sorted(self._course_ids))
 
-    def _count(self, student: str, exercise: GradedExercise) -> None:
-        """Add the result of one exercise of one student to the counts of standings, mistakes and questions."""
+    def _count(self, student: str, exercise: GradedExercise, ungraded: Collection[str]) -> None:
+        """Add the result of one exercise of one student to the counts of standings, mistakes and questions.
+
+        Args:
+            student: the student's name.
+            exercise: the exercise.
+            ungraded: the ids of the student's exercises that have no points, from a person either.
+        """
         tally = self._exercises[exercise.key]
         tally.points = max(tally.points, exercise.max_score)
         tally.standings[exercise.standing] += 1
@@ -517,7 +523,7 @@ class Tally:
             tally.mistakes[code].students += 1
         if exercise.is_quiz:
             count_questions(tally.questions, exercise)
-        if exercise.status == "error":
+        if exercise.id in ungraded:
             why = next(answer.message for answer in exercise.answers if answer.status == "error")
             self._ungraded.append(Ungraded(student, exercise.key, why))
 

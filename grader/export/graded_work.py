@@ -17,6 +17,7 @@ LONGEST = 600
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 MARKS = re.compile(rf"{MARKDOWN.pattern}|@\w|#\d|\bwww\.|:\w+:|\]:|\A\W|\A\d+[.)]")
 NOT_GRADED = "This could not be graded, and that is not your doing. No points are lost: ask whoever teaches the course."
+BY_A_PERSON = "A person has graded this exercise: its points are in its adjustment."
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class GradedAnswer(NamedTuple):
 
     exercise: ExerciseResult
     answer: AnswerResult
+    is_adjusted: bool = False  # whether a person gave the exercise its points
 
     @property
     def name(self) -> str:
@@ -87,7 +89,7 @@ class GradedAnswer(NamedTuple):
     def verdict(self) -> str:
         """Return the verdict in a sentence; an error's own message is for the instructor alone, and is replaced."""
         if not self.is_graded:
-            return NOT_GRADED
+            return BY_A_PERSON if self.is_adjusted else NOT_GRADED
         if self.answer.status in ("passed", "todo"):
             return "right" if self.answer.status == "passed" else "not attempted"
         code = f" [{self.code}]" if self.code else ""
@@ -112,8 +114,9 @@ class GradedAnswer(NamedTuple):
 
 def answers(record: StudentResults) -> Iterator[GradedAnswer]:
     """Yield every answer of a student's record, in teaching order."""
+    adjusted = {adjustment.exercise for adjustment in record.adjustments}
     for exercise in record.exercises:
-        yield from (GradedAnswer(exercise, answer) for answer in exercise.answers)
+        yield from (GradedAnswer(exercise, answer, exercise.id in adjusted) for answer in exercise.answers)
 
 
 def changes(record: StudentResults) -> tuple[PointsChange, ...]:

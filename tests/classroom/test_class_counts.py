@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from helpers.class_results import (
     passed,
     result,
     todo,
+    ungraded,
     wrong,
 )
 from hypothesis import given
@@ -29,7 +31,7 @@ from grader.classroom.report_files import PageSource, html
 from grader.cli.results import questions_json, summary_line
 from grader.judging.structure_checks import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.records import Adjustment, AnswerResult, ExerciseResult, StudentResults
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 
@@ -54,6 +56,13 @@ def test_the_numbers_of_a_class_counted_by_hand() -> None:
     assert [(entry.student, entry.exercise[1], entry.why) for entry in report.ungraded] == [
         ("eve", "relu_grad", "the worker is gone")
     ]
+
+
+def test_an_error_with_points_from_a_person_is_not_listed_as_not_graded() -> None:
+    gus = result("gus", ungraded("inp.g"), *RIGHT)
+    report = counted([gus, replace(gus, student="hal", adjustments=(Adjustment("relu_grad", 1.0, "by hand"),))])
+    assert [entry.student for entry in report.ungraded] == ["gus"]
+    assert [line.name for line in report.scored] == ["hal"]
 
 
 def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:

@@ -19,7 +19,7 @@ from grader.classroom.results_folder import course_digest, result_file
 from grader.cli.main import app
 from grader.course.course import PACKAGE, load_course
 from grader.errors import UsageError
-from grader.results.records import dumps
+from grader.results.records import Adjustment, dumps
 
 LIN = "exercises/04_linear/lin_grad.py"
 
@@ -57,6 +57,15 @@ def test_a_class_becomes_a_file_for_each_student(grades: Path) -> None:
     assert (
         done.stderr == "handgrad: eve, relu_grad inp.g: not graded (the worker is gone), so no points are exported.\n"
     )
+
+
+def test_feedback_on_an_error_with_points_from_a_person_sends_nobody_to_ask(grades: Path) -> None:
+    eve = next(record for record in CLASS if record.student == "eve")
+    write_folder(grades, [replace(eve, adjustments=(Adjustment("relu_grad", 1.0, "read by hand"),))])
+    done = export(grades / "eve.json", "--to", "vpl", "--out", "-")
+    assert done.exit_code == 0
+    assert "A person has graded this exercise" in done.stdout
+    assert "No points are lost" not in done.stdout
 
 
 def test_an_export_is_the_same_bytes_again(grades: Path) -> None:
