@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -325,9 +324,8 @@ class StudentResults:
             penalties={unit: points for unit, points in self.penalties.items() if unit in units},
         )
         if self.late and self.raw_score and part.raw_score is not None:
-            share = exact(part.raw_score) / exact(self.raw_score)
-            points = float(exact(self.late.points) * min(share, Fraction(1)))
-            return replace(part, late=replace(self.late, points=points))
+            lost = exact(self.late.points) / exact(self.raw_score)
+            return replace(part, late=replace(self.late, points=float(lost * exact(part.raw_score))))
         return part
 
     def _points(self, unit: str = "") -> float:

@@ -89,6 +89,14 @@ def test_a_unit_of_somebody_without_work_stays_blank_whatever_is_added_to_the_to
     assert NO_CHANGES.apply("ada", changed).score is None, "the reason is there again without the adjustment"
 
 
+def test_a_unit_of_late_work_loses_its_share_also_where_the_total_was_lowered() -> None:
+    rows = [AdjustmentRow(2, "w", "ada", "", -2.0, "copied")]
+    changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(days=2)}, POLICY)
+    changed = changes.apply("ada", results())
+    assert (changed.raw_score, changed.score) == (1.0, 0.9)
+    assert changed.in_units(["01_slopes"]).score == 2.7
+
+
 def test_late_work_loses_of_the_adjusted_points() -> None:
     rows = [AdjustmentRow(2, "w", "ada", "a_grad", 4.0, "oral")]
     changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(hours=2)}, LatePolicy(per_day=0.5))
