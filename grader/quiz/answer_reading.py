@@ -168,12 +168,16 @@ def _in_digits(text: str) -> str:
 
 
 def _cardinal(words: Sequence[str]) -> int | None:
-    """Return the whole number that words such as `two hundred thirty` are; `None` if they are none."""
+    """Return the whole number that words such as `two hundred thirty` are; `None` if they are none, as `two three`."""
     total = group = 0
     for word in words:
-        if word in NUMBER_WORDS:
-            group += NUMBER_WORDS[word]
-        elif word == "hundred":
+        value = NUMBER_WORDS.get(word)
+        if value is not None:
+            below = group % 100  # `thirty one`: only a digit may stand after a ten, and nothing after anything else
+            if below and (below < 20 or below % 10 or not 0 < value < 10):
+                return None
+            group += value
+        elif word == "hundred" and group < 20:
             group = 100 * (group or 1)
         elif word in SCALES:
             total, group = total + SCALES[word] * (group or 1), 0

@@ -109,15 +109,15 @@ def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
 
 def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Generator) -> Point:
     """Return a point with these sizes and a value of each variable: that of its formula, or a random one."""
-    point = Point(sizes, {axis: float(size) for axis, size in sizes.items()})
     values: dict[str, Any] = {}
+    axes = {axis: float(size) for axis, size in sizes.items()}
     for name, variable in variables.items():
         if variable.formula is None:
             values[name] = rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
         else:
-            (values[name],) = as_arrays(evaluate(variable.formula, [Point(sizes, {**values, **point.values})]))
+            (values[name],) = as_arrays(evaluate(variable.formula, [Point(sizes, {**values, **axes})]))
         np.asarray(values[name]).flags.writeable = False  # the same arrays serve for other answers
-    return Point(sizes, {**values, **point.values})
+    return Point(sizes, {**values, **axes})
 
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:

@@ -22,8 +22,8 @@ from grader.authoring.build import build, stale_files, stub, worked_text
 from grader.classroom.class_grading import grade_folder
 from grader.cli.results import report
 from grader.course.course import Course, CourseExercise, CourseFile, load_course
-from grader.course.questions import AnswerableQuestion
-from grader.errors import CourseError, SpecError
+from grader.course.questions import AnswerableQuestion, Number
+from grader.errors import CourseError, ExpressionError, SpecError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.quiz.answer_reading import number
@@ -418,3 +418,26 @@ def test_every_question_of_the_course_is_worth_the_same_in_its_quiz(real: Course
         assert len({answer.max_score for answer in answers}) == 1
         assert sum(answer.max_score for answer in answers) == pytest.approx(exercise.points)
         assert len(answers) >= 8
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("one fortieth", 1 / 40),
+        ("minus three quarters", -0.75),
+        ("a half", 0.5),
+        ("two hundred and thirty-one", 231),
+        ("three thousand", 3000),
+        ("twice", 2),
+    ],
+)
+def test_a_number_in_words_is_read(words: str, value: float) -> None:
+    asked = Number.model_validate({"kind": "number", "ask": "?", "right": "1", "hints": ["?"], "because": "!"})
+    assert float(number(asked, words)[0]) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("words", ["two three", "twenty thirty", "one twenty", "hundred hundred", "fortieth of it"])
+def test_words_that_are_no_number_are_refused(words: str) -> None:
+    asked = Number.model_validate({"kind": "number", "ask": "?", "right": "1", "hints": ["?"], "because": "!"})
+    with pytest.raises(ExpressionError):
+        number(asked, words)
