@@ -155,7 +155,7 @@ class ProgramSample:
             name: the target.
             array: the array, such as the gradient in an edited program.
         """
-        if is_near(self.given[name], array, self.right[name], self.tolerance(name)):
+        if is_near(self.given[name], array, self.right[name], self.match_tolerances[name]):
             return True
         error = scaled_error(self.given[name], array)
         return error <= MOST_ROUNDING and error <= self.rounding[name]
@@ -169,10 +169,15 @@ class ProgramSample:
         """
         right = self.right[name]
         error = scaled_error(array, right)
-        is_other = not is_near(array, right, right, self.tolerance(name))
+        is_other = not is_near(array, right, right, self.match_tolerances[name])
         return error > MOST_ROUNDING or (is_other and error > self.rounding[name])
 
-    def tolerance(self, name: str) -> float:
+    @cached_property
+    def match_tolerances(self) -> dict[str, float]:
+        """Return by target how far from the learner's array what a mistake gives may be: see `_tolerance`."""
+        return {name: self._tolerance(name) for name in self.given}
+
+    def _tolerance(self, name: str) -> float:
         """Return how far from the learner's array what a mistake gives may be, in proportion to its greatest entry.
 
         It is `MATCH`. Of an array that is nearly right only a small share of its error is allowed, if rounding allows
@@ -287,7 +292,7 @@ class ScreeningTrial:
         for name, rows in self.tangents.rows.items():
             array = sample.given[name]
             size, own = (np.abs(each).max(initial=0.0) for each in (sample.right[name], array))
-            least = max(sample.tolerance(name), min(sample.rounding[name], DELICATE))
+            least = max(sample.match_tolerances[name], min(sample.rounding[name], DELICATE))
             error = ZERO * size if own <= ZERO * size else least * own
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
