@@ -530,7 +530,7 @@ def _ungraded(records: Sequence[StudentResults]) -> list[str]:
 
     sentences = []
     for record in (record for record in records if record.ungraded):
-        failed = next((a for a in answers(record) if not a.is_graded and not a.is_adjusted), None)
+        failed = next((answer for answer in answers(record) if answer.has_no_points), None)
         if failed is not None:
             why = failed.answer.message or "not graded"
             sentences.append(f"{record.student}, {failed.name}: not graded ({why}), so no points are exported.")

@@ -86,6 +86,11 @@ class GradedAnswer(NamedTuple):
         return self.answer.status != "error"
 
     @property
+    def has_no_points(self) -> bool:
+        """Return whether the answer was not graded, and no person gave its exercise points."""
+        return not self.is_graded and not self.is_adjusted
+
+    @property
     def verdict(self) -> str:
         """Return the verdict in a sentence; an error's own message is for the instructor alone, and is replaced."""
         if not self.is_graded:
@@ -114,9 +119,9 @@ class GradedAnswer(NamedTuple):
 
 def answers(record: StudentResults) -> Iterator[GradedAnswer]:
     """Yield every answer of a student's record, in teaching order."""
-    adjusted = {adjustment.exercise for adjustment in record.adjustments}
     for exercise in record.exercises:
-        yield from (GradedAnswer(exercise, answer, exercise.id in adjusted) for answer in exercise.answers)
+        is_adjusted = exercise.id in record.adjusted_ids
+        yield from (GradedAnswer(exercise, answer, is_adjusted) for answer in exercise.answers)
 
 
 def changes(record: StudentResults) -> tuple[PointsChange, ...]:

@@ -102,10 +102,9 @@ def github(course: Course, record: StudentResults, options: ExportOptions) -> di
 
 def _annotations(course: Course, record: StudentResults, options: ExportOptions) -> Iterator[str]:
     """Yield a workflow command for each group of answers that are wrong, or were not graded, in the same way."""
-    adjusted = {adjustment.exercise for adjustment in record.adjustments}
     for exercise in record.exercises:
         for group in group_alike(exercise):
-            first = GradedAnswer(exercise, group[0], exercise.id in adjusted)
+            first = GradedAnswer(exercise, group[0], exercise.id in record.adjusted_ids)
             if first.answer.status not in ("failed", "error"):
                 continue
             names = ", ".join(answer.name for answer in group)
@@ -301,7 +300,7 @@ def submitty(course: Course, record: StudentResults, options: ExportOptions) -> 
         options: not read.
     """
     if record.score is None:
-        failed = ", ".join(a.name for a in answers(record) if not a.is_graded and not a.is_adjusted)
+        failed = ", ".join(answer.name for answer in answers(record) if answer.has_no_points)
         why = f"not graded: {failed}; grade the submission again" if record.ungraded else no_score(record)
         document: dict[str, Any] = {"status": "failure", "message": tagless(why)}
         return {"validation_results.json": as_json(document)}

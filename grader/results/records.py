@@ -234,8 +234,12 @@ class StudentResults:
     @cached_property
     def ungraded(self) -> tuple[ExerciseResult, ...]:
         """Return the exercises that are errors of the grader, and have no points from a person either."""
-        adjusted = {adjustment.exercise for adjustment in self.adjustments}
-        return tuple(e for e in self.exercises if e.status == "error" and e.id not in adjusted)
+        return tuple(e for e in self.exercises if e.status == "error" and e.id not in self.adjusted_ids)
+
+    @cached_property
+    def adjusted_ids(self) -> frozenset[str]:
+        """Return the ids of the exercises whose points are from a person."""
+        return frozenset(adjustment.exercise for adjustment in self.adjustments if adjustment.exercise)
 
     @cached_property
     def why_no_score(self) -> str:
