@@ -18,12 +18,11 @@ from grader.errors import UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
 
-from .class_folder import LayoutName
+from .class_folder import LayoutName, first_names
 
 CLASS_FILE = "class.yaml"
 GRADES = Path("grades")  # one folder for each assignment lies in it
 ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-MOST_NAMED = 3  # names in a sentence
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
@@ -336,7 +335,4 @@ def nearest(name: str, names: Collection[str]) -> str:
     """Return a clause that offers the name most like an unknown one, such as `did you mean ada?`, or the names."""
     if match := difflib.get_close_matches(name, list(names), 1, 0.6):
         return f"did you mean {one_line(match[0])}?"
-    if not names:
-        return "there are none."
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"known are {one_line(', '.join(sorted(names)[:MOST_NAMED]))}{more}."
+    return f"known are {one_line(first_names(sorted(names)))}." if names else "there are none."

@@ -304,7 +304,7 @@ class _LayoutFinder:
             raise UsageError(f"{message}, or grade it alone with --one.")
         name, doubt = (layout, "") if layout else self._recognise(root, infos)
         if layout is None and name == "plain" and root.path is not None and root is not outer:
-            inside = _listed([displayable_name(info.entry.name) for info in infos if info.may_be_submission])
+            inside = first_names([displayable_name(info.entry.name) for info in infos if info.may_be_submission])
             raise UsageError(
                 f"{self.folder} holds one folder, which may be the class's or its only student's, because it holds "
                 f"{inside}: name {displayable_name(str(root.path))} for the class, or --layout plain for the student."
@@ -454,7 +454,7 @@ class _LayoutFinder:
         inner = [
             displayable_name(inner.entry.name) for inner in self._infos(sections[0].inside) if inner.may_be_submission
         ]
-        doubt = f"{shown} may be a section or a student, because it holds {_listed(inner)}"
+        doubt = f"{shown} may be a section or a student, because it holds {first_names(inner)}"
         return "plain" if len(sections) <= len(students) or self._hold_equal_archives(sections) else "sections", doubt
 
     def _platform(self, root: Folder, infos: Sequence[_EntryInfo]) -> LayoutName | None:
@@ -479,7 +479,7 @@ class _LayoutFinder:
                 getattr(info, platform) if platform in ("moodle", "canvas") else info.entry.name.startswith(prefix)
             )
         ]
-        return f"{_listed(misfits)} {'is' if len(misfits) == 1 else 'are'} not named as there" if misfits else ""
+        return f"{first_names(misfits)} {'is' if len(misfits) == 1 else 'are'} not named as there" if misfits else ""
 
     def _may_be_section(self, info: _EntryInfo) -> bool:
         """Return whether a folder may be a section: it is no submission, and contains several, or a download."""
@@ -677,7 +677,7 @@ def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "c
     return None
 
 
-def _listed(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """Return the first `MOST_NAMED` of some names, and how many more there are: "a, b, c and 3 more"."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more

@@ -279,8 +279,10 @@ class GivenAnswer:
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
-        what = "it returns the earlier answer again" if again else "the answer is wrong, and in every other trial right"
-        says = f"in a second call with other numbers of the same sizes, {what}"
+        outcome = (
+            "it returns the earlier answer again" if again else "the answer is wrong, and in every other trial right"
+        )
+        says = f"in a second call with other numbers of the same sizes, {outcome}"
         return Mistake("not-repeatable", says, hints_when("kept"))
 
     @cached_property

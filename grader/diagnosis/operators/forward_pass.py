@@ -171,12 +171,12 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     node = program.nodes[place[0]]
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
     if node.name in MASKING:
-        what = "the mask of "
+        owner = "the mask of "
     elif node.name in PRODUCTS and not others:
-        what = "the mask of " if multiplies_by_mask(node, choice.kept) else "the constant array of "
+        owner = "the mask of " if multiplies_by_mask(node, choice.kept) else "the constant array of "
     else:
-        what = f"{' and '.join(others)} in " if others else ""
-    return {"what": what, "where": describe_affects(program, choice.affects)}
+        owner = f"{' and '.join(others)} in " if others else ""
+    return {"what": owner, "where": describe_affects(program, choice.affects)}
 
 
 def _number_in_slot(node: Node, slot: int) -> float:
