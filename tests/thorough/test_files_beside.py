@@ -89,7 +89,7 @@ def test_an_error_is_told_with_its_file_and_line(what: str, ask: Ask) -> None:
 def test_what_it_needs_is_announced_too(ask: Ask) -> None:
     """In a check there may be such a library, and a file that can be read."""
     for result in ask(RIGHT["a name"], {"helpers.py": b"x = 1\nimport sympy\ndef back(g, w): return g @ w.t()\n"}):
-        assert result.notes == ("graded runs have no sympy (helpers.py, line 2: import sympy)",)
+        assert result.notes == ("sympy is not available in graded runs (helpers.py, line 2: import sympy)",)
     for result in ask(LIN.format("# not helpers", "out.g @ w.t()"), {"helpers.py": b"import sympy"}):
         assert result.notes == ()
     for result in ask(RIGHT["a name"], {"helpers.py": b"open('/etc/hostname')\n"}):
@@ -116,7 +116,9 @@ def test_what_is_not_there_is_told(ask: Ask) -> None:
             "No module named 'helpers'; checks and graded runs have Python's modules, torch, numpy"
         )
         assert "the files in the same folder" in message
-        assert result.notes == ("graded runs have no helpers (lin_grad.py, line 2: from helpers import back)",)
+        assert result.notes == (
+            "helpers is not available in graded runs (lin_grad.py, line 2: from helpers import back)",
+        )
 
 
 def test_only_what_is_spoken_of_is_sent_and_not_too_much() -> None:
