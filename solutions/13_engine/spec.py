@@ -245,15 +245,16 @@ _SPELT = {"add": ({}, _SUB), "mul": ({}, _SUB, _DIV, {**_SUB, **_DIV}), "pow": (
 _SMALL = (
     "p = mul a b, q = add p a, r = tanh q",
     "p = tanh a, q = mul p p, r = sub q b",
-    "p = div a b, q = exp p, r = mul q a",
+    "p = div a b, q = exp p, r = mul q a, k = const 50.0, s = sub r k, t = relu s, u = add t r, v = mul u a",
     "p = sub a b, q = mul p a, r = mul q p",
 )
 # In these nearly every step takes the value of the step before it: the backward pass has but one order, and which
 # contribution comes last can be told. What is taken away or divided by is used once, however that is spelt out.
 _MIXED = (
     "one = exp c, side = relu one, k = const 3.0, m = sub a k, z = relu m, p = add z b, q = mul p a, l = log q, "
-    "t = tanh l, e = exp t, s = mul e e, w = add s e, r = pow w -0.5, y = relu r, two = const 2.0, d = div y two, "
-    "u = sub d side, o = mul u t, f = add o q, g = mul f l, h = add g w, i = mul h m",
+    "t = tanh l, e = exp t, s = mul e e, w = add s e, r = pow w -0.5, y = relu r, two = const 2.0, d = div two y, "
+    "u = sub d side, v = mul u y, o = mul v t, f = add o q, g = mul f l, h = add g w, i = mul h m, j = sub m i, "
+    "n = mul j i",
     "one = exp c, side = relu one, dead = mul a a, m = mul a b, v = add m a, k = const 4.0, h = div v k, g = mul h m, "
     "j = const 1.0, n = sub g j, same = mul n j, t = tanh same, f = add t k, r = pow f 2.5, gone = exp m, l = log r, "
     "q = mul l v, d = add q q, o = div d side, u = relu o, w = mul u d",
@@ -279,7 +280,14 @@ def _named(text, numbers, n, setting):
         if made:
             numbers[made], n = n, n + 1
         program.append(
-            (name, *(operands[::-1] if name in ("add", "mul") and (n + setting.index // 2) % 2 else operands))
+            (
+                name,
+                *(
+                    operands[::-1]
+                    if name in ("add", "mul") and (len(program) + setting.index // 2) % 2 == 0
+                    else operands
+                ),
+            )
         )
     return program
 
