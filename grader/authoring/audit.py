@@ -42,7 +42,7 @@ ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
 WORDS_FILE = "grader/diagnosis/words.yaml"
 FEW_SUBMISSIONS = 8  # that one process grades in less time than a second one takes to start
-PAGE_SEED = 1  # the same in every run, so that a finding about a submission can be seen again
+FIRST_SEED = 1  # the same in every run, so that a finding can be seen again
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,14 @@ def read_pages(
 
 
 def run_pages(
-    pages: dict[CourseExercise, list[PageSubmission]], progress: ShowProgress | None = None
+    pages: dict[CourseExercise, list[PageSubmission]], progress: ShowProgress | None = None, seed: int = FIRST_SEED
 ) -> list[AuditFinding]:
     """Grade submissions on all processors, and return those whose answers get other codes than their pages say.
 
     Args:
         pages: the submissions by exercise, all of one course.
         progress: called with the page of each submission when it is graded.
+        seed: the seed of the trials.
     """
     if not any(pages.values()):
         return []
@@ -166,7 +167,7 @@ def run_pages(
     submissions = {(e.id, s.line): (e, s) for e, page in pages.items() for s in page}
     jobs = [(key, (Part(exercise.id, s.source.encode()),)) for key, (exercise, s) in submissions.items()]
     processes = min(os.cpu_count() or 1, 1 + len(jobs) // FEW_SUBMISSIONS)
-    with GradingPool(course, "none", processes, PAGE_SEED) as pool:
+    with GradingPool(course, "none", processes, seed) as pool:
         for graded in pool.grade(jobs):
             if graded is None:
                 continue

@@ -54,6 +54,9 @@ def audit(
     pages: Annotated[
         bool, typer.Option("--pages", help="Run every page of submissions, also in a large course.")
     ] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="NUMBER", help="Audit with another draw of the inputs than usual.")
+    ] = 1,
     output: Annotated[
         Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")
     ] = "text",
@@ -72,13 +75,13 @@ def audit(
     from grader.learner.session import Session
 
     with Spinner("auditing") as show:
-        with Session(course) as session:
+        with Session(course, seed=seed) as session:
             findings = audit_course(course, session.grader, session.warm_up(), show, exercises if targets else None)
         submissions, problems = read_pages(course, exercises)
         findings += problems
         count = sum(map(len, submissions.values()))
         if not (is_left_out := not (targets or pages) and count > MOST_SUBMISSIONS):
-            findings += run_pages(submissions, show)
+            findings += run_pages(submissions, show, seed)
     if output == "json":
         listed = [{"file": finding.file, "says": finding.says} for finding in findings]
         names = [exercise.id for exercise in exercises]

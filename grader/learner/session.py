@@ -99,10 +99,12 @@ class Session(Closing):
     Args:
         course: the course.
         worker: a worker that is starting already; if left out, one is started at the first check.
+        seed: the seed of every trial; drawn at random if left out.
     """
 
-    def __init__(self, course: Course, worker: Worker | None = None) -> None:
+    def __init__(self, course: Course, worker: Worker | None = None, seed: int | None = None) -> None:
         self.course = course
+        self._seed = seed
         self._worker = worker
         self._prefetch: Prefetch | None = None
 
@@ -119,7 +121,7 @@ class Session(Closing):
             InfrastructureError: torch or numpy is not installed.
         """
         try:
-            return new_grader()
+            return new_grader(self._seed)
         except ModuleNotFoundError as error:
             raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
 
