@@ -441,18 +441,32 @@ def edits_with_factor(case: Case) -> Iterator[Candidate]:
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
         tried |= new
-        for changes in (case.changes, case.results):
-            own = {edit: change for edit, change in changes.items() if edit in new}
-            for number, screen in enumerate(case.screens):
-                made, table = _change_table(case, own, number)
-                for edit, names in zip(
-                    made, _targets_with_multiple(screen, screen.tangents.right + table), strict=True
-                ):
-                    if names:
-                        yield WithFactor(edit, tuple(names))
+        batch = [
+            WithFactor(edit, tuple(names))
+            for changes in (case.changes, case.results)
+            for number in range(len(case.screens))
+            for edit, names in _edits_of_multiples(case, {e: c for e, c in changes.items() if e in new}, number)
+            if names
+        ]
+        yield from sorted(batch, key=lambda candidate: candidate.rank)
     for result, shapeless in list(case.reshaping.items()):  # what is tried meanwhile adds to it
         if isinstance(result, Edit) and result.rank <= LIKELY:
             yield WithFactor(result, shapeless)
+
+
+def _edits_of_multiples(
+    case: Case, changes: Mapping[Rewriting, tuple[Array, ...]], number: int
+) -> Iterator[tuple[Edit, list[str]]]:
+    """Yield the `Edit`s among some rewritings, each with the targets whose answers are a multiple of its gradient.
+
+    Args:
+        case: the wrong answers.
+        changes: for each rewriting, for each screen, what it adds to the projections there; shape: (rows,).
+        number: the number of the screen among `case.screens` by which this is judged.
+    """
+    screen = case.screens[number]
+    made, table = _change_table(case, changes, number)
+    yield from zip(made, _targets_with_multiple(screen, screen.tangents.right + table), strict=True)
 
 
 def factors_on_paths(case: Case) -> Iterator[Candidate]:
@@ -461,11 +475,13 @@ def factors_on_paths(case: Case) -> Iterator[Candidate]:
     The edits are those tried so far. If an answer's projections, less those of the right gradient, are one multiple of
     what the edit moves them by, its edges may have been counted, say, twice.
     """
+    candidates = []
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number)
         for edit, names in zip(made, _targets_with_multiple(screen, table, screen.wanted), strict=True):
             if names and _only_drops_edges(edit.apply(screen.sample.program)):
-                yield FactorOnPath(edit, tuple(names))
+                candidates.append(FactorOnPath(edit, tuple(names)))
+    yield from sorted(candidates, key=lambda candidate: candidate.rank)
 
 
 def _only_drops_edges(program: Program) -> bool:

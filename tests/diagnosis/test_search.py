@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,16 +12,28 @@ from torch import Tensor
 
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.case import Case, ProgramSample
+from grader.diagnosis.case import Candidate, Case, ProgramSample
+from grader.diagnosis.edits import PATH_RANK
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import FirstWrongGradient, observations
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.search import CandidateSource, edits, explain, merge_sources, stream
+from grader.diagnosis.search import (
+    COMBINATORS,
+    LEAST,
+    CandidateSource,
+    edits,
+    edits_on_path,
+    edits_with_factor,
+    explain,
+    merge_sources,
+    stream,
+)
 from grader.program.forward import Place
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
 Wrong = Callable[..., Mapping[str, Tensor]]
+Combinator = Callable[[Case], Iterator[Candidate]]
 NAMED = {operator.name: operator for operator in OPERATORS}
 SIZES = ({"t": 3, "bs": 5, "n": 4, "m": 6}, {"t": 4, "bs": 3, "n": 6, "m": 5}, {"t": 3, "bs": 4, "n": 7, "m": 3})
 
@@ -303,6 +315,26 @@ def only(forward: Callable[..., Tensor], wrong: Wrong, **axes: str) -> str:
 
 def masked(x: Tensor, w: Tensor) -> Tensor:
     return torch.relu(x @ w) * 2
+
+
+@pytest.mark.parametrize("combinator", COMBINATORS, ids=lambda combinator: combinator.__name__)
+def test_every_combinator_yields_the_likeliest_first(combinator: Combinator) -> None:
+    def square(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w) @ w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        z = torch.tanh(x @ w)
+        gradient = z.T @ g + x.T @ (g @ w.T * (1 - z**2))
+        return {"w": gradient.T / len(x)}
+
+    case = case_of(square, wrong, x="bs n", w="n n")
+    for candidate in stream(case, [operator for operator in OPERATORS if operator.rank <= 3]):
+        if candidate.rank > LEAST + PATH_RANK:
+            break
+        candidate.explain(case)
+    ranks = [candidate.rank for candidate in combinator(case)]
+    assert ranks == sorted(ranks)
+    assert ranks or combinator not in (edits_with_factor, edits_on_path)
 
 
 def test_nothing_but_zeros_is_no_edit() -> None:
