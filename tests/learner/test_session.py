@@ -59,7 +59,7 @@ class KeptWorker:
     def serve(self, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have each sitting ask it, and keep this grader's references."""
         monkeypatch.setattr("grader.learner.session.start_worker", self.start)
-        monkeypatch.setattr("grader.learner.session.new_grader", lambda: grader)
+        monkeypatch.setattr("grader.learner.session.new_grader", lambda seed: grader)
 
 
 @pytest.fixture
