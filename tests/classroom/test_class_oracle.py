@@ -20,15 +20,11 @@ import pytest
 from helpers.class_oracle import Expected, expected
 from helpers.commands import Typed
 from helpers.drawn_assignments import UNITS, DrawnClass, draw_class, lay_down
-from helpers.platform_formats import vpl_grade
+from helpers.platform_formats import RUNNER, STUDENT_PLATFORMS, score_in
 
 pytestmark = pytest.mark.usefixtures("warm_pool")
 EXACT = 1e-9
 ROUNDED = 0.006  # of what is written with two digits
-RUNNER = {"CLASSROOM": "nn", "ASSIGNMENT": "linear", "ASSIGNMENT_TYPE": "individual", "OWNER": "ada",
-          "SUBMISSION_TAG": "submit/2026-06-01T14-32-05Z-a1b2c3d", "COMMIT_URL": "c", "RELEASE_URL": "r",
-          "DATETIME": "2026-06-01T14:32:01Z"}  # fmt: skip
-FILES = ("gradescope", "prairielearn", "submitty", "vpl", "github", "junit", "classroom50", "feedback")
 MOODLE = ("Identifier", "Full name", "ID number", "Email address", "Status", "Grade", "Maximum Grade",
           "Feedback comments")  # fmt: skip
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Linear (77)")
@@ -133,19 +129,21 @@ def _assert_report(typed: Typed, folder: Path, points: dict[str, Expected]) -> N
 
 
 def _assert_exports(typed: Typed, folder: Path, points: dict[str, Expected], most: Fraction, code: int) -> None:
-    for platform in FILES:
+    for platform in STUDENT_PLATFORMS:
         done = typed("export", "week-1", "--to", platform, cwd=folder)
         assert done.returncode == code, done.stderr
         made = folder / "exported/week-1" / platform
         is_clipped = platform in ("prairielearn", "submitty", "vpl", "classroom50")
         promised = {student: _clipped(each, most) if is_clipped else each for student, each in points.items()}
-        found: dict[str, float | None] = dict.fromkeys(points) if platform == "classroom50" else {}
+        found: dict[str, float | None] = dict.fromkeys(points)
+        files: dict[str, dict[str, bytes]] = defaultdict(dict)
         for row in _rows(made / "index.csv") if (made / "index.csv").exists() else ():
-            student, path = _name(row["student"]), made / _name(row["file"])
-            if platform == "prairielearn" and UNREADABLE.search(path.read_text(encoding="utf-8")):
-                del promised[student]  # not gradable there, as docs/prairielearn.md says
-            elif not path.name.endswith(".annotations.txt"):
-                found[student] = _score(platform, path, float(most))
+            files[_name(row["student"])][row["file"]] = (made / _name(row["file"])).read_bytes()
+        for student, contents in files.items():
+            if platform == "prairielearn" and any(UNREADABLE.search(each.decode()) for each in contents.values()):
+                del promised[student], found[student]  # not gradable there, as docs/prairielearn.md says
+            else:
+                found[student] = score_in(platform, contents, float(most))
         _assert_same(promised, found, TOLERANCES.get(platform, ROUNDED))
     for platform, columns in (("canvas", CANVAS), ("moodle", MOODLE)):
         _write_sheet(folder / "sheet.csv", columns, points)
@@ -202,24 +200,3 @@ def _write_sheet(path: Path, columns: tuple[str, ...], points: dict[str, Expecte
 def _clipped(promised: Expected, most: Fraction) -> Expected:
     """Return the points for a platform that takes no more than all of them."""
     return promised if promised.score is None else replace(promised, score=min(promised.score, most))
-
-
-def _score(platform: str, path: Path, most: float) -> float | None:
-    """Return the score in a file of a platform; `None` if it has none."""
-    text = path.read_text(encoding="utf-8")
-    if platform == "vpl":
-        grades, _ = vpl_grade(text)
-        return float(grades[0]) if grades else None
-    if platform in ("github", "junit", "feedback"):
-        head = text.splitlines()[0] if platform == "github" else re.sub("</?b>", "", text)
-        found = re.search(r"(-?[\d.]+) of [\d.]+ points", head)
-        return float(found[1]) if found else None
-    content = json.loads(text)
-    if platform == "prairielearn":
-        return content["score"] * most if content["gradable"] else None
-    if platform == "submitty":
-        return content["data"]["score"] * most if content["status"] == "success" else None
-    if platform == "classroom50":
-        return float(content["score"] / content["max-score"] * most)
-    score: float | None = content.get("score")
-    return score

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers.class_results import CLASS, write_folder
-from helpers.platform_formats import CLASSROOM50, workflow_commands
+from helpers.platform_formats import CLASSROOM50, RUNNER, workflow_commands
 from jsonschema import Draft202012Validator
-from test_export import RUNNER
 from test_export_sheets import MOODLE
 from typer.testing import CliRunner, Result
 

@@ -16,6 +16,7 @@ from helpers.platform_formats import (
     CLASSROOM50,
     GRADESCOPE,
     PRAIRIELEARN,
+    RUNNER,
     SUBMITTY,
     junit_tests,
     vpl_grade,
@@ -23,7 +24,6 @@ from helpers.platform_formats import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from test_export import RUNNER
 from test_export_sheets import CANVAS, MOODLE
 from test_feedback_page import read as feedback_page
 

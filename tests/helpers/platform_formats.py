@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
+
+from grader.export.platforms import PLATFORMS
+
+FILLED_SHEETS = ("canvas", "moodle")
+"""Platforms that read one sheet of a class, which is filled."""
+STUDENT_PLATFORMS = tuple(name for name in PLATFORMS if name not in FILLED_SHEETS)
+"""Platforms that read files of each student: every test of all of them tries a new one, too."""
+RUNNER = {
+    "CLASSROOM": "nn", "ASSIGNMENT": "linear", "ASSIGNMENT_TYPE": "individual", "OWNER": "ada",
+    "SUBMISSION_TAG": "submit/2026-06-01T14-32-05Z-a1b2c3d", "COMMIT_URL": "c", "RELEASE_URL": "r",
+    "DATETIME": "2026-06-01T14:32:01Z",
+}  # fmt: skip
+"""The environment variables of a runner of Classroom 50."""
 
 POINTS = {"type": "number", "minimum": 0}
 ANY_POINTS = {"type": "number"}  # of a test; neither page names a least value
@@ -169,3 +184,26 @@ def vpl_grade(output: str) -> tuple[list[str], list[str]]:
         elif inside and line.startswith("-"):
             titles.append(line[1:])
     return grades, titles
+
+
+def score_in(platform: str, files: Mapping[str, bytes], most: float) -> float | None:
+    """Return the points, of `most`, that a platform reads in one student's files; `None` if there is no score.
+
+    A platform that is not named here must be told "2 of 10 points".
+    """
+    texts = [content.decode() for content in files.values()]
+    if platform == "vpl":
+        grades, _ = vpl_grade(texts[0])
+        return float(grades[0]) if grades else None
+    if platform == "gradescope":
+        return json.loads(texts[0]).get("score")
+    if platform == "prairielearn":
+        result = json.loads(texts[0])
+        return result["score"] * most if result["gradable"] else None
+    if platform == "submitty":
+        result = json.loads(texts[0])
+        return result["data"]["score"] * most if result["status"] == "success" else None
+    if platform == "classroom50":
+        return most * json.loads(texts[0])["score"] / json.loads(texts[0])["max-score"] if texts else None
+    points = (re.search(r"(-?[\d.]+) of [\d.]+ points", re.sub("</?b>", "", text)) for text in texts)
+    return next((float(match[1]) for match in points if match), None)

@@ -13,9 +13,8 @@ import pytest
 import yaml
 from helpers.courses import ROOT, with_units_before
 from helpers.document_claims import Document
-from helpers.platform_formats import CLASSROOM50, workflow_commands
+from helpers.platform_formats import CLASSROOM50, RUNNER, workflow_commands
 from jsonschema import Draft202012Validator
-from test_export import RUNNER
 
 from grader.learner import workspace
 
