@@ -68,10 +68,12 @@ def constant_answer(samples: Samples, *, trivial: bool = False) -> Mistake | Non
         samples: the answer in each trial; for a single trial `None` is returned.
         trivial: whether the fact is also returned where this number is 0 or 1, which an edit often explains.
     """
-    values = {float(value) for sample in samples for value in np.unique(sample.given)[:2]}
-    if len(values) != 1 or len(samples) < 2 or (not trivial and values <= {0.0, 1.0}):
+    number = next((float(sample.given.flat[0]) for sample in samples if sample.given.size), None)
+    if number is None or len(samples) < 2 or (not trivial and number in (0.0, 1.0)):
         return None
-    return make_fact("hard-coded", "constant", number=f"{values.pop() + 0.0:g}")
+    if any((sample.given != number).any() for sample in samples):
+        return None
+    return make_fact("hard-coded", "constant", number=f"{number + 0.0:g}")
 
 
 def zero_answer(samples: Samples) -> Mistake | None:
