@@ -21,7 +21,7 @@ from grader.quiz.answer_sheet import variant_of
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     return new_workspace(tmp_path / "ws")
 
 
