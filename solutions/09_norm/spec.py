@@ -2,7 +2,21 @@
 
 from functools import wraps
 
-from handgrad import Exercise, Misconception, Sampler, in_steps, indices, normal, output, positive, sized, step, stored
+from handgrad import (
+    Exercise,
+    Misconception,
+    Sampler,
+    in_steps,
+    indices,
+    normal,
+    output,
+    positive,
+    sized,
+    step,
+    stored,
+    taking_turns,
+    uniform,
+)
 
 _EPS = 1e-5
 _SEVERAL = (4, 5, 6, 7)  # with two or three entries a variance is mostly an accident
@@ -221,7 +235,7 @@ batchnorm_eval_grad = Exercise(
         "gamma": normal("n"),
         "beta": normal("n"),
         "mean": normal("n"),
-        "var": positive("n"),
+        "var": taking_turns(positive("n"), uniform("n", 1e-4, 1e-2)),  # a small one shows whether 1e-5 is added
         "out": output(),
     },
     answers=stored("inp.g", "gamma.g", "beta.g"),

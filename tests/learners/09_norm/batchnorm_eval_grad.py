@@ -177,3 +177,10 @@ def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     inp.g = out.g * gamma / (var + 1e-5).sqrt()
     gamma.g = (out.g * (out - beta) / gamma).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: the 1e-5 that is added to the variance is left out | inp.g, gamma.g: wrong-point or wrong-local or wrong-operand
+def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
+    inp.g = out.g * gamma / var.sqrt()
+    gamma.g = (out.g * (inp - mean) / var.sqrt()).sum(0)
+    beta.g = out.g.sum(0)
