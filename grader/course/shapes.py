@@ -84,10 +84,27 @@ def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
         shape: the shape of the array.
         sizes: the sizes of the named axes.
     """
-    by_size: dict[int, list[str]] = {}
-    for axis, size in sizes.items():
-        by_size.setdefault(size, []).append(axis)
-    return tuple(by_size[size][0] if len(by_size.get(size, [])) == 1 else f"_{i}" for i, size in enumerate(shape))
+    return axes_in_all([shape], [sizes])
+
+
+def axes_in_all(shapes: Sequence[Sequence[int]], sizes: Sequence[Sizes]) -> Axes:
+    """Return a name for each axis of an array that is seen in several trials.
+
+    It is that of the only axis with its size in every trial. An axis that cannot be named so is `_0`, `_1`, ..., by its
+    place. With several trials, no axis gets the name of another one that has the same size by chance.
+
+    Args:
+        shapes: the shapes of the array, of equally many axes.
+        sizes: for each shape the sizes of the named axes in that trial.
+    """
+
+    def name_of(i: int) -> str:
+        """Return the name of axis `i`."""
+        seen = [(shape[i], known) for shape, known in zip(shapes, sizes, strict=True)]
+        names = [name for name in sizes[0] if all(known.get(name) == size for size, known in seen)]
+        return names[0] if len(names) == 1 else f"_{i}"
+
+    return tuple(map(name_of, range(len(shapes[0]))))
 
 
 def describe_guessed(shape: Sequence[int], sizes: Sizes) -> str:

@@ -280,6 +280,8 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
             if sample.trial is trial and trial.expected[answer.name] is not None
         }
         recorded.append(_case_sample(trial, program, given, wrong))
+    for sample in recorded:
+        sample.program.peers[:] = [each.program for each in recorded]
     return Case(recorded, tuple(wrong), tuple(name for name in right if name not in wrong))
 
 

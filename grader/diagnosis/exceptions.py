@@ -37,7 +37,7 @@ def diagnose_error(
         time_limit: of the call, in seconds.
         signature: how the function is called, named where the exception arose outside of learner code.
     """
-    where = source.location(error.lines[-1], error.file) if error.lines else ""
+    where = source.location(_line_of(error, source), error.file) if error.lines else ""
     read = "file" if error.file or source.file else "cell"
     others = {
         "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
@@ -62,6 +62,16 @@ def diagnose_error(
     elif trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
     return Mistake("error", says, hints_when("unknown-name" if error.type == "NameError" else case))
+
+
+def _line_of(error: Raised, source: Source) -> int:
+    """Return the line to name: that which raised the exception.
+
+    At the end of the time limit it is the line of the outermost `while` loop that was running: which line of the loop
+    was reached is chance.
+    """
+    loops = [] if error.kind != "timeout" or error.file else [source.loop_around(line) for line in error.lines]
+    return next((loop for loop in loops if loop is not None), error.lines[-1])
 
 
 def diagnose_autograd_use(line: int, words: str, source: Source) -> Mistake:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grader.course.exercise import Answer
-from grader.course.shapes import guess_axes
+from grader.course.shapes import axes_in_all
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.compare import MATCH, scaled_error, share_wrong
 from grader.reference.trial import Sample, Trial, options
@@ -451,15 +451,16 @@ def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.
     return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(answer, sample.trial, place))
 
 
-def broadcast_accident(answer: Answer, sample: Sample) -> Mistake | None:
+def broadcast_accident(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer has the shape of two inputs broadcast against each other, and of neither of them.
 
     With x of shape (4,) and y of shape (4, 1): (4, 4). Return `None` where no two inputs have this shape.
 
     Args:
         answer: the answer.
-        sample: one trial, in which the learner's array has a wrong shape.
+        samples: the answer in each trial; in the first one, which is looked at, it has a wrong shape.
     """
+    sample = samples[0]
     shapes = {name: tuple(value.shape) for name, value in sample.trial.inputs.items() if hasattr(value, "shape")}
     for a, b in itertools.combinations(shapes, 2):
         try:
@@ -467,35 +468,47 @@ def broadcast_accident(answer: Answer, sample: Sample) -> Mistake | None:
         except ValueError:
             continue
         if sample.given.ndim and wide == sample.given.shape and wide not in (shapes[a], shapes[b]):
-            return make_fact("broadcast-accident", "broadcast", a=a, b=b, **_shape_fields(answer, sample))
+            return make_fact("broadcast-accident", "broadcast", a=a, b=b, **_shape_fields(answer, samples))
     return None
 
 
-def wrong_shape(answer: Answer, sample: Sample) -> Mistake:
+def wrong_shape(answer: Answer, samples: Samples) -> Mistake:
     """Return the fact that an answer has a wrong shape, with this shape, the right one, and the trial's options.
 
     Args:
         answer: the answer.
-        sample: a trial in which the learner's array has a wrong shape.
+        samples: the answer in each trial; in one or more the learner's array has a wrong shape, and the first of these
+            is described.
     """
     owner = answer.wrt if answer.kind == "gradient" else ""
+    sample = next(sample for sample in samples if not sample.has_shape)
     chosen = [[name, str(value)] for name, value in options(sample.trial).items()]
-    return make_fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, sample))
+    return make_fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, samples))
 
 
-def _shape_fields(answer: Answer, sample: Sample) -> dict[str, Any]:
+def _shape_fields(answer: Answer, samples: Samples) -> dict[str, Any]:
     """Return the message fields `shape` and `expected`: the learner's shape and the right one, with the names of axes.
+
+    They are those of the first trial in which the learner's array has a wrong shape. An axis is named if its size is
+    that of the named axis in all such trials.
+
+    Args:
+        answer: the answer.
+        samples: the answer in each trial.
 
     Returns:
         {"shape": [["bs", 4], ["", 3]], "expected": [["bs", 4]]}: for each axis its name, or "", and its size.
     """
-    sizes, right = sample.trial.setting.sizes, sample.expected
-    axes = sample.trial.axes(answer.wrt) if answer.kind == "gradient" else None
+    wrong = [sample for sample in samples if not sample.has_shape]
+    given, right = wrong[0].given, wrong[0].expected
+    alike = [sample for sample in wrong if sample.given.ndim == given.ndim and sample.expected.ndim == right.ndim]
+    sizes = [sample.trial.setting.sizes for sample in alike]
+    axes = wrong[0].trial.axes(answer.wrt) if answer.kind == "gradient" else None
+    if not axes or len(axes) != right.ndim:
+        axes = axes_in_all([sample.expected.shape for sample in alike], sizes)
     return {
-        "shape": _axis_fields(guess_axes(sample.given.shape, sizes), sample.given.shape),
-        "expected": _axis_fields(
-            axes if axes and len(axes) == right.ndim else guess_axes(right.shape, sizes), right.shape
-        ),
+        "shape": _axis_fields(axes_in_all([sample.given.shape for sample in alike], sizes), given.shape),
+        "expected": _axis_fields(axes, right.shape),
     }
 
 
@@ -547,7 +560,6 @@ def plain_fact(answer: Answer, samples: Samples) -> Mistake:
         answer: the answer.
         samples: the answer in each trial.
     """
-    misshapen = next((sample for sample in samples if not sample.has_shape), None)
-    if misshapen is not None:
-        return wrong_shape(answer, misshapen)
+    if not have_right_shapes(samples):
+        return wrong_shape(answer, samples)
     return nothing_to_compare() if all(sample.agrees for sample in samples) else unknown_mistake(samples)

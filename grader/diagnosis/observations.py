@@ -162,8 +162,7 @@ def _of_samples(
 
 def _wrong_shape_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that the learner's array has a wrong shape in one trial or more; `None` where it has in none."""
-    sample = next((each for each in given if not each.has_shape), None)
-    return None if sample is None else facts.wrong_shape(answer, sample)
+    return None if facts.have_right_shapes(given) else facts.wrong_shape(answer, given)
 
 
 def _broadcast_fact(answer: Answer, given: Samples) -> Mistake | None:
@@ -171,7 +170,7 @@ def _broadcast_fact(answer: Answer, given: Samples) -> Mistake | None:
 
     Only the first trial is looked at.
     """
-    return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given[0])
+    return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given)
 
 
 def _unknown_fact(answer: Answer, given: Samples) -> Mistake | None:
@@ -356,8 +355,12 @@ def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: Samples) -> 
         answer: not read.
         given: not read.
     """
-    for place, axis in _row_splits(case.listing):
-        split = [_row_contributions(sample, place, axis, name) for sample in case.samples if name in sample.given]
+    program = case.listing
+    for place, axis in _row_splits(program):
+        axis_name = program.name_of_axis(program.source(place), axis)
+        split = [
+            _row_contributions(sample, place, axis, axis_name, name) for sample in case.samples if name in sample.given
+        ]
         parts = [each for each in split if each is not None]
         if len(parts) == len(split):
             mistake = _uncounted_rows_fact(parts) or _weighted_rows_fact(parts)
@@ -431,7 +434,9 @@ def _row_splits(program: Program) -> Iterator[tuple[Place, int]]:
                 yield from (((output, slot), axis) for axis in range(-program.nodes[operand].value.ndim, 0))
 
 
-def _row_contributions(sample: ProgramSample, place: Place, axis: int, name: str) -> RowContributions | None:
+def _row_contributions(
+    sample: ProgramSample, place: Place, axis: int, axis_name: str, name: str
+) -> RowContributions | None:
     """Return what each row of an edge's contribution alone adds to an answer in one trial.
 
     Row r is what has the index r along an axis: all other rows of the contribution are set to 0, and the gradient of
@@ -441,6 +446,7 @@ def _row_contributions(sample: ProgramSample, place: Place, axis: int, name: str
         sample: the trial.
         place: the edge, as (reader, slot).
         axis: the axis of its operand that the rows are counted along.
+        axis_name: its name.
         name: the target of the answer.
 
     Returns:
@@ -466,7 +472,7 @@ def _row_contributions(sample: ProgramSample, place: Place, axis: int, name: str
 
     parts = sample.trial.remember(("rows", place, axis, name), lambda: np.array([alone(row) for row in range(count)]))
     width = program.nodes[value].value.size // count
-    return RowContributions(program.name_of_axis(value, axis), parts, sample.given[name].ravel(), width)
+    return RowContributions(axis_name, parts, sample.given[name].ravel(), width)
 
 
 def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:

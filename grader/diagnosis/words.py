@@ -176,9 +176,9 @@ def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
 
 
 def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
-    """Return how many entries that must be 0 are not: "3 of the 12 entries that must be 0 are nonzero"."""
+    """Return how many entries that must be 0 are not: "3 of 12 entries that must be 0 are nonzero"."""
     zeros = fields["zeros"]
-    which = f"{wrong} of the {zeros} entries" if wrong < zeros else f"all {zeros} entries" if zeros > 1 else "the entry"
+    which = f"{wrong} of {zeros} entries" if zeros > 1 else "the entry"
     return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"
 
 

@@ -19,12 +19,13 @@ from grader.course.sampling import Array
 from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.facts import wrong_where_exact
-from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.words import hints_when, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
 from grader.reference.trial import Sample, Trial, request_texts
+from grader.reference.trials import trial_of_entries
 from grader.sandbox.checked_reply import Call, CheckedReply, Value
 
 MOST_ROUNDING = 0.1
@@ -212,6 +213,22 @@ class GivenAnswer:
             return []
         return [sample for sample in self.samples if sample.is_finite]
 
+    @property
+    def finite_part(self) -> list[Sample]:
+        """Return the samples with the finite entries alone, to explain an answer that has others.
+
+        They are none if the forward pass does not treat each entry by itself, or all finite entries are right.
+        """
+        exercise, samples = self.exercise.function, list[Sample]()
+        if not isinstance(exercise, Exercise) or self.first_missing is not None or self.is_misshapen:
+            return []
+        for trial, given, expected in self.samples:
+            finite = np.isfinite(given)
+            part = trial_of_entries(exercise, trial, finite) if trial.setting.kind != EXACT_KIND else None
+            if part is not None:
+                samples.append(Sample(part, given[finite], expected[finite]))
+        return [] if all(sample.agrees for sample in samples) else samples
+
     @cached_property
     def is_right_elsewhere(self) -> bool:
         """Return whether it is right in every call that did not raise an exception, and there is such a call."""
@@ -244,11 +261,12 @@ class GivenAnswer:
         """Return a mistake if entries are inf or nan; `None` if all are finite."""
         if not self.not_finite:
             return None
-        first = self.not_finite[0]
-        where = f" in {first.trial.setting.kind}" if len(self.not_finite) < len(self.samples) else ""
+        first, kinds = self.not_finite[0], {sample.trial.setting.kind for sample in self.not_finite}
+        where = f" in {first.trial.setting.kind}" if len(kinds) == 1 and first.trial.setting.is_special else ""
         count, size = int((~np.isfinite(first.given)).sum()), first.given.size
         share = f"all {size}" if count == size else f"{count} of {size}"
-        return Mistake("not-finite", f"{'the value is' if size == 1 else f'{share} entries are'} inf or nan{where}")
+        says = f"{'the value is' if size == 1 else f'{share} entries are'} inf or nan{where}"
+        return Mistake("not-finite", says, facts=(Fact("not-finite", {"wrong": count, "entries": size}, says),))
 
     def check_again(self) -> Mistake | None:
         """Return a mistake if a second call with the same arguments gave another answer; otherwise `None`."""

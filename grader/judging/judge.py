@@ -210,7 +210,7 @@ class Judge:
             or (
                 self._wrong_numbers(name, named=named)
                 if given.not_finite and given.to_explain
-                else given.check_finite()
+                else self._not_finite(given, named=named)
             )
             or self._changed_inputs.get(False)
             or given.check_again()
@@ -223,6 +223,22 @@ class Judge:
             or cost_checks.check_memory(self.exercise.function, given.answer, self._trial_calls)
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
+
+    def _not_finite(self, given: GivenAnswer, *, named: bool) -> Mistake | None:
+        """Return the mistake that entries are inf or nan, with that in the finite ones; `None` if all are finite.
+
+        Args:
+            given: the answer.
+            named: whether the mistake behind the finite entries is looked for.
+        """
+        mistake = given.check_finite()
+        part = given.finite_part if mistake is not None and named else []
+        if mistake is None or not part:
+            return mistake
+        (cause,) = find_mistakes(self.exercise.function, {given.answer.name: part}).values()
+        if cause.code == "unknown" or not cause.at:
+            return mistake
+        return replace(mistake, says=f"{mistake.says}; in the finite entries, {cause.says}", hints=cause.hints)
 
     def _wrong_numbers(self, name: str, *, named: bool) -> Mistake:
         """Return the mistake behind the wrong numbers of an answer, or a plain fact about them if it is not named."""

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from grader.course.shapes import guess_axes
+from grader.course.shapes import Axes, axes_in_all
 
 from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, apply_change, bits
 from .operation import Array, NoCandidate, Operand
@@ -114,6 +114,8 @@ class Program:
             everywhere.
         is_value: whether the learner was asked for the value of the output alone, so that there is no backward pass.
         sizes: the sizes of this trial by the names of the axes, where these are known.
+        peers: the right programs of all trials, by which axes are told apart that have one size by chance in this one.
+            Who records several trials puts them into this list, which edited programs share.
         numbers: by name the inputs that are whole numbers; these are no nodes.
         record_with_number: takes the name of such an input and another number; records the forward pass once more with
             it, and returns the right program of that, which may have other nodes; `None` where that is not possible.
@@ -129,6 +131,7 @@ class Program:
     upstream_name: str = "out.g"
     is_value: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
+    peers: list[Program] = field(default_factory=list)
     numbers: Mapping[str, int] = field(default_factory=dict)
     record_with_number: Callable[[str, int], Program] | None = None
 
@@ -528,9 +531,30 @@ class Program:
             value: the id of the value.
             axis: the number of the axis.
         """
-        shape = self.nodes[value].value.shape
-        name = guess_axes(shape, self.sizes)[axis]
-        return f"axis {axis % len(shape)} of {self.name_of(value)}" if name.startswith("_") else name
+        name = self.axes_of(value)[axis]
+        place = axis % self.nodes[value].value.ndim
+        return f"axis {place} of {self.name_of(value)}" if name.startswith("_") else name
+
+    def axes_of(self, value: int) -> Axes:
+        """Return the names of the axes of a value, as `axes_in_all` gives them for this trial and those of the peers.
+
+        Args:
+            value: the id of the value.
+        """
+        rank = self.nodes[value].value.ndim
+        same = [(peer, peer.nodes[i].value.shape) for peer, i in self.in_all_trials(value)]
+        alike = [(shape, peer.sizes) for peer, shape in same if len(shape) == rank]
+        return axes_in_all([shape for shape, _ in alike], [sizes for _, sizes in alike])
+
+    def in_all_trials(self, value: int) -> list[tuple[Program, int]]:
+        """Return pairs of a program and the id of a value in it, for this trial and for each of the peers that has it.
+
+        Args:
+            value: the id of the value in this trial. In a peer, it is that of the first iteration.
+        """
+        key = self.nodes[value].key
+        others = ((peer, peer.forward.by_key.get(key, ())) for peer in self.peers if peer.forward is not self.forward)
+        return [(self, value), *((peer, ids[0]) for peer, ids in others if ids)]
 
     def _edited(
         self,
@@ -555,6 +579,7 @@ class Program:
             upstream_name=self.upstream_name,
             is_value=self.is_value,
             sizes=self.sizes,
+            peers=self.peers,
             numbers=self.numbers,
             record_with_number=self.record_with_number,
         )

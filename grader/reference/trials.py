@@ -16,7 +16,7 @@ import torch
 from grader.child.call_arguments import function_of, group_arguments
 from grader.course.exercise import Declaration, Exercise, InSteps, Routine, sizes_of, specs_of
 from grader.course.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
-from grader.course.shapes import Axes, axes_of, guess_axes
+from grader.course.shapes import Axes, axes_in_all, axes_of, guess_axes
 from grader.course.trial_sizes import (
     EXACT_KIND,
     LARGE_UPSTREAM_KIND,
@@ -160,7 +160,26 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     largest = max(unmetered, key=lambda trial: trial.entries)  # in a small one, a cached array may be right by chance
     if (exact := exact_trial(declaration, exact_setting(specs, len(trials), rng, allowed), rng)) is not None:
         trials.append(exact)
-    return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
+    trials.append(make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng))
+    return _with_axes_of_output(declaration, trials)
+
+
+def _with_axes_of_output(declaration: Declaration, trials: list[Trial]) -> list[Trial]:
+    """Return the trials, where an axis of an output without declared axes is named if its name fits in all of them."""
+    markers = declaration.inputs.items() if isinstance(declaration, Exercise) else ()
+    name = next(
+        (name for name, each in markers if isinstance(each, Marker) and each.role == "output" and not each.spec), ""
+    )
+    if not name:
+        return trials
+    named = []
+    for trial in trials:
+        output = trial.arguments[name]
+        alike = [other for other in trials if other.arguments[name].values.ndim == output.values.ndim]
+        shapes = [output.values.shape, *(other.arguments[name].values.shape for other in alike)]
+        axes = axes_in_all(shapes, [trial.setting.sizes, *(other.setting.sizes for other in alike)])
+        named.append(replace(trial, arguments={**trial.arguments, name: replace(output, axes=axes)}))
+    return named
 
 
 def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
@@ -426,6 +445,37 @@ def _trial_from(
             arguments[name] = marked[argument.role] if isinstance(argument, Marker) else sampled[name]
     expected = right_answers(exercise, arguments, inputs, out_g, out)
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def trial_of_entries(exercise: Exercise, trial: Trial, mask: np.ndarray) -> Trial | None:
+    """Return a trial of some entries alone, where the forward pass treats each entry by itself; else `None`.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        mask: which entries to keep, shaped like the output.
+    """
+    arrays = {name: value for name, value in trial.inputs.items() if isinstance(value, torch.Tensor)}
+    if trial.out is None or trial.out_g is None or isinstance(exercise.forward, InSteps) or not mask.any():
+        return None
+    shapes = [array.shape for array in (trial.out, *arrays.values())]
+    if any(shape != mask.shape for shape in (*shapes, *(e.shape for e in trial.expected.values() if e is not None))):
+        return None
+    inputs = {**trial.inputs, **{name: array[mask] for name, array in arrays.items()}}
+    try:
+        is_same = torch.equal(_run_forward(exercise, inputs), trial.out[mask])
+    except SpecError:
+        is_same = False
+    if not is_same:
+        return None
+    kept = {
+        name: Array(value.values[mask], ("_0",), None if value.g is None else value.g[mask])
+        for name, value in trial.arguments.items()
+        if isinstance(value, Array)
+    }
+    expected = {name: None if array is None else array[mask] for name, array in trial.expected.items()}
+    setting = replace(trial.setting, sizes={"_0": int(mask.sum())}, rank=1)
+    return Trial(setting, {**trial.arguments, **kept}, expected, inputs, trial.out[mask], trial.out_g[mask])
 
 
 def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:

@@ -99,6 +99,22 @@ class Source:
         where = f"{PurePath(self.file).name if self.file else self.cell_name(number)}, line {line}"
         return f" ({where}: {code})" if code else f" ({where})"
 
+    def loop_around(self, line: int) -> int | None:
+        """Return the line of the outermost `while` loop around a line; `None` if it is in none.
+
+        Both lines are numbered through all cells, from 1.
+        """
+        number = self._cell_of(line)
+        start = self._starts[number]
+        try:
+            tree = ast.parse(self.cells[number])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None  # Python has read it, with what IPython makes of it
+        loops = (node for node in ast.walk(tree) if isinstance(node, ast.While))
+        around = (loop.lineno for loop in loops if loop.lineno <= line - start <= (loop.end_lineno or loop.lineno))
+        first = min(around, default=None)
+        return None if first is None else first + start
+
     def describe_command(self, line: int) -> str:
         """Describe a line that only IPython reads, such as `line 3 of cell 2 begins with %`.
 

@@ -142,3 +142,10 @@ def test_cells_that_are_too_long_are_emptied_and_counted() -> None:
     source = Source.of(["a" * LONGEST, "b" * (LONGEST + 1), "\x01" * LONGEST, "d"])
     assert [len(cell) for cell in source.cells] == [LONGEST, 0, 0, 1]
     assert source.skipped_cells == (1, 2)
+
+
+def test_the_loop_around_a_line_is_the_outermost_while_loop() -> None:
+    text = "def f():\n    for i in range(3):\n        while i:\n            while True:\n                i += 1\n"
+    source = Source.of(["x = 1", text])
+    assert [source.loop_around(line) for line in range(1, 7)] == [None, None, None, 4, 4, 4]
+    assert Source.of(["def f(:\n"]).loop_around(1) is None

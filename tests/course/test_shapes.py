@@ -6,6 +6,7 @@ import pytest
 
 from grader.course.shapes import (
     alternatives,
+    axes_in_all,
     axes_of,
     describe,
     describe_guessed,
@@ -71,3 +72,12 @@ def test_axes_are_guessed_where_one_axis_alone_has_that_size() -> None:
     assert guess_axes((7, 9, 4), SIZES) == ("bs", "_1", "m")
     assert guess_axes((3, 3), {"a": 3, "b": 3}) == ("_0", "_1")
     assert describe_guessed((5, 7, 2), SIZES) == "(n=5, bs=7, 2)"
+
+
+def test_an_axis_has_one_name_in_all_trials() -> None:
+    """In the first trial alone, the last axis would be called `k`."""
+    trials = [{"bs": 2, "n": 5, "k": 3}, {"bs": 4, "n": 3, "k": 2}]
+    assert guess_axes((2, 5, 3), trials[0]) == ("bs", "n", "k")
+    assert axes_in_all([(2, 5, 3), (4, 3, 5)], trials) == ("bs", "n", "_2")
+    square = {"bs": 3, "n": 3, "k": 3}
+    assert axes_in_all([(3, 3), (2, 5)], [square, trials[0]]) == ("bs", "n")

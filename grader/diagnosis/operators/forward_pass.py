@@ -480,19 +480,21 @@ def _() -> Example:
     return Example(forward, wrong, {"scores": "t t", "v": "t m"})
 
 
-def describe_number(program: Program, place: Place, number: float) -> str:
+def describe_number(program: Program, place: Place, number_of: Callable[[Node], float]) -> str:
     """Return a number of a node in words, such as "the number 3" or, where it is made of a size, `sqrt(q.shape[-1])`.
 
-    A number of at most four decimals is taken for one that the learner typed.
+    A number that is the same in all trials is taken for one that the learner typed; of a single trial, a number of at
+    most four decimals.
 
     Args:
         program: the program of a trial.
         place: the node.
-        number: a constant operand or option of the node.
+        number_of: takes the node in any trial; returns a constant operand or option of it.
     """
-    is_written = not math.isfinite(number) or math.isclose(number, round(number, 4))
-    made = None if is_written else form_of_number(number, named_sizes(program, place[0]))
-    return f"the number {number:.3g}" if made is None else as_code(made[0].format(made[1].describe(program)))
+    numbers = [number_of(peer.nodes[i]) for peer, i in program.in_all_trials(place[0])]
+    is_written = len(set(numbers)) == 1 and (len(numbers) > 1 or math.isclose(numbers[0], round(numbers[0], 4)))
+    made = None if is_written else next(forms_of_number(program, place[0], number_of), None)
+    return f"the number {numbers[0]:.3g}" if made is None else as_code(made[0].format(made[1].describe(program)))
 
 
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
@@ -504,7 +506,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
         choice: the slot or option of the number, what becomes of it, and where that takes effect.
     """
     return {
-        "number": describe_number(program, place, choice.number(program.nodes[place[0]])),
+        "number": describe_number(program, place, choice.number),
         "how": choice.how,
         "where": describe_affects(program, choice.affects),
     }
@@ -658,44 +660,53 @@ class SizeReplacement:
     affects: Affects
 
 
-def named_sizes(program: Program, reader: int) -> dict[int, Size]:
-    """Return for each size above 1 of an axis, in an input or a value that a node is computed from, what it is called.
+def named_sizes(program: Program, reader: int) -> dict[tuple[int | None, ...], Size]:
+    """Return what the sizes of axes are called, above 1, in an input or a value that a node is computed from.
 
-    For a node computed from x of shape (3, 4): {4: the `Size` of x, axis -1; 3: the `Size` of x, axis -2}.
+    For a node computed from x of shape (3, 4): the `Size` of x, axis -1, and the `Size` of x, axis -2.
 
     Args:
         program: the program of a trial.
         reader: the id of the node.
 
     Returns:
-        A `Size` (the name of an array, and an axis of it) by the number of entries along that axis; of several axes of
-        one size, the first found.
+        A `Size` (the name of an array, and an axis of it) by the number of entries along that axis in this trial and in
+        each of the peers; `None` where that has none. Of several axes with the same numbers it is the first found.
     """
-    sizes: dict[int, Size] = {}
+    sizes: dict[tuple[int | None, ...], Size] = {}
+    trials = program.in_all_trials(reader)
     for name, value in values_by_name(program, reader).items():
         if isinstance(name, NamedValue) or (value < reader and program.forward.ancestors[reader] >> value & 1):
-            shape = program.nodes[value].value.shape
-            for axis in range(-1, -len(shape) - 1, -1):
-                if shape[axis] > 1:
-                    sizes.setdefault(shape[axis], Size(name, axis))
+            for axis in range(-1, -program.nodes[value].value.ndim - 1, -1):
+                size = Size(name, axis)
+                counts = tuple(size.of(peer, i) for peer, i in trials)
+                if counts[0] not in (None, 1):
+                    sizes.setdefault(counts, size)
     return sizes
 
 
-def form_of_number(number: float, sizes: Mapping[int, Size]) -> tuple[str, Size] | None:
-    """Return how a number is made of a size, such as ("1 / sqrt({})", the `Size` of 4) for 0.5; `None` where it is not.
+def forms_of_number(
+    program: Program, reader: int, number_of: Callable[[Node], float]
+) -> Iterator[tuple[str, Size, tuple[int | None, ...]]]:
+    """Yield how a number of a node is made of a size, such as `"1 / sqrt({})"` and the `Size` of 4 for 0.5.
 
     Args:
-        number: the number.
-        sizes: by the number of entries along an axis, the `Size` that names the array and the axis.
+        program: the program of a trial.
+        reader: the id of the node.
+        number_of: takes the node in any trial; returns the number.
 
-    Returns:
-        The form, `{}` being the size: `"{}"`, `"sqrt({})"`, `"1 / {}"` or `"1 / sqrt({})"`; and the name of the size.
+    Yields:
+        The form, `{}` being the size: `"{}"`, `"sqrt({})"`, `"1 / {}"` or `"1 / sqrt({})"`; the name of the size; and
+        its numbers in all trials.
     """
+    numbers = [number_of(peer.nodes[i]) for peer, i in program.in_all_trials(reader)]
     for form, made in FORMS.items():
-        for size, name in sizes.items():
-            if math.isclose(made(size), number, rel_tol=1e-6):
-                return form, name
-    return None
+        for counts, size in named_sizes(program, reader).items():
+            if all(
+                count is not None and math.isclose(made(count), number, rel_tol=1e-6)
+                for count, number in zip(counts, numbers, strict=True)
+            ):
+                yield form, size, counts
 
 
 def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacement]:
@@ -711,12 +722,13 @@ def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacemen
     node = program.nodes[place[0]]
     for slot in range(len(node.values)):
         if node.operand(slot) is None and np.ndim(node.values[slot]) == 0:
-            sizes = named_sizes(program, node.id)
-            made = form_of_number(_number_in_slot(node, slot), sizes)
-            for wrong in sizes.values() if made is not None else ():
-                if made is not None and wrong != made[1]:
-                    modes: tuple[Affects, ...] = ("all", "values", "backward")
-                    yield from (SizeReplacement(slot, made[0], made[1], wrong, affects) for affects in modes)
+            made = next(forms_of_number(program, node.id, partial(_number_in_slot, slot=slot)), None)
+            if made is not None:
+                form, right, right_counts = made
+                for counts, wrong in named_sizes(program, node.id).items():
+                    if counts != right_counts:
+                        modes: tuple[Affects, ...] = ("all", "values", "backward")
+                        yield from (SizeReplacement(slot, form, right, wrong, affects) for affects in modes)
 
 
 @operator(
