@@ -36,6 +36,7 @@ class Counts:
         begun: some answers are right, and the others not attempted.
         unread: the file cannot be read, so that it is neither right nor wrong.
         untried: nothing was attempted.
+        adjusted: grading failed, and a person gave it points.
         ungraded: grading failed or is still to come, through no fault of the student.
     """
 
@@ -44,6 +45,7 @@ class Counts:
     begun: int = 0
     unread: int = 0
     untried: int = 0
+    adjusted: int = 0
     ungraded: int = 0
 
     @property
@@ -54,7 +56,7 @@ class Counts:
     @property
     def total(self) -> int:
         """Return the number of students, whatever their standing."""
-        return self.tried + self.unread + self.untried + self.ungraded
+        return self.tried + self.unread + self.untried + self.adjusted + self.ungraded
 
 
 @dataclass(frozen=True)
@@ -490,7 +492,7 @@ class Tally:
         """Return the exercises of a student in the units that the report is about, in teaching order."""
         self._units_in_results.update(exercise.unit for exercise in results.exercises)
         exercises = [
-            GradedExercise.for_counting(e)
+            GradedExercise.for_counting(e, results.adjusted_ids)
             for e in results.exercises
             if not self._wanted_units or e.unit in self._wanted_units
         ]

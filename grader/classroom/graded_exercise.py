@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from grader.results.codes import UNNAMED, meaning
-from grader.results.records import AnswerResult, ExerciseResult, Status
+from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, Status
 from grader.safe_text import no_formula
 
 ERROR = "error"
@@ -74,7 +74,7 @@ def _error_kind(message: str) -> str:
 
 
 Key = tuple[str, str]
-Standing = Literal["passed", "wrong", "begun", "unread", "untried", "ungraded"]
+Standing = Literal["passed", "wrong", "begun", "unread", "untried", "adjusted", "ungraded"]
 STANDING_OF_STATUS: Mapping[Status, Standing] = {
     "passed": "passed", "failed": "wrong", "todo": "untried", "error": "ungraded",
 }  # fmt: skip
@@ -101,15 +101,27 @@ WRITER: Any = csv.writer(_Echo(), lineterminator="")
 
 @dataclass(frozen=True)
 class GradedExercise(ExerciseResult):
-    """Hold the verdicts on one exercise for counting, its answers sorted by name."""
+    """Hold the verdicts on one exercise for counting, its answers sorted by name.
+
+    Args:
+        is_adjusted: whether it could not be graded, and has its points from a person.
+    """
+
+    is_adjusted: bool = False
 
     @classmethod
-    def for_counting(cls, result: ExerciseResult) -> GradedExercise:
-        """Return the result of an exercise as a `GradedExercise`, with its answers sorted by name."""
-        if isinstance(result, cls):
+    def for_counting(cls, result: ExerciseResult, adjusted_ids: Collection[str] = ()) -> GradedExercise:
+        """Return the result of an exercise as a `GradedExercise`, with its answers sorted by name.
+
+        Args:
+            result: the result.
+            adjusted_ids: the ids of the student's exercises whose points are from a person.
+        """
+        is_adjusted = result.status == "error" and result.id in adjusted_ids
+        if isinstance(result, cls) and result.is_adjusted == is_adjusted:
             return result
         answers = tuple(sorted(result.answers, key=lambda answer: answer.name))
-        return cls(result.id, result.unit, answers, max_score=result.max_score)
+        return cls(result.id, result.unit, answers, max_score=result.max_score, is_adjusted=is_adjusted)
 
     @cached_property
     def key(self) -> Key:
@@ -125,9 +137,11 @@ class GradedExercise(ExerciseResult):
     def standing(self) -> Standing:
         """Return the standing of a student in it.
 
-        It is `unread` if an answer could not be read and no other one is wrong, and `begun` if some answers are right
-        and the others were not attempted.
+        It is `unread` if an answer could not be read and no other one is wrong, `begun` if some answers are right and
+        the others were not attempted, and `adjusted` if it could not be graded, and a person gave it points.
         """
+        if self.is_adjusted:
+            return "adjusted"
         standings = {standing for _, standing in self.standings}
         if self.status == "failed" and "wrong" not in standings:
             return "unread"
@@ -138,7 +152,10 @@ class GradedExercise(ExerciseResult):
     @cached_property
     def standings(self) -> tuple[tuple[str, Standing], ...]:
         """Return the name of each answer, and the standing of a student in it."""
-        return tuple((answer.name, standing_with(answer)) for answer in self.answers)
+        return tuple(
+            (answer.name, "adjusted" if self.is_adjusted and answer.status == "error" else standing_with(answer))
+            for answer in self.answers
+        )
 
     @cached_property
     def mistakes(self) -> tuple[tuple[str, AnswerResult], ...]:
@@ -153,7 +170,7 @@ class GradedExercise(ExerciseResult):
     @cached_property
     def table_cells(self) -> tuple[str, ...]:
         """Return the cells of each answer's line as CSV text, without those that name the student."""
-        return tuple(_cells(self.unit, self.id, answer) for answer in self.answers)
+        return tuple(_cells(self, answer) for answer in self.answers)
 
 
 def standing_with(answer: AnswerResult) -> Standing:
@@ -172,11 +189,14 @@ def number(points: float) -> str:
     return repr(float(points)).removesuffix(".0")
 
 
-def _cells(unit: str, exercise: str, answer: AnswerResult) -> str:
+def _cells(exercise: GradedExercise, answer: AnswerResult) -> str:
     """Return the line of an answer in the table of a class as CSV text, from its unit to its message."""
-    score = None if answer.status == "error" else answer.score
-    common = _common_cells(unit, exercise, answer.name, answer.status, score, answer.max_score, answer.code or "")
-    message = answer.message if answer.status in ("failed", "error") else ""
+    status, score = answer.status, None if answer.status == "error" else answer.score
+    shown_status = BY_PERSON if status == "error" and exercise.is_adjusted else status
+    common = _common_cells(
+        exercise.unit, exercise.id, answer.name, shown_status, score, answer.max_score, answer.code or ""
+    )
+    message = answer.message if status in ("failed", "error") else ""
     return f"{common},{csv_text([no_formula(message), ''])[:-1] if message else ''}"
 
 

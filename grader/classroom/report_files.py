@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from grader import __version__
 from grader.results.points import shown
+from grader.results.records import BY_PERSON
 from grader.safe_text import no_formula, plain
 
 from .class_report import BINS, SEVERAL, ClassReport, Counts, StudentLine
@@ -33,7 +34,7 @@ LONGEST = 600  # characters of a text on the page
 CHART_HEIGHT = 120  # pixels
 STANDINGS = {
     "passed": "passed", "wrong": "wrong", "begun": "part done", "unread": "not readable", "untried": "not tried",
-    "ungraded": "not graded",
+    "adjusted": BY_PERSON, "ungraded": "not graded",
 }  # fmt: skip
 
 

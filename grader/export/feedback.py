@@ -13,9 +13,9 @@ from html import escape
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.rendering.render_html import ResultDisplay, page
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, StudentResults
 
-from .graded_work import NOT_GRADED, ExportOptions, changes, no_score, notes, number, text
+from .graded_work import BY_A_PERSON, NOT_GRADED, ExportOptions, changes, no_score, notes, number, text
 
 STYLE = """
 body { max-width: 42rem; overflow-wrap: anywhere; }
@@ -30,7 +30,7 @@ code { display: inline-block; max-width: 100%; }
 svg { max-width: 100%; height: auto; }
 """
 TODO = "not attempted yet"
-DrawMistakes = Callable[[CourseExercise, ExerciseResult], str]
+ShowResult = Callable[[CourseExercise, ExerciseResult], str]
 
 
 def feedback(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
@@ -54,11 +54,11 @@ def feedback(course: Course, record: StudentResults, options: ExportOptions) -> 
         *(f"<p>{escape(note)}</p>" for note in notes(record)),
     ]
     titles = {unit.id: unit.title for unit in course.config.units}
-    draw_mistakes = partial(_picture_html, record, options)
+    result_html = partial(_result_html, record, options)
     untried: list[str] = []
     for unit, results in _by_unit(record).items():
         if any(map(_is_tried, results)):
-            body += _unit_lines(titles[unit], [(known[result.id], result) for result in results], draw_mistakes)
+            body += _unit_lines(titles[unit], [(known[result.id], result) for result in results], result_html)
         else:
             names = ", ".join(result.id for result in results)
             untried.append(f"<p>{escape(titles[unit])}: {escape(names)}</p>")
@@ -117,22 +117,18 @@ def _points_text(points: float | None, most: float) -> str:
 
 
 def _unit_lines(
-    title: str, results: Sequence[tuple[CourseExercise, ExerciseResult]], draw_mistakes: DrawMistakes
+    title: str, results: Sequence[tuple[CourseExercise, ExerciseResult]], result_html: ShowResult
 ) -> list[str]:
     """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
 
     Args:
         title: the unit's, as plain text.
         results: its exercises, each with the student's result.
-        draw_mistakes: returns the HTML of an exercise's picture, empty where there is none.
+        result_html: returns the HTML of an exercise's result.
     """
     tried = [(exercise, result) for exercise, result in results if _is_tried(result)]
     right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
-    wrong = [
-        _result_html(exercise, result) + draw_mistakes(exercise, result)
-        for exercise, result in tried
-        if result.status != "passed"
-    ]
+    wrong = [result_html(exercise, result) for exercise, result in tried if result.status != "passed"]
     names = ", ".join(escape(exercise.id) for exercise, result in results if not _is_tried(result))
     count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
     return [
@@ -155,20 +151,36 @@ def _is_tried(result: ExerciseResult) -> bool:
     return any(answer.status != "todo" for answer in result.answers)
 
 
-def _result_html(exercise: CourseExercise, result: ExerciseResult) -> str:
-    """Return the HTML of an exercise's result: its points, and for each wrong answer the message and the hints."""
-    aside = _points_text(None if result.status == "error" else result.score, result.max_score)
-    return ResultDisplay(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
+def _result_html(
+    record: StudentResults, options: ExportOptions, exercise: CourseExercise, result: ExerciseResult
+) -> str:
+    """Return the HTML of an exercise's result: its points, for each wrong answer the message and the hints, a picture.
+
+    Args:
+        record: the student's results.
+        options: `picture` draws the mistakes.
+        exercise: the exercise.
+        result: its result.
+    """
+    is_adjusted = result.id in record.adjusted_ids
+    points = None if result.status == "error" else result.score
+    aside = BY_PERSON if points is None and is_adjusted else _points_text(points, result.max_score)
+    shown = replace(result, answers=tuple(_answer_for_learners(answer, is_adjusted) for answer in result.answers))
+    html = ResultDisplay(exercise, shown, of_notebook=False, aside=aside)._repr_html_()
+    return html + _picture_html(record, options, exercise, result)
 
 
-def _for_learners(result: ExerciseResult) -> ExerciseResult:
-    """Return a result without messages meant for the instructor, and with every text cut to a page's length."""
-    return replace(result, answers=tuple(map(_answer_for_learners, result.answers)))
+def _answer_for_learners(answer: AnswerResult, is_adjusted: bool) -> AnswerResult:
+    """Return an answer's result with shortened texts; an error or untouched answer gets a fixed message, no hints.
 
-
-def _answer_for_learners(answer: AnswerResult) -> AnswerResult:
-    """Return an answer's result with shortened texts; an error or untouched answer gets a fixed message, no hints."""
-    if answer.status in ("error", "todo"):
-        return replace(answer, message=NOT_GRADED if answer.status == "error" else TODO, evidence="", hints=())
+    Args:
+        answer: the answer's result, whose message may be for the instructor if it is an error.
+        is_adjusted: whether a person gave its exercise points.
+    """
+    if answer.status == "error":
+        message, code = (BY_A_PERSON, None) if is_adjusted else (NOT_GRADED, answer.code)
+        return replace(answer, message=message, code=code, evidence="", hints=())
+    if answer.status == "todo":
+        return replace(answer, message=TODO, evidence="", hints=())
     hints = tuple(map(text, answer.hints))
     return replace(answer, message=text(answer.message), evidence=text(answer.evidence), hints=hints)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from grader.course.course import Course, CourseExercise
 from grader.results.points import shown
-from grader.results.records import AnswerResult, ExerciseResult, PointsChange, StudentResults
+from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, PointsChange, StudentResults
 from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
@@ -78,12 +78,22 @@ class GradedAnswer(NamedTuple):
     @property
     def code(self) -> str:
         """Return the mistake's public code; empty if there is none."""
-        return "" if self.answer.status == "passed" else text(self.answer.code or "")
+        return "" if self.answer.status == "passed" or self.is_by_person else text(self.answer.code or "")
+
+    @property
+    def status(self) -> str:
+        """Return the status of the answer; `graded by a person` if it was not graded, and a person gave points."""
+        return BY_PERSON if self.is_by_person else self.answer.status
 
     @property
     def is_graded(self) -> bool:
         """Return whether the answer was graded, which it is not after an error of the grader."""
         return self.answer.status != "error"
+
+    @property
+    def is_by_person(self) -> bool:
+        """Return whether the answer was not graded, and a person gave its exercise points."""
+        return not self.is_graded and self.is_adjusted
 
     @property
     def has_no_points(self) -> bool:
@@ -159,8 +169,8 @@ def number(points: float) -> str:
 
 
 def of_points(answer: GradedAnswer) -> str:
-    """Return `0 of 1`: the points of an answer out of the possible ones; `? of 1` if it was not graded."""
-    points = number(answer.answer.score) if answer.is_graded else "?"
+    """Return `0 of 1`: the points of an answer out of the possible ones; `? of 1` if it was graded by nobody."""
+    points = "?" if answer.has_no_points else number(answer.answer.score)
     return f"{points} of {number(answer.answer.max_score)}"
 
 

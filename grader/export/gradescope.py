@@ -123,7 +123,7 @@ def _test_entry(answer: GradedAnswer, number: int, is_scored: bool) -> dict[str,
         "output_format": "md",
         "visibility": "visible",
         "tags": [tag for tag in (answer.exercise.unit, answer.code) if tag],
-        "extra_data": {"status": answer.answer.status, "code": answer.code or None},
+        "extra_data": {"status": answer.status, "code": answer.code or None},
     }
 
 

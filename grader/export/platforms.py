@@ -21,7 +21,7 @@ from grader.classroom.student_results import SUFFIX
 from grader.course.course import Course
 from grader.rendering.render_text import group_alike
 from grader.results.points import exact
-from grader.results.records import Status, StudentResults
+from grader.results.records import BY_PERSON, StudentResults
 
 from .feedback import feedback
 from .grade_sheets import canvas, moodle
@@ -48,8 +48,10 @@ from .gradescope import results_json
 StudentExporter = Callable[[Course, StudentResults, ExportOptions], Mapping[str, bytes]]
 MOST_ANNOTATIONS = 10  # the number of a kind that GitHub shows of a step
 SUMMARY_BYTES = 1_000_000  # a summary may have 1 MiB
-STATUS = {"passed": "right", "failed": "wrong", "todo": "not attempted", "error": "**not graded**"}
-TAGS: dict[Status, str] = {"failed": "failure", "error": "error", "todo": "skipped"}
+STATUS = {
+    "passed": "right", "failed": "wrong", "todo": "not attempted", "error": "**not graded**", BY_PERSON: BY_PERSON,
+}  # fmt: skip
+TAGS = {"failed": "failure", "error": "error", "todo": "skipped", BY_PERSON: "skipped"}
 PRAIRIELEARN_BYTES = 1_000_000  # the most that it accepts
 FINEST = 1000  # whole points are at most this often as many as the course's
 CLASSROOM50 = "classroom50/result/v1"
@@ -108,14 +110,13 @@ def _annotations(course: Course, record: StudentResults, options: ExportOptions)
             if first.answer.status not in ("failed", "error"):
                 continue
             names = ", ".join(answer.name for answer in group)
-            code = first.code if first.is_graded else "not graded"
+            code = first.code if first.is_graded else BY_PERSON if first.is_by_person else "not graded"
             place = {
                 "file": _file_path(course, exercise.id, exercise.unit),
                 "line": str(options.lines.get(exercise.id, 1)),
             }
-            yield workflow_command(
-                "error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}")
-            )
+            command, title = "notice" if first.is_by_person else "error", text(f"{exercise.id} {names}: {code}")
+            yield workflow_command(command, "\n".join(first.sentences), **place, title=title)
 
 
 def _file_path(course: Course, exercise: str, unit: str) -> str:
@@ -162,7 +163,7 @@ def _summary(record: StudentResults) -> str:
 
 def _answer_item(answer: GradedAnswer) -> str:
     """Return an answer as an item of a Markdown list, with its sentences below it if it is wrong."""
-    line = f"- {markdown(answer.name)}: {of_points(answer)}, {STATUS[answer.answer.status]}\n"
+    line = f"- {markdown(answer.name)}: {of_points(answer)}, {STATUS[answer.status]}\n"
     if answer.answer.status in ("passed", "todo"):
         return line
     return line + "".join(f"  - {markdown(words)}\n" for words in answer.sentences)
@@ -171,7 +172,8 @@ def _answer_item(answer: GradedAnswer) -> str:
 def junit(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `junit.xml`, with a test for each answer, for Artemis, CodeGrade and any CI.
 
-    What is not attempted is skipped, and what could not be graded is an error and not a failure. JUnit has no points:
+    What is not attempted is skipped, and so is what a person gave points; what could not be graded is an error and not
+    a failure. JUnit has no points:
     the score after lateness, the raw score and each change of the points are lines of `system-out`. The elements are
     those that Artemis reads (ls1intum/Artemis, TestResultXmlParser.java in buildagent/service, at commit 1393b0d).
 
@@ -200,7 +202,7 @@ def junit(course: Course, record: StudentResults, options: ExportOptions) -> dic
 def _test_case(answer: GradedAnswer) -> ET.Element:
     """Return an answer as a `<testcase>` element of a JUnit report."""
     case = ET.Element("testcase", classname=text(answer.exercise.unit), name=answer.name, time="0")
-    if tag := TAGS.get(answer.answer.status):
+    if tag := TAGS.get(answer.status):
         outcome = ET.SubElement(case, tag, message=answer.verdict)
         if tag != "skipped":
             outcome.set("type", answer.code or "error")
@@ -304,11 +306,11 @@ def submitty(course: Course, record: StudentResults, options: ExportOptions) -> 
         why = f"not graded: {failed}; grade the submission again" if record.ungraded else no_score(record)
         document: dict[str, Any] = {"status": "failure", "message": tagless(why)}
         return {"validation_results.json": as_json(document)}
-    colours = {"passed": "success", "failed": "failure", "todo": "warning", "error": "warning"}
+    colours = {"passed": "success", "failed": "failure", BY_PERSON: "information"}
     messages = [
         {
             "message": tagless(f"{answer.name} ({of_points(answer)}): {'; '.join(answer.sentences)}"),
-            "status": colours[answer.answer.status],
+            "status": colours.get(answer.status, "warning"),
         }
         for answer in answers(record)
     ]
@@ -383,7 +385,7 @@ def _classroom50_test_entry(answer: GradedAnswer, max_points: int) -> dict[str, 
         "passed": answer.answer.status == "passed",
         "score": min(round(reached * max_points), max_points),
         "max-score": max_points,
-        "status": answer.answer.status,
+        "status": answer.status,
         "code": answer.code or None,
         "message": tagless("\n".join(answer.sentences)),
     }

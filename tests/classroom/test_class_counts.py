@@ -63,6 +63,10 @@ def test_an_error_with_points_from_a_person_is_not_listed_as_not_graded() -> Non
     report = counted([gus, replace(gus, student="hal", adjustments=(Adjustment("relu_grad", 1.0, "by hand"),))])
     assert [entry.student for entry in report.ungraded] == ["gus"]
     assert [line.name for line in report.scored] == ["hal"]
+    relu = report.units[2].exercises[0]
+    assert relu.counts == Counts(adjusted=1, ungraded=1)
+    assert relu.answers[0].counts == Counts(adjusted=1, ungraded=1)
+    assert report.scored[0].exercises == Counts(passed=2, adjusted=1)
 
 
 def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:
@@ -308,7 +312,7 @@ def test_the_counts_of_any_class_add_up(results: list[StudentResults]) -> None:
     for line in report.students:
         assert line.exercises.total == len(exercises)
         assert len(line.wrong) == line.exercises.wrong
-    for name in ("passed", "wrong", "begun", "unread", "untried", "ungraded"):
+    for name in ("passed", "wrong", "begun", "unread", "untried", "adjusted", "ungraded"):
         of_exercises = sum(getattr(exercise.counts, name) for exercise in exercises)
         assert of_exercises == sum(getattr(line.exercises, name) for line in report.students)
     assert sum(line.score for line in report.students) == pytest.approx(

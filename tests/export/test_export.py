@@ -30,7 +30,7 @@ from grader.course.course import PACKAGE, Course, load_course
 from grader.export.graded_work import LONGEST, NOT_GRADED, Exported, ExportOptions
 from grader.export.platforms import PLATFORMS, whole_factor
 from grader.files import write_atomically
-from grader.results.records import AnswerResult, StudentResults
+from grader.results.records import Adjustment, AnswerResult, StudentResults
 
 HOSTILE = (
     "::error file=x::owned", "::set-output name=score::100", "##[set-env name=PATH]x", "fine%0A::stop-commands::x",
@@ -234,6 +234,29 @@ def test_an_error_gives_no_file_for_classroom50_and_no_grade_for_vpl(course: Cou
 @pytest.mark.parametrize("platform", STUDENT_PLATFORMS)
 def test_students_do_not_read_the_graders_own_errors(course: Course, platform: str) -> None:
     assert all(b"the worker is gone" not in content for content in exported(course, platform, EVE).values())
+
+
+BY_HAND = replace(EVE, adjustments=(Adjustment("relu_grad", 1.0, "read by hand"),))
+
+
+@pytest.mark.parametrize(
+    "platform", ["gradescope", "junit", "github", "vpl", "submitty", "prairielearn", "classroom50"]
+)
+def test_an_error_with_points_from_a_person_is_shown_as_that(course: Course, platform: str) -> None:
+    files = exported(course, platform, BY_HAND)
+    said = b"".join(files.values()).decode()
+    assert "A person has graded this exercise" in said
+    assert "not graded" not in said
+    assert '"error"' not in said, "neither a status nor a code"
+    if platform in ("gradescope", "github", "classroom50"):
+        assert "graded by a person" in said
+    if platform == "junit":
+        assert junit_tests(files["junit.xml"])["relu_grad inp.g"][0] == "skipped"
+    if platform == "github":
+        assert workflow_commands(files["annotations.txt"].decode())[-1][0] == "notice"
+    if platform == "vpl":
+        assert vpl_grade(said)[0] == ["3"]
+        assert "-relu_grad inp.g (0 of 1)" in said
 
 
 # --- points, codes, hints

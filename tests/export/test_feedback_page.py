@@ -19,7 +19,7 @@ from grader.errors import UsageError
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED, ExportOptions
 from grader.rendering.picture_making import RecordedMistakes
-from grader.results.records import StudentResults, dumps
+from grader.results.records import Adjustment, StudentResults, dumps
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
 STEP = {
@@ -88,6 +88,16 @@ def test_what_could_not_be_graded_is_no_zero_and_no_word_of_the_graders(course: 
     assert "not graded" in page.text
     assert "the worker is gone" not in page.text
     assert not re.search(r"\d of \d+ points", page.text)
+
+
+def test_an_error_with_points_from_a_person_sends_nobody_to_ask(course: Course) -> None:
+    page = read(course, replace(handed(EVE), adjustments=(Adjustment("relu_grad", 1.0, "read by hand"),)))
+    assert "3 of 5 points" in page.text
+    assert "relu_grad graded by a person" in page.text
+    assert "A person has graded this exercise: its points are in its adjustment." in page.text
+    assert "adjustment relu_grad (+1 points): read by hand" in page.text
+    assert NOT_GRADED not in page.text
+    assert "not graded" not in page.text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
