@@ -183,7 +183,7 @@ def grade(
         says = f"handgrad: {len(changes.undated)} submissions have no known time, and count as in time: {undated}"
         print(one_line(plain(says)), file=sys.stderr)
     with (
-        entering_in_gradebook(names, gradebook, class_folder.submissions, folder),
+        entering_in_gradebook(names, gradebook, class_folder.submissions, folder, changes.adjustments),
         _on_cluster(scheduler, grading, isolation)
         if scheduler
         else nullcontext(isolated_here(grading, isolation)) as grading,

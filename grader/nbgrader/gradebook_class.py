@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.classroom.class_folder import first_names
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import Submission
 from grader.classroom.results_folder import result_file
@@ -29,7 +30,7 @@ NAMED = 5
 
 @contextmanager
 def entering_in_gradebook(
-    names: ExerciseNames, url: str | None, submissions: Sequence[Submission], out: Path
+    names: ExerciseNames, url: str | None, submissions: Sequence[Submission], out: Path, adjusted: Collection[str] = ()
 ) -> Iterator[None]:
     """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
 
@@ -40,6 +41,7 @@ def entering_in_gradebook(
         url: any SQLAlchemy URL that nbgrader accepts; `None` to enter nothing.
         submissions: the submissions of the class.
         out: the results folder that the block grades into.
+        adjusted: the students to whom `adjustments.csv` gives points, which are named and not entered.
 
     Raises:
         UsageError: nbgrader is not installed, or this is no gradebook that can be written.
@@ -57,6 +59,9 @@ def entering_in_gradebook(
     try:
         with explain_errors(url, "written"):
             write_class(names, url, submissions, out)
+        if adjusted:
+            says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
+            print(f"{says} {one_line(first_names(sorted(adjusted)))}.", file=sys.stderr)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise

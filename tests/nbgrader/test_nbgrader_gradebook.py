@@ -272,6 +272,17 @@ ADDRESSES = {
 }
 
 
+def test_adjustments_are_named_and_left_to_formgrader(tmp_path: Path):
+    """They were in every output but the gradebook, where nobody was told of it."""
+    root = small_course(tmp_path / "course").root
+    hand_in(root, "ann", lin_grad=WRONG)
+    (root / "class.yaml").write_text("assignments:\n  hw:\n    submissions: submissions\n")
+    (root / "adjustments.csv").write_text("assignment,student,exercise,points,reason\nhw,ann,lin_grad,3,by hand\n")
+    said = handgrad("grade", "hw", "--workers", "1", "--gradebook", URL, cwd=root)
+    assert f"Adjustments are not entered in {URL}: enter them in formgrader, for ann." in said
+    assert totals(root) == {"ann": 2.0}
+
+
 @pytest.mark.parametrize("what", ADDRESSES)
 def test_a_gradebook_that_cannot_be_written_is_refused_before_grading(course: Course, what: str):
     url, says = ADDRESSES[what]
