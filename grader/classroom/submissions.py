@@ -539,7 +539,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     helpers = _helpers([file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     notes += _unused_helper_notes(contents, helpers, {answer.file.path for answer in chosen.values()})
-    nothing = _why_nothing(names, chosen, answers, files, notes)
+    nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :])
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
     return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen)
@@ -608,7 +608,7 @@ def _why_nothing(
         chosen: the files that are graded, by exercise id.
         answers: the files that may be answers to any exercise of the course.
         files: all files.
-        notes: the notes on the submission.
+        notes: the notes on its files.
     """
     for answer in chosen.values():
         if not isinstance(answer.content, UnreadFile) or answer.content.status == "error":

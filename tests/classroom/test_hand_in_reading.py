@@ -221,6 +221,17 @@ def test_the_reason_why_there_is_nothing_to_grade_is_given(course, tmp_path, fil
     assert read(course, put(tmp_path / "eve", files)).nothing == why
 
 
+def test_how_a_name_was_understood_is_no_reason_why_there_is_nothing_to_grade(course, tmp_path) -> None:
+    """It was exported to the student as the reason for no score."""
+    put(tmp_path / "in" / "hw1-eve" / "empty", {})
+    put(tmp_path / "in" / "hw1-ada", {"lin_grad.py": RIGHT})
+    put(tmp_path, {"people.csv": "login\nada\neve\n"})
+    found = match_roster(find_submissions(course, tmp_path / "in", tmp_path), read_roster(tmp_path / "people.csv"))
+    content = read_submission(ExerciseNames(course, course.exercises), found.submissions[1])
+    assert content.notes == ("hw1-eve was taken for eve, by a part of a name",)
+    assert content.nothing == "it is empty"
+
+
 MARK = "_assignsubmission_file"
 
 
