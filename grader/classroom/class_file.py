@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
@@ -14,13 +15,15 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from grader.course.yaml_file import StrictModel, line_of, parse_yaml, with_entry
-from grader.errors import UsageError
+from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
 
 from .class_folder import LayoutName, first_names
+from .course_choice import class_course
 
 CLASS_FILE = "class.yaml"
+GRADES_FILE = "grades.csv"
 GRADES = Path("grades")  # one folder for each assignment lies in it
 ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
@@ -317,18 +320,74 @@ def _assignment_of(plan: ClassPlan, out: Path) -> str:
     return next(names, "")
 
 
-def grade_command(results: Path) -> str:
-    """Return the command that grades a class again into its results folder, as `class.yaml` allows it.
-
-    Args:
-        results: the results folder, or a record in it.
+def assignment_of(results: Path) -> str:
+    """Return the name of the assignment that a results folder, or a record in it, belongs to; empty if to none.
 
     Raises:
         UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
     """
+    return _assignment_of(read_class_file(Path.cwd()), results.parent if results.is_file() else results)
+
+
+def grade_command(results: Path, exercises: Collection[tuple[str, str]] = (), suffix: str = "") -> str:
+    """Return the command that grades what results were made from again, as `class.yaml` allows it.
+
+    Args:
+        results: the results folder, a record in it, or a record that was made alone.
+        exercises: unit and id of each exercise that the results have; all of the course if empty.
+        suffix: what the new results folder has after the name of this one, if they cannot be made in it.
+
+    Raises:
+        UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
+    """
+    if name := assignment_of(results):
+        return f"handgrad grade {name}"
+    wanted = _options_for(exercises)
+    if results.is_file() and not (results.parent / GRADES_FILE).is_file():
+        out = results.with_name(f"{results.stem}{suffix}{results.suffix}")
+        return shlex.join(["handgrad", "grade", "--one", "SUBMISSION", *wanted, "--out", str(out)])
     folder = results.parent if results.is_file() else results
-    name = _assignment_of(read_class_file(Path.cwd()), folder)
-    return f"handgrad grade {name}" if name else f"handgrad grade SUBMISSIONS --out {folder}"
+    out = folder.with_name(f"{folder.name}{suffix}") if folder.name else folder / suffix.lstrip("-")
+    return shlex.join(["handgrad", "grade", "SUBMISSIONS", *wanted, "--out", str(out)])
+
+
+def unit_advice(results: Path, unit: str) -> str:
+    """Return how to get results of a unit that results do not cover, as a clause that ends in a command.
+
+    Args:
+        results: the results folder, a record in it, or a record that was made alone.
+        unit: the id of the unit.
+
+    Raises:
+        UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
+    """
+    plan, name = read_class_file(Path.cwd()), assignment_of(results)
+    if not name:
+        return f"grade the unit into a folder of its own: {grade_command(results, {(unit, '')}, f'-{unit}')}"
+    if unit in (plan.content.assignments[name].units or (unit,)):
+        return f"grade it again: handgrad grade {name}"
+    return f"add it to {plan.line('assignments', name, 'units')}, and then run: handgrad grade {name}"
+
+
+def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
+    """Return the options of `handgrad grade` that choose these exercises, of the course that is graded with here.
+
+    Args:
+        exercises: unit and id of each; an empty id means the whole unit, and none at all the whole course.
+    """
+    try:
+        course = class_course(Path.cwd(), read_class_file(Path.cwd()).content.course)
+    except CourseError:
+        return []
+    options, is_whole = list[str](), True
+    for unit in course.config.units:
+        ids = [name for name in unit.ids if {(unit.id, name), (unit.id, "")} & {*exercises}]
+        is_whole = is_whole and len(ids) == len(unit.ids)
+        if 2 * len(ids) >= len(unit.ids):  # an edit of the course may have added some
+            options += ["--unit", unit.id]
+        else:
+            options += [part for name in ids for part in ("--exercise", name)]
+    return [] if is_whole else options
 
 
 def nearest(name: str, names: Collection[str]) -> str:

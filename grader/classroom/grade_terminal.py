@@ -27,11 +27,11 @@ from grader.results.records import StudentResults
 from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
-from .class_file import CLASS_FILE, ClassPlan
+from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
 from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
-from .results_folder import CHANGES_FILE, GRADES_FILE
+from .results_folder import CHANGES_FILE
 
 MOST_MISTAKES = 3  # of each exercise
 MOST_NAMES = 10  # in a list of students or files
@@ -316,10 +316,12 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield one_line(f"{student}: {notes[0]}{more}.")
     if summary.with_notes > MOST_NAMES:
         yield f"{summary.with_notes - MOST_NAMES} more students have notes: see {GRADES_FILE}."
-    if summary.absent:
-        yield f"On the roster, and handed in nothing: {_listed(summary.absent)}."
+    absent, failed = {*summary.absent}, {failure.student for failure in summary.errors}
+    if scored := [name for name in summary.absent if name not in empty | failed]:
+        yield f"On the roster, with a score, and handed in nothing: {_listed(scored)}."
+    if without := [name for name in summary.absent if name in empty]:
+        yield f"On the roster, and handed in nothing: {_listed(without)}."
     if summary.nothing:
-        absent = {*summary.absent}
         if others := [entry for entry in summary.nothing if entry.student not in absent]:
             yield from _nothing_lines(others, summary.students)
         yield "They have 0 points." if summary.entered else "They have no points. To enter 0 for them: --yes"

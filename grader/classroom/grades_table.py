@@ -82,7 +82,7 @@ class ClassSummary:
         entered: whether those have 0 points now; otherwise they have none.
         noted: the notes on the first submissions that have some, by student.
         with_notes: how many students have notes.
-        absent: the students on the roster who submitted nothing.
+        absent: the students on the roster who submitted nothing, if the whole class is graded.
         unlisted: the students who submitted something and are not on the roster.
         removed: the names of result files that were put away, because their students are no longer there.
         scored: how many students have a score.

@@ -19,6 +19,7 @@ from grader.errors import InfrastructureError, UsageError, describe_error, file_
 from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, StudentResults, dumps
 
+from .class_file import GRADES_FILE
 from .class_folder import ClassFolder
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
@@ -29,7 +30,6 @@ from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import ReadExercise, cached_exercises, read_record
 from .submissions import SubmissionFacts
 
-GRADES_FILE = "grades.csv"
 LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
 DIGITS = 32  # of the hash in a changed name, enough that nobody can make two names with the same
 REMOVED = "removed"
@@ -80,7 +80,7 @@ class ResultsFolder:
         changes: what changes the graded points: adjustments, and late work.
         is_whole: whether the whole class is graded, and not some students alone.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
-        blank: the results by key of students of whom nothing could be graded, and who have no points.
+        blank: the results by key of students of whom nothing could be graded, and to whom no person gave points.
         zeroed: the students of whom nothing could be graded and who have 0 points, by this run or an earlier one.
     """
 
@@ -132,10 +132,16 @@ class ResultsFolder:
             self.write(name, base)
         else:
             self._count(name, stored)
+        if self._has_points(name):
+            return
         if is_zero:
             self.zeroed.append(NothingToGrade(stored.student, nothing))
         elif nothing:
             self.blank[name] = base
+
+    def _has_points(self, name: str) -> bool:
+        """Return whether a person gave a student points, by the student's key."""
+        return bool(self.changes.adjustments.get(name))
 
     def _count(self, name: str, results: StudentResults) -> None:
         """Count the results of a student, and compare them with those before the run."""
@@ -160,11 +166,14 @@ class ResultsFolder:
         """Note that these students are in the class and are graded."""
         self._file_names.update(result_file(self.out, submission.key).name for submission in chosen)
 
-    def check_exercises(self) -> None:
+    def check_exercises(self, *, is_assignment: bool) -> None:
         """Check that the results that the folder holds may stand beside, or make room for, those of this run.
 
         A folder belongs to one set of exercises. After an edit of the course a whole run replaces all results, if it
         grades everything that they hold and that is still in the course.
+
+        Args:
+            is_assignment: whether the folder belongs to an assignment, for which no other folder can be named.
 
         Raises:
             UsageError: they may not; names another folder, or a run of the whole class.
@@ -187,9 +196,10 @@ class ResultsFolder:
                     if earlier.course != course.config.course
                     else (self.names.described(earlier.points))
                 )
+                elsewhere = f"name another folder for it, such as --out {self.out}-{self.names.wanted[0].unit}"
                 raise UsageError(
-                    f"{self.out} holds results of {held}, and this run grades {self.names.described(wanted)}: name "
-                    f"another folder for it, such as --out {self.out}-{self.names.wanted[0].unit}"
+                    f"{self.out} holds results of {held}, and this run grades {self.names.described(wanted)}: "
+                    f"{again if is_assignment else elsewhere}"
                 )
             if not self.is_whole and (is_edited or dict(earlier.points) != wanted):
                 raise UsageError(f"{self.out} holds results of another version of the course: {again}")
@@ -280,7 +290,8 @@ class ResultsFolder:
         if earlier is not None and earlier.score and path.is_file():
             self._move_to_removed(path)
         self.write(name, results)
-        self.blank[name] = results
+        if not self._has_points(name):
+            self.blank[name] = results
 
     def enter_zeros(self) -> None:
         """Give 0 points to every student of whom nothing could be graded.
@@ -414,6 +425,7 @@ class ResultsFolder:
         return replace(
             counts,
             nothing=tuple(sorted(self.zeroed, key=lambda row: row.student)) if entered else counts.nothing,
+            absent=counts.absent if self.is_whole else (),
             entered=entered,
             course_changed=self.is_whole and self.is_course_changed,
             gained=self.comparison.gained,
@@ -481,11 +493,12 @@ def open_results_folder(
     with ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            identity = stack.enter_context(_lock(out))
+            identity = stack.enter_context(_lock(out, "" if is_assignment else ", or name another folder with --out"))
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
-            raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
+            next_step = "move it away" if is_assignment else "name another folder with --out"
+            raise file_error(f"Results cannot be written to {out}: {next_step}.", error) from error
         course, exercise_of = course_digest(names.course), cached_exercises()
         earlier, grades = _earlier_results(out, exercise_of)
         folder = ResultsFolder(
@@ -494,7 +507,7 @@ def open_results_folder(
         )  # fmt: skip
         folder.note_students(chosen)
         if chosen or not is_assignment:
-            folder.check_exercises()
+            folder.check_exercises(is_assignment=is_assignment)
         yield folder
 
 
@@ -524,8 +537,12 @@ def _before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrade
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[tuple[int, int]]:
+def _lock(folder: Path, advice: str) -> Iterator[tuple[int, int]]:
     """Lock a folder against other runs, where the file system can; the lock ends with the process.
+
+    Args:
+        folder: the folder.
+        advice: what can be done besides waiting, for the message.
 
     Yields:
         The device and inode of the folder.
@@ -544,8 +561,7 @@ def _lock(folder: Path) -> Iterator[tuple[int, int]]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                reason = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
-                raise UsageError(reason) from None
+                raise UsageError(f"Another run is grading into {folder}: wait for it{advice}.") from None
         yield _identity(handle)
     finally:
         os.close(handle)

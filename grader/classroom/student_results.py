@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from grader.errors import UsageError
 from grader.results.records import SCHEMA, Adjustment, ExerciseResult, Isolation, Lateness, StudentResults
 
-from .class_file import grade_command
+from .class_file import assignment_of, grade_command
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
@@ -120,7 +120,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         UsageError: this is no folder of results, one of another version, or one of several runs.
     """
     students: set[str] = set()
-    run: tuple[object, ...] = ()
+    first, run = None, tuple[object, ...]()
     exercise_of = cached_exercises(_counted if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
@@ -129,12 +129,16 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
             else:
                 students.add(entry.student)
-                if run not in ((), _run_of(entry)):
+                if first is not None and _run_of(entry) != run:
+                    keys = [
+                        {(exercise.unit, exercise.id) for exercise in results.exercises} for results in (first, entry)
+                    ]
+                    command = grade_command(folder, keys[0], "" if keys[0] == keys[1] else "-again")
                     raise UsageError(
                         f"{path} was graded with another version of the course, or for other exercises, than the first "
-                        f"record of its folder: grade the class again: {grade_command(folder)}"
+                        f"record of its folder: grade the class again: {command}"
                     )
-                run = _run_of(entry)
+                first, run = entry, _run_of(entry)
         yield entry
     if not students:
         raise UsageError(f"{folder} holds no readable result: name the folder that handgrad grade --out wrote.")
@@ -156,6 +160,8 @@ def _records(folder: Path) -> list[Path]:
         with os.scandir(folder) as entries:
             names = [e.name for e in entries if e.name.endswith(SUFFIX) and not e.name.startswith(".") and e.is_file()]
     except OSError as error:
+        if name := assignment_of(folder):
+            raise UsageError(f"{name} has no results: make them with {grade_command(folder)}") from error
         message = f"{folder} cannot be read ({error.strerror}): name the folder that handgrad grade --out wrote."
         raise UsageError(message) from error
     if not names:
@@ -226,7 +232,7 @@ def _explained(path: Path, error: ValidationError) -> str:
     if first["loc"] == ("schema",) and str(first["input"]).startswith(SCHEMA_FAMILY):
         raise UsageError(
             f"{path} is a {first['input']}, and this handgrad reads {SCHEMA}: "
-            "grade the class again, or use the handgrad that made it."
+            f"use the handgrad that made it, or grade the class again: {grade_command(path)}"
         )
     if first["type"] == "json_invalid":
         return "it is no valid JSON"

@@ -19,6 +19,7 @@ from grader.errors import UsageError
 from grader.safe_text import one_line, plain
 
 if TYPE_CHECKING:
+    from grader.classroom.class_file import ClassPlan
     from grader.classroom.class_report import AnswerReport, ClassReport, ExerciseReport
     from grader.classroom.student_results import Note, UnreadableResult
     from grader.course.course import Course, CourseExercise
@@ -219,9 +220,10 @@ def _refuse_other_version(course: Course, results: StudentResults, source: str) 
     if course.config.course != results.course or results.course_digest is None:
         return
     if course_digest(course) != results.course_digest:
+        graded = {(exercise.unit, exercise.id) for exercise in results.exercises}
         raise UsageError(
             f"{source} was graded with another version of the course {results.course}: grade the class again: "
-            f"{grade_command(Path(source))}"
+            f"{grade_command(Path(source), graded)}"
         )
 
 
@@ -237,6 +239,8 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
     Raises:
         UsageError: there is no such unit, or the results do not have all of its exercises.
     """
+    from grader.classroom.class_file import unit_advice
+
     graded = {(exercise.unit, exercise.id) for exercise in results.exercises}
     is_same = course.config.course == results.course
     known = {unit.id for unit in course.config.units} if is_same else {unit for unit, _ in graded}
@@ -247,8 +251,8 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
         if is_same and results.course_digest is not None and not declared <= graded:
             missing = len(declared - graded)
             raise UsageError(
-                f"{source} has no results for {missing} of the {len(declared)} exercises of {unit}: grade the unit "
-                f"into a folder of its own: handgrad grade SUBMISSIONS --unit {unit} --out {source}-{unit}"
+                f"{source} has no results for {missing} of the {len(declared)} exercises of {unit}: "
+                f"{unit_advice(Path(source), unit)}"
             )
 
 
@@ -379,8 +383,9 @@ def export(
 
     plan = read_class_file(Path.cwd())
     course = class_course(Path.cwd(), plan.content.course)
-    path = None if results is None else results_path(plan, results)
-    exported_to = EXPORTED / (results if results and results in plan.content.assignments else "") / to
+    is_known = results is not None or (gradebook is None and bool(plan.content.assignments))
+    path = results_path(plan, results) if is_known else None
+    exported_to = EXPORTED / _assignment_name(plan, results, path) / to
     with without_garbage_collection():  # nothing is thrown away before the end
         records, unread, source = _records(path, gradebook)
         for record in records[:1]:  # the others of a folder are of the same run
@@ -401,6 +406,18 @@ def export(
     raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
 
 
+def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) -> str:
+    """Return the name of the assignment that is exported; empty if it is none.
+
+    Args:
+        plan: the `class.yaml`.
+        results: what the user named; `None` for the only assignment.
+        path: the results folder, or record, that it means; `None` if none is exported.
+    """
+    name = results or ("" if path is None else path.name)
+    return name if name in plan.content.assignments else ""
+
+
 def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
     """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
 
@@ -417,7 +434,7 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
         entries = list(opened)
     else:
         source = str(results)
-        entries = list(read_folder(results)) if results.is_dir() else [read_record(results)]
+        entries = [read_record(results)] if results.is_file() else list(read_folder(results))
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:

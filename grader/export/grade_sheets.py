@@ -319,7 +319,10 @@ def _match_rows(
     unmatched = [record.student for record in records if record.student not in students]
     named = ", ".join(text(student) for student in unmatched[:NAMED])
     more = f" and {len(unmatched) - NAMED} more" if len(unmatched) > NAMED else ""
-    problem = f"No row of their own was found for {named}{more}: enter their points by hand."
+    next_step = (
+        "enter their points by hand" if own else "grade the class with this file as its roster, and export again"
+    )
+    problem = f"No row of their own was found for {named}{more}: {next_step}."
     return own, (problem,) if unmatched else ()
 
 

@@ -39,6 +39,14 @@ def school(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def with_two_units(school: Path) -> None:
+    """Give the course another unit, of which nobody handed in anything."""
+    unit = "- id: 01_slopes\n  title: S\n  exercises:\n  - {id: slope, points: 1}\n"
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / "01_slopes", school / part / "01_slopes")
+    (school / "course.yaml").write_text(COURSE.replace("units:\n", f"units:\n{unit}"), encoding="utf-8")
+
+
 def record(school: Path, student: str) -> dict[str, object]:
     """Return a student's record of week-1."""
     content: dict[str, object] = json.loads((school / "grades/week-1" / f"{student}.json").read_bytes())
@@ -89,10 +97,7 @@ def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, type
 
 
 def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Path, typed: Typed) -> None:
-    unit = "- id: 01_slopes\n  title: S\n  exercises:\n  - {id: slope, points: 1}\n"
-    for part in ("exercises", "solutions"):
-        shutil.copytree(ROOT / part / "01_slopes", school / part / "01_slopes")
-    (school / "course.yaml").write_text(COURSE.replace("units:\n", f"units:\n{unit}"), encoding="utf-8")
+    with_two_units(school)
     typed("grade", cwd=school)
     text = (school / "class.yaml").read_text(encoding="utf-8")
     (school / "class.yaml").write_text(text.replace("units: [04_linear]", "units: [01_slopes, 04_linear]"))
@@ -100,6 +105,59 @@ def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Pat
     assert refused.returncode == 2
     assert typed("grade", "week-1", cwd=school).returncode == 1
     assert [each["id"] for each in record(school, "ada")["exercises"]] == ["slope", "lin_grad"]  # type: ignore[attr-defined]
+
+
+def test_the_command_that_a_message_advises_works_when_it_is_typed(school: Path, typed: Typed) -> None:
+    """Advice of another folder was refused where the folder belongs to an assignment."""
+    with_two_units(school)
+    for command in ("report week-1", "export week-1 --to vpl", "report", "export --to vpl"):
+        said = typed(*shlex.split(command), cwd=school).stderr
+        assert said == "handgrad: week-1 has no results: make them with handgrad grade week-1\n", command
+    advised = "handgrad grade week-1"
+    assert typed(*advised.split()[1:], cwd=school).returncode == 1
+    assert typed("export", "--to", "vpl", cwd=school).returncode == 1, "the only assignment needs no name"
+    assert (school / "exported/week-1/vpl/ben.vpl.txt").is_file()
+    for command in ("report week-1 --unit 01_slopes", "export grades/week-1/ada.json --to vpl --unit 01_slopes"):
+        said = typed(*shlex.split(command), cwd=school).stderr
+        assert said.endswith("add it to class.yaml, line 6, and then run: handgrad grade week-1\n"), said
+    file = school / "class.yaml"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines[5] = lines[5].replace("[04_linear]", "[01_slopes, 04_linear]")
+    file.write_text("\n".join(lines), encoding="utf-8")
+    said = typed("report", "week-1", "--unit", "01_slopes", cwd=school).stderr
+    assert said.endswith(": grade it again: handgrad grade week-1\n"), said
+    said = typed("grade", "week-1", "--student", "ada", cwd=school).stderr
+    assert said.endswith(": the same command without --student grades everybody again.\n"), said
+    assert typed(*advised.split()[1:], cwd=school).returncode == 1
+    assert typed("report", "week-1", "--unit", "01_slopes", cwd=school).returncode == 0
+
+
+def test_a_unit_that_results_do_not_cover_is_graded_into_a_folder_of_its_own(school: Path, typed: Typed) -> None:
+    with_two_units(school)
+    (school / "class.yaml").unlink()
+    (school / "adjustments.csv").unlink()
+    typed("grade", "submissions", "--unit", "04_linear", "--out", "my grades", cwd=school)
+    typed("grade", "--one", "submissions/ben", "--unit", "04_linear", "--out", "ben.json", cwd=school)
+    for results, command in (
+        ("my grades", "grade SUBMISSIONS --unit 01_slopes --out 'my grades-01_slopes'"),
+        ("my grades/ben.json", "grade SUBMISSIONS --unit 01_slopes --out 'my grades-01_slopes'"),
+        ("ben.json", "grade --one SUBMISSION --unit 01_slopes --out ben-01_slopes.json"),
+    ):
+        said = typed("export", results, "--to", "vpl", "--unit", "01_slopes", cwd=school).stderr
+        assert said.endswith(f": handgrad {command}\n"), said
+        words = shlex.split(command.replace("SUBMISSIONS", "submissions").replace("SUBMISSION", "submissions/ben"))
+        assert typed(*words, cwd=school).returncode == 1
+    (school / "course.yaml").write_text((school / "course.yaml").read_text("utf-8").replace("points: 3", "points: 4"))
+    said = typed("report", "my grades", cwd=school).stderr
+    command = "grade SUBMISSIONS --unit 04_linear --out 'my grades'"
+    assert said.endswith(f"grade the class again: handgrad {command}\n"), said
+    assert typed(*shlex.split(command.replace("SUBMISSIONS", "submissions")), cwd=school).returncode == 0
+    shutil.copy(school / "my grades-01_slopes/Ada L..json", school / "my grades/zoe.json")
+    (school / "my grades/Ada L..json").unlink()
+    said = typed("report", "my grades", cwd=school).stderr
+    command = "grade SUBMISSIONS --unit 04_linear --out 'my grades-again'"
+    assert said.endswith(f"grade the class again: handgrad {command}\n"), said
+    assert typed(*shlex.split(command.replace("SUBMISSIONS", "submissions")), cwd=school).returncode == 0
 
 
 @pytest.mark.parametrize("command", ["report week-1", "export week-1 --to feedback"])

@@ -59,6 +59,20 @@ def test_they_have_no_points_stands_below_the_students_it_is_about(
     )
 
 
+def test_an_absent_student_with_a_score_does_not_stand_among_those_without_points(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = (NothingToGrade("n107", "nothing was handed in"), NothingToGrade("b3", "it is empty"))
+    summary = ClassSummary(3, 1, 0, 3.0, 9.0, {}, (), (), 1.0, nothing=nothing, absent=("ill", "n107"))
+    print_summary(course, summary, Path("results"))
+    assert capsys.readouterr().out.endswith(
+        "On the roster, with a score, and handed in nothing: ill.\n"
+        "On the roster, and handed in nothing: n107.\n"
+        "1 of 3 holds nothing that could be graded:\n  b3: it is empty\n"
+        "They have no points. To enter 0 for them: --yes\n"
+    )
+
+
 def test_the_bar_is_gone_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is drawn by a thread of its own, over whatever stands there."""
     stopped: list[str] = []

@@ -187,7 +187,8 @@ def test_results_of_another_version_are_refused(run: Run, tmp_path: Path) -> Non
     (folder / "ben.json").write_text(json.dumps({**record, "schema": "handgrad/result@1"}))
     assert refused(run(folder)) == (
         f"{folder}/ben.json is a handgrad/result@1, and this handgrad reads handgrad/result@2: "
-        "grade the class again, or use the handgrad that made it."
+        "use the handgrad that made it, or grade the class again: handgrad grade SUBMISSIONS "
+        f"--out {folder}"
     )
     assert not (folder / "report.csv").exists()
 
@@ -319,6 +320,18 @@ def test_adjustments_and_lateness_are_lines_with_their_reason(run: Run, tmp_path
         ("", "late", "-0.45", "1 day late: 10 % a day"),
     ]
     assert sum(float(row["score"]) for row in own) == pytest.approx(4.05)
+
+
+def test_an_error_with_points_from_a_person_is_drawn_and_listed_as_that(run: Run, tmp_path: Path) -> None:
+    eve = replace(CLASS[4], adjustments=(Adjustment("relu_grad", 1.0, "read by hand"),))
+    folder = write_folder(tmp_path / "grades", [eve])
+    assert run(folder).returncode == 0
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'aria-label="relu_grad: 1 graded by a person"' in text
+    assert 'aria-label="exercises: 1 passed, 1 wrong, 1 graded by a person"' in text
+    assert "1 not graded" not in text
+    (own,) = [row for row in rows(folder / "report.csv") if (row["exercise"], row["answer"]) == ("relu_grad", "inp.g")]
+    assert (own["status"], own["score"], own["message"]) == ("graded by a person", "", "the worker is gone")
 
 
 def test_what_the_last_run_changed_is_shown(run: Run, tmp_path: Path) -> None:

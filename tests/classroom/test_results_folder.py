@@ -127,6 +127,17 @@ def test_zeros_that_were_entered_stay_and_are_written_for_the_absent_as_well(gra
     assert scores(out) == {"ada": "3", "ben": "0", "fay": "2"}
 
 
+def test_who_was_given_points_by_a_person_is_not_among_those_who_get_zeros(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": ""})
+    changes = ScoreChanges({"fay": [AdjustmentRow(2, "w", "fay", "", 1.5, "was ill")]})
+    for _ in range(2):
+        summary = graded(absent=("fay",), yes=True, changes=changes)
+        assert [entry.student for entry in summary.nothing] == ["ben"]
+        assert scores(tmp_path / "out") == {"ada": "3", "ben": "0", "fay": "1.5"}
+    assert graded(absent=("fay",)).nothing[-1] == NothingToGrade("fay", "nothing was handed in")
+    assert scores(tmp_path / "out")["fay"] == "", "who has no adjustment any more has no 0 that nobody entered"
+
+
 def test_a_second_run_enters_no_zero_for_a_broken_archive(graded, tmp_path) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben.zip": "no archive", "cy/hw.ipynb": "{"})
     out, unscored = tmp_path / "out", {"ada": "3", "ben": "", "cy": ""}
