@@ -83,7 +83,9 @@ class Judge:
         if self._raised is not None:
             codes, diagnosis_text = {answer.code for answer in answers}, self._diagnose_exception(*self._raised).says
             before = "before the exception" if self._raised[1].kind != "timeout" else "until then"
-            notes += (f"what was stored {before} was judged: {diagnosis_text}",) if None in codes else ()
+            is_told = any(diagnosis_text in answer.message for answer in answers)
+            why = "" if is_told else f": {diagnosis_text}"
+            notes += (f"what was stored {before} counts{why}",) if None in codes else ()
             notes += (
                 (f"besides, {diagnosis_text}",)
                 if self._without_deep_trials is not None and codes - {None, "error"}

@@ -101,6 +101,24 @@ def test_a_call_that_fails_names_the_learners_line(grade: Grade, source: str, co
     assert not re.search("grader/|Traceback|\n", told(result)[1])
 
 
+@pytest.mark.parametrize(
+    ("ends", "code", "note"),
+    [
+        ("raise ValueError('no more')", "error", "what was stored before the exception counts"),
+        ("while True: pass", "timeout", "what was stored until then counts"),
+    ],
+)
+def test_what_was_stored_before_the_end_counts_and_the_end_is_told_once(
+    grade: Grade, ends: str, code: str, note: str
+) -> None:
+    some, all_of_it = (grade("lin_grad", lin_grad(f"{stored}\n{ends}"), time_limit=2)
+                       for stored in (RIGHT.rpartition("; ")[0], RIGHT))  # fmt: skip
+    assert codes(some) == {"inp.g": None, "w.g": None, "b.g": code}
+    assert some.notes == (note,), "the message stands at the answer that is missing"
+    assert all_of_it.status == "passed"
+    assert f"{note}: {told(some, 'b.g')[1]}" in all_of_it.notes
+
+
 VALUES = {
     "not set": ("pass; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
     "None": ("w.g = None; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
