@@ -307,7 +307,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
     if summary.removed:
-        yield f"No longer handed in, and put away in removed/: {_listed(summary.removed)}."
+        yield f"Earlier results that no longer count, put away in removed/: {_listed(summary.removed)}."
     empty = {entry.student for entry in summary.nothing}
     for student, notes in [(student, notes) for student, notes in summary.noted.items() if student not in empty][
         :MOST_NAMES

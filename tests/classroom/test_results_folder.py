@@ -339,6 +339,19 @@ def test_each_change_of_a_grade_is_listed_with_its_reason(graded, tmp_path, caps
     assert "Since the last run 1 gained points and 1 lost some: see changes.csv." in capsys.readouterr().out
 
 
+def test_an_earlier_result_that_no_longer_counts_is_put_away_and_nobody_is_said_to_have_left(
+    graded, course, tmp_path, capsys
+) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": RIGHT})
+    graded()
+    (tmp_path / "in/ada/lin_grad.py").unlink()
+    put(tmp_path / "in", {"ada/homework.rar": "Rar!"})
+    print_summary(course, graded(), tmp_path / "out")
+    said = capsys.readouterr().out
+    assert "Earlier results that no longer count, put away in removed/: ada.json.\n" in said
+    assert "ada: homework.rar: such archives are not read" in said
+
+
 def test_changes_of_a_run_that_was_stopped_are_listed_by_the_one_that_goes_on(graded, tmp_path, monkeypatch) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN})
     graded()
