@@ -37,6 +37,32 @@ def test_a_slip_on_one_of_several_paths_is_named(exercise: Exercise, rule: Rule,
     assert_named(exercise, rule, name)
 
 
+def _huber(pred: torch.Tensor, targ: torch.Tensor) -> torch.Tensor:
+    e = pred - targ
+    return torch.where(e.abs() < 1, e.square() / 2, e.abs() - 0.5).mean()
+
+
+def _cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (a * b).sum(-1) / ((a**2).sum(-1).sqrt() * (b**2).sum(-1).sqrt())
+
+
+HUBER = Exercise("the Huber loss", _huber, {"pred": normal("bs n"), "targ": normal("bs n")}, stored("pred.g"))
+COSINE = Exercise("a cosine", _cosine, {"a": normal("bs n"), "b": normal("bs n"), "out": output()}, stored("a.g"))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (HUBER, lambda v: (v["pred"] - v["targ"]) / v["pred"].numel(),
+         "wrong-local: e is used in place of the derivative of `e.abs()` in `e.abs() - 0.5`"),
+        (COSINE, lambda v: v["out_g"][:, None] * v["b"] / (v["a"].norm(dim=-1) * v["b"].norm(dim=-1))[:, None],
+         "missing-path: the path from a through `a**2` is missing"),
+    ],
+)  # fmt: skip
+def test_a_step_of_the_forward_pass_is_named_by_the_text_of_its_line(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name)
+
+
 # --- a loop, which takes another number of turns in each trial --------------------------------------------------
 
 

@@ -10,8 +10,11 @@ from collections.abc import Hashable
 import pytest
 from helpers.operator_examples import EXAMPLES, assert_explained
 
-from grader.diagnosis.operators import OPERATORS
+from grader.authoring.mistakes_page import case_of_example
+from grader.diagnosis.operators import OPERATORS, pointwise
 from grader.diagnosis.operators.contract import Example, Operator
+from grader.diagnosis.search import explain
+from grader.results.codes import VALUE_CODES
 
 
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES[::15])
@@ -22,3 +25,13 @@ def test_an_example_is_explained_by_its_operator(operator: Operator[Hashable], e
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
 def test_an_operator_has_an_example(operator: Operator[Hashable]) -> None:
     assert operator.examples
+
+
+@pytest.mark.parametrize("code", ["stale-gradient", *sorted(VALUE_CODES)[::12]])
+def test_an_operator_may_have_any_code_of_a_wrong_value(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No list has to know a code before an operator is found under it."""
+    operator = pointwise.leave_out_derivative
+    monkeypatch.setitem(vars(operator), "code", code)
+    case = case_of_example(operator.examples[0])
+    explanations = explain(case, OPERATORS)
+    assert {name: each.code for name, each in explanations.items()} == dict.fromkeys(case.names, code)

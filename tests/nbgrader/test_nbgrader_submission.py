@@ -116,6 +116,11 @@ def test_an_older_notebook_is_read_too():
     assert [cell.source for cell in sound(read_submitted(json.dumps(old).encode())).cells] == ["x = 1"]
 
 
+def test_a_notebook_in_utf_16_is_read_too():
+    data = notebook_of(code("x = 1")).decode().encode("utf-16")
+    assert [cell.source for cell in sound(read_submitted(data)).cells] == ["x = 1"]
+
+
 def test_oversized_cells_are_left_out_with_a_note():
     notebook = sound(read_submitted(notebook_of(code("x" * (LONGEST + 1)), code("y" * LONGEST))))
     assert [len(cell.source) for cell in notebook.cells[1:]] == [len(TOO_LONG), LONGEST]
