@@ -26,6 +26,7 @@ CLASS_FILE = "class.yaml"
 GRADES_FILE = "grades.csv"
 GRADES = Path("grades")  # one folder for each assignment lies in it
 ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+DATE = r"\d{4}-\d\d-\d\d"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
@@ -33,12 +34,22 @@ ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folde
 
 
 def _moment(value: Any) -> Any:
-    """Return the end of a day for a date without a time; anything else unchanged."""
-    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
-        value = date.fromisoformat(value.strip())
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime.combine(value + timedelta(days=1), time())
-    return value
+    """Return the time that a text means; the end of the day for a date without a time.
+
+    Raises:
+        ValueError: it means none; a number neither, such as 20261130, which would be a few months after 1970.
+    """
+    if isinstance(value, datetime):
+        return value
+    text = str(value).strip()
+    try:
+        if re.fullmatch(DATE, text):
+            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time())
+        if re.match(rf"{DATE}[T ]\d\d:\d\d", text):
+            return datetime.fromisoformat(text)
+    except (ValueError, OverflowError):  # no such day or time
+        pass
+    raise ValueError("write a date and a time, such as 2026-11-30T18:00")
 
 
 def _duration(value: Any) -> timedelta:
@@ -54,8 +65,15 @@ def _duration(value: Any) -> timedelta:
 
 
 def _with_zone(moment: datetime) -> datetime:
-    """Return a time with a zone; that of this machine, if it has none."""
-    return moment.astimezone()
+    """Return a time with a zone; that of this machine, if it has none.
+
+    Raises:
+        ValueError: it has no time there, because it is too near to the first or the last year.
+    """
+    try:
+        return moment.astimezone()
+    except (OverflowError, OSError) as error:
+        raise ValueError("write a year like 2026") from error
 
 
 Moment = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_with_zone)]

@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from grader.errors import UsageError
 
 Content = TypeVar("Content", bound=BaseModel)
+_FORMS = {  # by the type of an error at a plain value
+    "string_type": 'YAML reads it as a number, or as yes or no: write it in quotes, as in "007"',
+    "tuple_type": "write a list, as in [04_linear]",
+}
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -53,6 +57,9 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
         raise YamlFileError(f"{path}, line 1: this is not valid YAML ({error}): correct it.") from error
     except ValidationError as error:
         raise YamlFileError(_explain(path, text, error, advice)) from error
+    except ValueError as error:  # of a date, such as 2026-11-31
+        line, value = _no_value(yaml.compose(text, Loader=_LOADER))
+        raise YamlFileError(f"{path}, line {line}: {value} is no value of its kind ({error}): correct it.") from error
 
 
 def line_of(text: str, location: Sequence[str | int]) -> int:
@@ -109,6 +116,8 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
         return f"{path}, line {line}: {where} is missing: add it."
     if (how := advice.get(first.get("ctx", {}).get("pattern", ""))) is not None:
         return f"{path}, line {line}: {where} cannot be {first['input']!r}: {how}."
+    if (how := _FORMS.get(first["type"])) is not None and isinstance(first["input"], str | int | float):
+        return f"{path}, line {line}: {where}: {how}."
     message = first["msg"].removeprefix("Value error, ")
     return f"{path}, line {line}: {where}: {message[0].lower()}{message[1:]}; correct it."
 
@@ -124,6 +133,19 @@ def _repeated_key(node: Any) -> tuple[int, str] | None:
         if (twice := _repeated_key(value)) is not None:
             return twice
     return None
+
+
+def _no_value(node: Any) -> tuple[int, str]:
+    """Return line and text of the first key or value that has the form of a number or date, and is none."""
+    for part in (node, *(part for _, parts in _children(node) for part in parts)):
+        if isinstance(part, yaml.ScalarNode):
+            try:
+                yaml.SafeLoader("").construct_object(part)
+            except ValueError:
+                return part.start_mark.line + 1, part.value
+        elif part is not node and (found := _no_value(part))[0]:
+            return found
+    return 0, ""
 
 
 def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
