@@ -247,6 +247,8 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
     for unit in units:
         if unit not in known:
             raise UsageError(f"There is no unit {unit!r}. Units: {', '.join(sorted(known))}.")
+        if results.course_digest is None and unit not in {graded_unit for graded_unit, _ in graded}:
+            raise UsageError(f"{source} has no results for {unit}: grade it first.")
         declared = {(exercise.unit, exercise.id) for exercise in course.exercises if exercise.unit == unit}
         if is_same and results.course_digest is not None and not declared <= graded:
             missing = len(declared - graded)

@@ -166,6 +166,14 @@ def test_a_unit_that_the_records_do_not_cover_is_refused(graded: Path) -> None:
     assert not Path("exported").exists()
 
 
+def test_a_unit_that_no_record_of_a_gradebook_has_is_refused(grades: Path) -> None:
+    """They have no digest of the course; everybody got 0 of 0, and 0 in a sheet."""
+    assert usage_error(grades, "--to", "vpl", "--unit", "09_norm") == (
+        f"{grades} has no results for 09_norm: grade it first."
+    )
+    assert not Path("exported").exists()
+
+
 def test_records_of_another_version_of_the_course_are_refused(graded: Path) -> None:
     """Defect 2: points that were edited in course.yaml scaled the scores of the records."""
     course = Path("course.yaml")
