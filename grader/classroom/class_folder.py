@@ -312,7 +312,7 @@ class _LayoutFinder:
         submissions = self._sections(root, infos) if name == "sections" else self._submissions(name, root, infos)
         if layout in PLATFORMS and submissions and all(submission.nothing for submission in submissions):
             raise UsageError(
-                f"{self.folder} has no entry that is named as {PLATFORMS[name]} names them: name another --layout."
+                f"{self.folder} has no entry that is named as {PLATFORMS[name]} names them: name another layout."
             )
         count = sum(isinstance(info.entry, Folder) or info.is_submission for info in infos)
         phrase = f"{count} section{'' if count == 1 else 's'}" if name == "sections" else LAYOUTS[name]

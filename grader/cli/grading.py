@@ -159,7 +159,13 @@ def grade(
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
     folder = options.out or GRADES
-    class_folder = find_submissions(course, options.submissions, folder, options.layout)
+    try:
+        class_folder = find_submissions(course, options.submissions, folder, options.layout)
+    except UsageError as error:
+        if not options.assignment:
+            raise
+        key = "submissions" if options.layout is None or layout else "layout"
+        raise UsageError(f"{plan.line('assignments', options.assignment, key)}: {error}") from error
     if options.roster is not None:
         class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))
     is_named = options.layout is not None
@@ -180,7 +186,10 @@ def grade(
         print(one_line(plain(remark)), file=sys.stderr)
     if changes.undated:
         undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))
-        says = f"handgrad: {len(changes.undated)} submissions have no known time, and count as in time: {undated}"
+        who, counts = f"{len(changes.undated)} submissions have", "count"
+        if len(changes.undated) == 1:
+            who, counts = "1 submission has", "counts"
+        says = f"handgrad: {who} no known time, and {counts} as in time: {undated}"
         print(one_line(plain(says)), file=sys.stderr)
     with (
         entering_in_gradebook(names, gradebook, class_folder.submissions, folder, changes.adjustments),

@@ -150,7 +150,7 @@ def test_a_download_whose_names_all_fit_is_not_asked_about(course, tmp_path) -> 
         found = found_in(course, path)
         assert (found.layout_name, found.doubt) == (name, "")
         assert keys(found_in(course, path, name)) == keys(found)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="has no entry that is named as Moodle names them: name another --layout"):
+    with pytest.raises(UsageError, match="has no entry that is named as Moodle names them: name another layout"):
         found_in(course, put(tmp_path / "plain", {"ada/lin_grad.py": RIGHT}), "moodle")
     with pytest.raises(UsageError, match=r"holds no submission_metadata\.yml"):
         found_in(course, tmp_path / "plain", "gradescope")
